@@ -1,0 +1,35 @@
+/**
+ * The one error that crosses rooms. `message` is the public sentence and may be shown to any caller; what only
+ * operators should see travels in `cause`. Each interface maps the code to its own status in one exhaustive table.
+ */
+export class AppError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'AppError'
+    this.code = code
+  }
+}
+
+export type ErrorCode =
+  | 'bad-input'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not-found'
+  | 'conflict'
+  | 'rate-limited'
+  | 'answer-too-large'
+  | 'unavailable'
+  | 'maintenance'
+  | 'fault'
+
+/** The store (or another part the request needs) does not answer now; a retry may succeed. */
+export function unavailable(cause: unknown): AppError {
+  return new AppError('unavailable', 'Service temporarily unavailable. Try again later.', { cause })
+}
+
+/** A defect on our side. Nothing of its cause is ever shown. */
+export function fault(cause: unknown): AppError {
+  return new AppError('fault', 'Internal server error', { cause })
+}

@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify'
+
+/** Lets browsers of the given origins read our answers, refusals included, and answers their preflight requests. */
+export function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
+  const any = origins.includes('*')
+  const allowed = new Set(origins)
+  server.addHook('onRequest', (request, reply, next) => {
+    const { origin } = request.headers
+    reply.header('vary', 'Origin')
+    if (origin === undefined) return next()
+    if (any || allowed.has(origin)) {
+      reply.header('access-control-allow-origin', any ? '*' : origin)
+      reply.header('access-control-expose-headers', exposed)
+    }
+    const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
+    if (!isPreflight) return next()
+    reply.header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
+    reply.header(
+      'access-control-allow-headers',
+      'authorization, content-type, idempotency-key, x-request-id, traceparent',
+    )
+    reply.header('access-control-max-age', '7200')
+    reply.code(204).send()
+  })
+}
+
+const exposed =
+  'Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'

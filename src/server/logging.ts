@@ -1,0 +1,49 @@
+import type { FastifyInstance } from 'fastify'
+import { type DestinationStream, type Logger, pino } from 'pino'
+import { AppError } from '../core/errors.ts'
+
+/** Structured logs, one JSON object a line. Headers, bodies and query strings are never logged: they hold secrets. */
+export function createLogger(level: string, destination: DestinationStream): Logger {
+  return pino(
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describe } },
+    destination,
+  )
+}
+
+/** Standard output, written without blocking, bounded when nobody reads it. */
+export function standardOutput(): ReturnType<typeof pino.destination> {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: 4 * 1024 * 1024 })
+  output.on('error', () => {}) // the reader went away; serving goes on
+  return output
+}
+
+interface Description {
+  readonly type: string
+  readonly message: string
+  readonly code?: string
+  readonly stack?: string
+  readonly cause?: Description
+}
+
+// Named fields only: errors of drivers carry further ones that quote the data they met.
+function describe(error: unknown): Description {
+  if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
+  return {
+    type: error.name,
+    message: error.message,
+    ...(code !== undefined && { code }),
+    ...(error.stack !== undefined && !(error instanceof AppError) && { stack: error.stack }),
+    ...(error.cause !== undefined && { cause: describe(error.cause) }),
+  }
+}
+
+/** One line per answer, once it is sent or its client has gone. */
+export function logAnswers(server: FastifyInstance): void {
+  server.addHook('onResponse', (request, reply, next) => {
+    const path = request.url.split('?', 1)[0]
+    const ms = Math.round(reply.elapsedTime * 100) / 100
+    request.log.info({ method: request.method, path, status: reply.statusCode, ms }, 'answered')
+    next()
+  })
+}

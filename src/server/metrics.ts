@@ -1,0 +1,87 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { AppError } from '../core/errors.ts'
+import type { StoreObserver } from '../core/ports.ts'
+import type { Lifecycle } from './lifecycle.ts'
+
+const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
+
+/** Everything Prometheus may ask. One registry per app, so that several can run in one process. */
+export class Metrics {
+  readonly registry = new Registry()
+  readonly storeReads = this.#histogram('duet_store_read_seconds', 'Time of a read of the store', durations)
+  readonly storeWrites = this.#histogram('duet_store_write_seconds', 'Time of a write, until it is durable', durations)
+  readonly commitSizes = this.#histogram(
+    'duet_store_commit_verbs',
+    'Writes that shared one durable commit',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  )
+  readonly storeTroubles = new Counter({
+    name: 'duet_store_troubles_total',
+    help: 'Lost connections and other trouble of the store that no request was told about',
+    registers: [this.registry],
+  })
+  readonly requests = new Histogram({
+    name: 'duet_http_request_seconds',
+    help: 'Time of an answer over HTTP, by route and status',
+    labelNames: ['method', 'route', 'status'],
+    buckets: durations,
+    registers: [this.registry],
+  })
+
+  constructor() {
+    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
+  }
+
+  #histogram(name: string, help: string, buckets: number[]): Histogram {
+    return new Histogram({ name, help, buckets, registers: [this.registry] })
+  }
+
+  storeObserver(log: (message: string, error: unknown) => void): StoreObserver {
+    return {
+      read: seconds => this.storeReads.observe(seconds),
+      write: seconds => this.storeWrites.observe(seconds),
+      commit: verbs => this.commitSizes.observe(verbs),
+      trouble: (message, error) => {
+        this.storeTroubles.inc()
+        log(message, error)
+      },
+    }
+  }
+}
+
+/** Measures every answer, and serves the measurements at `/metrics`. */
+export function serveMetrics(
+  server: FastifyInstance,
+  metrics: Metrics,
+  lifecycle: Lifecycle,
+  access: { readonly token: string | undefined; readonly offWithoutToken: boolean },
+): void {
+  new Gauge({
+    name: 'duet_http_requests_in_flight',
+    help: 'Requests being answered now',
+    registers: [metrics.registry],
+    collect() {
+      this.set(lifecycle.requestsInFlight)
+    },
+  })
+  server.addHook('onResponse', (request, reply, next) => {
+    const route = request.is404 ? '(none)' : (request.routeOptions.url ?? '(none)')
+    metrics.requests.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
+    next()
+  })
+  if (access.token === undefined && access.offWithoutToken) return
+  server.get('/metrics', async (request, reply) => {
+    if (access.token !== undefined && !sameSecret(request.headers.authorization ?? '', `Bearer ${access.token}`)) {
+      reply.header('www-authenticate', 'Bearer')
+      throw new AppError('unauthenticated', 'Metrics need their token')
+    }
+    return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+  })
+}
+
+function sameSecret(given: string, expected: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(digest(given), digest(expected))
+}

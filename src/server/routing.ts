@@ -1,0 +1,43 @@
+import { METHODS } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../core/errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set on the routes that stand for every method a path does not have. */
+    allow?: string
+  }
+}
+
+/** Refuses unknown paths and methods by their head alone: no body is read for a request that cannot be served. */
+export function refuseUnrouted(server: FastifyInstance): void {
+  server.addHook('onRequest', (request, reply, next) => {
+    if (request.is404) return next(new AppError('not-found', 'Not found'))
+    const { allow } = request.routeOptions.config
+    if (allow === undefined) return next()
+    reply.header('allow', allow)
+    if (request.method === 'OPTIONS') reply.code(204).send()
+    else reply.code(405).send({ error: 'Method not allowed' })
+  })
+}
+
+/** Notes the methods of every path that is registered from now on; the returned function adds the answers to all others. */
+export function rememberMethods(server: FastifyInstance): () => void {
+  for (const method of METHODS) {
+    // CONNECT and QUERY never reach a route: Node keeps them to itself.
+    if (!server.supportedMethods.includes(method)) server.addHttpMethod(method, { hasBody: true })
+  }
+  const methodsOf = new Map<string, Set<string>>()
+  server.addHook('onRoute', ({ url, method }) => {
+    const methods = methodsOf.get(url) ?? new Set<string>()
+    methodsOf.set(url, methods)
+    for (const each of [method].flat()) methods.add(each)
+  })
+  return () => {
+    for (const [url, methods] of [...methodsOf]) {
+      const others = server.supportedMethods.filter(method => !methods.has(method))
+      const allow = [...methods, 'OPTIONS'].join(', ')
+      server.route({ url, method: others, config: { allow }, schema: {}, handler: () => undefined })
+    }
+  }
+}

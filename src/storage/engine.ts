@@ -1,0 +1,33 @@
+import type { Clock, StoreObserver } from '../core/ports.ts'
+import type { Row, Statement } from './sql.ts'
+import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
+
+/** What SQLite and PostgreSQL both give; `test/storage/engine.contract.ts` holds them to the same behaviour. */
+export interface Engine<V extends Verbs> extends AsyncDisposable {
+  /** Rows as arrays, as of a moment after every write acknowledged before the call. */
+  read(statement: Statement): Promise<readonly Row[]>
+  /** The single text of a statement that builds its whole answer; `answer-too-large` beyond the bound. */
+  readText(statement: Statement): Promise<string | null>
+  /** Runs a verb in one transaction and answers after its durable commit, or leaves no trace of it. */
+  write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>>
+  ping(): Promise<void>
+}
+
+export interface EngineOptions<V extends Verbs> {
+  readonly catalogue: Catalogue<V>
+  readonly clock: Clock
+  readonly observer: StoreObserver
+}
+
+export const bounds = Object.freeze({
+  /** Bytes of one answer built by the database. */
+  answerBytes: 8 * 1024 * 1024,
+  /** Prepared statements kept per connection. */
+  statements: 400,
+  /** Operations that may wait for the store at once; further ones are refused at once. */
+  waiting: 10_000,
+  /** Milliseconds after which an operation that is still waiting for the store is refused. */
+  patience: 1_500,
+  /** Milliseconds more to find out whether a commit happened whose answer was lost. */
+  doubt: 400,
+})

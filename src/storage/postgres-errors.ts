@@ -1,0 +1,32 @@
+import { AppError, fault, unavailable } from '../core/errors.ts'
+
+/** What an error of PostgreSQL, or of the way to it (an error without a state), means for a transaction that has not tried to commit. */
+export type Failure =
+  | 'conflict' // another transaction was in the way: the same verb may succeed when run again
+  | 'lost' // the connection is gone, and the transaction with it
+  | 'overloaded' // the database answers that it cannot now
+  | 'defect' // our statement is wrong
+
+export function failureOf(error: unknown): Failure {
+  const state = sqlState(error)
+  if (state === undefined) return 'lost'
+  if (state === '40001' || state === '40P01') return 'conflict'
+  if (state.startsWith('08') || state.startsWith('57P')) return 'lost'
+  // Resources, operator intervention and time-outs, a lock not had in time, a server that only reads (failing over).
+  return /^(53|57|58|55P03|25006|25P03)/.test(state) ? 'overloaded' : 'defect'
+}
+
+/** What callers are told. The cause names the state and the place, never the values that PostgreSQL quotes. */
+export function postgresError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const state = sqlState(error)
+  if (state === undefined) return unavailable(error)
+  const { constraint, routine } = error as { constraint?: string; routine?: string }
+  const cause = new Error(`PostgreSQL ${state} ${constraint ?? routine ?? ''}`.trim())
+  return failureOf(error) === 'defect' ? fault(cause) : unavailable(cause)
+}
+
+function sqlState(error: unknown): string | undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}

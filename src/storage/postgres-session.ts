@@ -1,0 +1,105 @@
+import type { PoolClient, QueryArrayConfig, QueryConfig, QueryResult } from 'pg'
+import { fault } from '../core/errors.ts'
+import { bounds } from './engine.ts'
+import { Lru } from './lru.ts'
+import { failureOf } from './postgres-errors.ts'
+import type { Row, Statement } from './sql.ts'
+import type { Verb } from './verb.ts'
+
+/** A row of `commit_marks` and the number of the latest transaction that was begun under it. */
+export interface CommitSlot {
+  readonly id: string
+  attempt: number
+}
+
+/** A connection, with the statements prepared on it and the mark that tells whether its last commit happened. */
+export class PostgresSession {
+  readonly #client: PoolClient
+  readonly slot: CommitSlot
+  /** The connection must not be used again. */
+  broken = false
+  /** Whether the slot's latest commit happened is not known: nobody else may use the slot. */
+  inDoubt = false
+  readonly #statements = new Lru<string, Prepared>(bounds.statements, dropped => this.#forget(dropped))
+  #names = 0
+
+  constructor(client: PoolClient, slot: CommitSlot) {
+    this.#client = client
+    this.slot = slot
+  }
+
+  /** Begins a transaction and marks it, in one round trip. */
+  async begin(isolation: Verb['isolation'], deadline: number): Promise<void> {
+    const attempt = ++this.slot.attempt
+    await this.#ask(
+      `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
+       insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
+       on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at`,
+      deadline,
+    )
+  }
+
+  async commit(deadline: number): Promise<void> {
+    const command = await this.#ask('commit', deadline)
+    if (command !== 'COMMIT') throw fault(new Error(`COMMIT was answered with ${command}`))
+  }
+
+  /** Never throws: whoever rolls back has a better error to tell. */
+  async rollback(deadline: number): Promise<void> {
+    if (!this.broken) await this.#ask('rollback', deadline).catch(() => {})
+  }
+
+  /** A statement is prepared under a name from its second use on: most texts of a curious client come once. */
+  run(statement: Statement, deadline: number): Promise<readonly Row[]> {
+    const name = this.#nameOf(statement.text)
+    return this.#query<Row[]>(deadline, async query_timeout => {
+      const { rows } = await this.#client.query<Value[]>({
+        ...(name !== undefined && { name }),
+        text: statement.text,
+        values: [...statement.values],
+        rowMode: 'array',
+        query_timeout,
+      } as QueryArrayConfig)
+      return rows
+    })
+  }
+
+  /** Sends statements without values in one round trip; returns the last one's command. */
+  #ask(text: string, deadline: number): Promise<string> {
+    return this.#query(deadline, async query_timeout => {
+      const answer: unknown = await this.#client.query({ text, query_timeout } as QueryConfig)
+      const last = Array.isArray(answer) ? answer.at(-1) : answer
+      return (last as QueryResult).command
+    })
+  }
+
+  async #query<Answer>(deadline: number, send: (timeout: number) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await send(Math.max(1, deadline - performance.now()))
+    } catch (error) {
+      if (failureOf(error) === 'lost') this.broken = true
+      throw error
+    }
+  }
+
+  #nameOf(text: string): string | undefined {
+    const known = this.#statements.get(text)
+    if (known === undefined) this.#statements.set(text, { name: undefined })
+    else known.name ??= `duet_${++this.#names}`
+    return known?.name
+  }
+
+  #forget({ name }: Prepared): void {
+    // pg keeps its own note of what is prepared, and has no call to forget it.
+    const { connection } = this.#client as unknown as { connection: { parsedStatements: Record<string, string> } }
+    if (name === undefined || !(name in connection.parsedStatements)) return
+    delete connection.parsedStatements[name]
+    this.#client.query(`deallocate ${name}`).catch(() => {}) // a lost connection forgets by itself
+  }
+}
+
+interface Prepared {
+  name: string | undefined
+}
+
+type Value = Row[number]

@@ -1,0 +1,68 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { AppError, fault, unavailable } from '../core/errors.ts'
+import { bounds } from './engine.ts'
+import { Lru } from './lru.ts'
+import type { Row, Statement } from './sql.ts'
+
+/** One connection with its prepared statements. Everything here is synchronous: node:sqlite is. */
+export class SqliteConnection implements Disposable {
+  readonly database: DatabaseSync
+  readonly #statements = new Lru<string, StatementSync>(bounds.statements)
+  #now = 0
+
+  constructor(path: string, mode: 'read' | 'write') {
+    this.database = new DatabaseSync(path, {
+      readOnly: mode === 'read',
+      timeout: bounds.patience,
+      ...(mode === 'read' && { limits: { length: bounds.answerBytes } }),
+    })
+    if (mode === 'write') this.database.exec('pragma journal_mode = wal')
+    this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
+    this.database.exec('pragma trusted_schema = off; pragma cache_size = -65536; pragma mmap_size = 268435456')
+    this.database.function('now_plus', { directOnly: true }, seconds =>
+      new Date(this.#now + Number(seconds) * 1000).toISOString(),
+    )
+  }
+
+  /** The time that `now_plus(seconds)` counts from in the statements that follow. */
+  setTime(now: number): void {
+    this.#now = now
+  }
+
+  run(statement: Statement): readonly Row[] {
+    return this.#prepared(statement.text).all(...statement.values) as unknown as readonly Row[]
+  }
+
+  #prepared(text: string): StatementSync {
+    const known = this.#statements.get(text)
+    if (known !== undefined) return known
+    const prepared = this.database.prepare(inSqlite(text))
+    prepared.setReturnArrays(true)
+    this.#statements.set(text, prepared)
+    return prepared
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear()
+    this.database.close()
+  }
+}
+
+/**
+ * Statements are written in the words both engines share. Two are PostgreSQL's alone: its parameters' `$`, and row
+ * locks, which SQLite's single writer makes needless.
+ */
+export function inSqlite(text: string): string {
+  return text.replace(/\$(\d+)/g, '?$1').replace(/\s+for (?:no key )?update\b/gi, '')
+}
+
+/** What to tell a caller about an error of SQLite. The primary result code is the low byte of the extended one. */
+export function sqliteError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+  if (code === 18) return new AppError('answer-too-large', 'The answer is too large.', { cause: error })
+  return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)
+}
+
+// BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL: the database's state, not the statement's.
+const passing = new Set([5, 6, 7, 8, 9, 10, 13, 14, 15])

@@ -1,0 +1,69 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { type Migration, migrate } from './migrate.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
+
+/** The first version without the WAL-reset defect, which could lose acknowledged writes. */
+const oldestSqlite = '3.51.3'
+
+/** A database file made ready to serve. Disposing it gives the file free, and removes it if it was temporary. */
+export interface SqliteFile extends Disposable {
+  readonly path: string
+}
+
+/** The folder of `path` is made if need be; `:memory:` stands for a temporary file. */
+export function claimSqliteFile(path: string): SqliteFile {
+  checkVersion(process.versions.sqlite ?? '0')
+  const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
+  const file = temporary === undefined ? path : join(temporary, 'duet.db')
+  mkdirSync(dirname(file), { recursive: true })
+  const lock = lockFor(file)
+  return {
+    path: file,
+    [Symbol.dispose]() {
+      lock.close()
+      if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Brings a file's schema up to date. Other processes that try the same wait for their turn. */
+export async function migrateSqlite(path: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
+  using connection = new SqliteConnection(path, 'write')
+  const { database } = connection
+  database.exec('begin immediate')
+  try {
+    const applied = await migrate(
+      { execute: async script => database.exec(script), query: async statement => connection.run(statement) },
+      migrations,
+    )
+    database.exec('commit')
+    return applied
+  } catch (error) {
+    if (database.isTransaction) database.exec('rollback')
+    throw error
+  }
+}
+
+// A second server would serve stale events and double the timers. The operating system drops this lock with the process,
+// however it ends; commands such as `users set-role` and `backup` do not take it.
+function lockFor(file: string): DatabaseSync {
+  const lock = new DatabaseSync(`${file}-lock`)
+  try {
+    lock.exec('pragma locking_mode = exclusive; begin exclusive')
+    return lock
+  } catch (error) {
+    lock.close()
+    throw new Error(`Another server is using ${file}`, { cause: error })
+  }
+}
+
+export function checkVersion(version: string): void {
+  if (version.localeCompare(oldestSqlite, 'en', { numeric: true }) < 0) {
+    throw new Error(
+      `SQLite ${version} is too old: ${oldestSqlite} or newer is needed. Use the Node that npm installs here.`,
+    )
+  }
+}

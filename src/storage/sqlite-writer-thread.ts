@@ -1,0 +1,61 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
+import type { Catalogue } from './verb.ts'
+
+/**
+ * The thread that writes. A durable commit waits for the disk, and here that wait delays no reader; whatever the main
+ * thread sends meanwhile shares the next commit.
+ */
+export type ToWriter = { readonly now: number; readonly jobs: Job[] } | { readonly close: true }
+export type FromWriter = { readonly results: SentResult[] }
+export type SentResult =
+  | { readonly id: number; readonly outcome: unknown }
+  | { readonly id: number; readonly code: string; readonly message: string; readonly detail: string }
+
+const largestBatch = 512
+
+if (parentPort === null) throw new Error('This module runs as a worker thread only')
+const port = parentPort
+const { path, catalogueUrl } = workerData as { path: string; catalogueUrl: string }
+const catalogue = (await import(catalogueUrl)) as Catalogue
+const verbs = { ...catalogue.verbs, *[pingVerb]() {} }
+const connection = new SqliteConnection(path, 'write')
+
+port.on('message', (message: ToWriter) => {
+  if ('close' in message) return close()
+  let closing = false
+  let room = largestBatch - message.jobs.length
+  connection.setTime(message.now)
+  const results = commitTogether(connection, verbs, message.jobs, () => {
+    if (room <= 0 || closing) return []
+    const next = receiveMessageOnPort(port)?.message as ToWriter | undefined
+    if (next === undefined) return []
+    if ('close' in next) {
+      closing = true
+      return []
+    }
+    room -= next.jobs.length
+    connection.setTime(next.now)
+    return next.jobs
+  })
+  port.postMessage({ results: results.map(sent) } satisfies FromWriter)
+  if (closing) close()
+})
+
+function close(): void {
+  connection[Symbol.dispose]()
+  port.close()
+}
+
+// An error's class and code do not survive the way to another thread; its parts do.
+function sent(result: Result): SentResult {
+  if ('outcome' in result) return result
+  const { code, message, cause } = result.error
+  return {
+    id: result.id,
+    code,
+    message,
+    detail: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
+  }
+}

@@ -1,0 +1,99 @@
+import { Worker } from 'node:worker_threads'
+import { AppError, type ErrorCode, unavailable } from '../core/errors.ts'
+import type { StoreObserver } from '../core/ports.ts'
+import { bounds } from './engine.ts'
+import { type Job, pingVerb } from './group-commit.ts'
+import type { FromWriter, SentResult, ToWriter } from './sqlite-writer-thread.ts'
+
+/** The near end of the writing thread. Verbs of one turn of the event loop travel together. */
+export class SqliteWriter implements AsyncDisposable {
+  readonly #start: () => Worker
+  readonly #now: () => number
+  readonly #observer: StoreObserver
+  readonly #afterCommit: () => void
+  readonly #waiting = new Map<number, Waiting>()
+  #worker: Worker | undefined
+  #outgoing: Job[] = []
+  #lastId = 0
+  #closed = false
+
+  constructor(path: string, catalogueUrl: string, now: () => number, observer: StoreObserver, afterCommit: () => void) {
+    this.#start = () =>
+      new Worker(new URL('./sqlite-writer-thread.ts', import.meta.url), { workerData: { path, catalogueUrl } })
+    this.#now = now
+    this.#observer = observer
+    this.#afterCommit = afterCommit
+    this.#worker = this.#launch()
+  }
+
+  submit(verb: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#waiting.size >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many writes wait')))
+    return new Promise((resolve, reject) => {
+      const id = ++this.#lastId
+      this.#waiting.set(id, { resolve, reject })
+      this.#outgoing.push({ id, verb, args: args as readonly never[] })
+      if (this.#outgoing.length === 1) setImmediate(() => this.#send())
+    })
+  }
+
+  ping(): Promise<unknown> {
+    return this.submit(pingVerb, [])
+  }
+
+  #send(): void {
+    const jobs = this.#outgoing
+    if (jobs.length === 0) return
+    this.#outgoing = []
+    this.#worker ??= this.#launch()
+    try {
+      this.#worker.postMessage({ now: this.#now(), jobs } satisfies ToWriter)
+    } catch (error) {
+      for (const { id } of jobs)
+        this.#settle({ id, code: 'fault', message: 'Internal server error', detail: String(error) })
+    }
+  }
+
+  #launch(): Worker {
+    const worker = this.#start()
+    worker.on('message', ({ results }: FromWriter) => {
+      this.#observer.commit(results.length)
+      this.#afterCommit()
+      for (const result of results) this.#settle(result)
+    })
+    worker.on('error', error => this.#observer.trouble('The writing thread failed', error))
+    worker.on('exit', () => this.#lost(worker))
+    return worker
+  }
+
+  #settle(result: SentResult): void {
+    const waiting = this.#waiting.get(result.id)
+    this.#waiting.delete(result.id)
+    if ('outcome' in result) waiting?.resolve(result.outcome)
+    else waiting?.reject(new AppError(result.code as ErrorCode, result.message, { cause: new Error(result.detail) }))
+  }
+
+  // Whoever waited cannot know whether it was committed; the next write starts a new thread.
+  #lost(worker: Worker): void {
+    if (this.#worker === worker) this.#worker = undefined
+    const lost = unavailable(new Error('The writing thread ended'))
+    for (const { reject } of this.#waiting.values()) reject(lost)
+    this.#waiting.clear()
+    this.#outgoing = []
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    this.#send()
+    const worker = this.#worker
+    if (worker === undefined) return
+    const gone = new Promise(resolve => worker.once('exit', resolve))
+    worker.postMessage({ close: true } satisfies ToWriter)
+    await gone
+  }
+}
+
+interface Waiting {
+  resolve(outcome: unknown): void
+  reject(error: AppError): void
+}

@@ -1,0 +1,62 @@
+import type { StoreObserver } from '../core/ports.ts'
+import type { Engine, EngineOptions } from './engine.ts'
+import type { Row, Statement } from './sql.ts'
+import { sqliteError } from './sqlite-connection.ts'
+import { SqliteReader } from './sqlite-reader.ts'
+import { SqliteWriter } from './sqlite-writer.ts'
+import type { ArgsOf, OutcomeOf, Verbs } from './verb.ts'
+
+/** The embedded engine: one reading connection here, one writing connection in a thread of its own. */
+export class SqliteEngine<V extends Verbs> implements Engine<V> {
+  readonly #reader: SqliteReader
+  readonly #writer: SqliteWriter
+  readonly #observer: StoreObserver
+
+  constructor(path: string, { catalogue, clock, observer }: EngineOptions<V>) {
+    this.#reader = new SqliteReader(path, () => clock.now())
+    this.#writer = new SqliteWriter(
+      path,
+      catalogue.url,
+      () => clock.now(),
+      observer,
+      () => this.#reader.endTurn(),
+    )
+    this.#observer = observer
+  }
+
+  async read(statement: Statement): Promise<readonly Row[]> {
+    const started = performance.now()
+    try {
+      return this.#reader.run(statement)
+    } catch (error) {
+      throw sqliteError(error)
+    } finally {
+      this.#observer.read((performance.now() - started) / 1000)
+    }
+  }
+
+  async readText(statement: Statement): Promise<string | null> {
+    const [row] = await this.read(statement)
+    return row === undefined || row[0] === undefined || row[0] === null ? null : String(row[0])
+  }
+
+  async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
+    const started = performance.now()
+    try {
+      return (await this.#writer.submit(name, args)) as OutcomeOf<V[Name]>
+    } finally {
+      this.#observer.write((performance.now() - started) / 1000)
+    }
+  }
+
+  async ping(): Promise<void> {
+    await this.read({ text: 'select 1', values: [] })
+    await this.#writer.ping()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // The writer goes last: whoever closes a file last tidies its log away, and a reader may not.
+    this.#reader[Symbol.dispose]()
+    await this.#writer[Symbol.asyncDispose]()
+  }
+}
