@@ -67,7 +67,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
 }
 
 /** Brings the database's schema up to date and returns what was missing. */
-export function migrateDatabase(database: DatabaseConfig): Promise<readonly Migration[]> {
+export async function migrateDatabase(database: DatabaseConfig): Promise<readonly Migration[]> {
   const migrations = loadMigrations(join(import.meta.dirname, '..', 'migrations', database.kind))
   return database.kind === 'sqlite'
     ? migrateSqlite(database.path, migrations)

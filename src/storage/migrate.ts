@@ -10,34 +10,31 @@ export interface Migration {
   readonly checksum: string
 }
 
-/** What a migration runs on: a connection that holds the migration lock, inside one transaction. */
-export interface MigrationSession {
-  execute(script: string): Promise<void>
-  query(statement: Statement): Promise<readonly Row[]>
-}
+/** One step of a migration, driven like a verb's: a statement, or a script of several without values. */
+export type MigrationStep = Statement | { readonly script: string }
 
 /** Why a database cannot be served by this program; the sentence is for the operator's terminal. */
 export class MigrationRefusal extends Error {
   override name = 'MigrationRefusal'
 }
 
-/** Applies what is missing, in order, all or nothing. Returns what it applied. */
-export async function migrate(
-  session: MigrationSession,
+/**
+ * Applies what is missing, in order, and returns it. To be driven inside one transaction by whoever holds the migration
+ * lock, so that a run happens as a whole or not at all.
+ */
+export function* migrate(
   migrations: readonly Migration[],
-): Promise<readonly Migration[]> {
-  await session.execute(
-    `create table if not exists schema_migrations (
-       version integer primary key, name text not null, checksum text not null, applied_at text not null)`,
-  )
-  const applied = await session.query(sql`select version, name, checksum from schema_migrations order by version`)
+): Generator<MigrationStep, readonly Migration[], readonly Row[]> {
+  yield {
+    script: `create table if not exists schema_migrations (
+      version integer primary key, name text not null, checksum text not null, applied_at text not null)`,
+  }
+  const applied = yield sql`select version, name, checksum from schema_migrations order by version`
   const missing = unapplied(migrations, applied)
   for (const { version, name, script, checksum } of missing) {
-    await session.execute(script)
-    await session.query(
-      sql`insert into schema_migrations (version, name, checksum, applied_at)
-          values (${version}, ${name}, ${checksum}, ${new Date().toISOString()})`,
-    )
+    yield { script }
+    yield sql`insert into schema_migrations (version, name, checksum, applied_at)
+              values (${version}, ${name}, ${checksum}, ${new Date().toISOString()})`
   }
   return missing
 }

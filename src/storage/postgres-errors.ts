@@ -10,10 +10,12 @@ export type Failure =
 export function failureOf(error: unknown): Failure {
   const state = sqlState(error)
   if (state === undefined) return 'lost'
-  if (state === '40001' || state === '40P01') return 'conflict'
+  // Serialization failure, deadlock, and a lock not had in time, which is how most deadlocks end here: PostgreSQL looks
+  // for them after a second only, and waiters give way earlier.
+  if (state === '40001' || state === '40P01' || state === '55P03') return 'conflict'
   if (state.startsWith('08') || state.startsWith('57P')) return 'lost'
-  // Resources, operator intervention and time-outs, a lock not had in time, a server that only reads (failing over).
-  return /^(53|57|58|55P03|25006|25P03)/.test(state) ? 'overloaded' : 'defect'
+  // Resources, operator intervention and time-outs, a server that only reads (failing over).
+  return /^(53|57|58|25006|25P03)/.test(state) ? 'overloaded' : 'defect'
 }
 
 /** What callers are told. The cause names the state and the place, never the values that PostgreSQL quotes. */

@@ -37,7 +37,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
       idleTimeoutMillis: 60_000,
       keepAlive: true,
       statement_timeout: bounds.patience,
-      lock_timeout: bounds.patience / 2,
+      lock_timeout: bounds.lockWait,
       idle_in_transaction_session_timeout: bounds.patience * 2,
       // Compiling a plan costs more than any of our statements.
       options: '-c jit=off',
@@ -144,7 +144,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     await session.begin(isolation, deadline)
     let outcome: unknown
     try {
-      outcome = await drive(verb(), statement => session.run(statement, deadline))
+      outcome = await drive(guarded(verb()), statement => session.run(statement, deadline))
     } catch (error) {
       await session.rollback(deadline)
       throw error
@@ -180,21 +180,21 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 }
 
-async function drive<Outcome>(
-  steps: Steps<Outcome>,
-  run: (statement: Statement) => Promise<readonly Row[]>,
+async function drive<Step, Outcome>(
+  steps: Generator<Step, Outcome, readonly Row[]>,
+  run: (step: Step) => Promise<readonly Row[]>,
 ): Promise<Outcome> {
   for (let rows: readonly Row[] = []; ; ) {
-    const step = advance(steps, rows)
+    const step = steps.next(rows)
     if (step.done) return step.value
     rows = await run(step.value)
   }
 }
 
 // What a verb itself throws is our defect, and must not pass for a lost connection.
-function advance<Outcome>(steps: Steps<Outcome>, rows: readonly Row[]): IteratorResult<Statement, Outcome> {
+function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
   try {
-    return steps.next(rows)
+    return yield* steps
   } catch (error) {
     throw error instanceof AppError ? error : fault(error)
   }
@@ -208,13 +208,11 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
   try {
     await client.query("begin; set local lock_timeout = '60s'")
     await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
-    const applied = await migrate(
-      {
-        execute: async script => void (await client.query(script)),
-        query: async ({ text, values }) => (await client.query({ text, values: [...values], rowMode: 'array' })).rows,
-      },
-      migrations,
-    )
+    const applied = await drive(migrate(migrations), async step => {
+      if ('script' in step) await client.query(step.script)
+      else return (await client.query({ text: step.text, values: [...step.values], rowMode: 'array' })).rows
+      return []
+    })
     await client.query("delete from commit_marks where marked_at < now() - interval '1 day'")
     await client.query('commit')
     return applied

@@ -59,6 +59,7 @@ export function inSqlite(text: string): string {
 /** What to tell a caller about an error of SQLite. The primary result code is the low byte of the extended one. */
 export function sqliteError(error: unknown): AppError {
   if (error instanceof AppError) return error
+  if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE') return unavailable(error) // closed
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
   if (code === 18) return new AppError('answer-too-large', 'The answer is too large.', { cause: error })
   return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)

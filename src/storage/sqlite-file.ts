@@ -30,21 +30,18 @@ export function claimSqliteFile(path: string): SqliteFile {
 }
 
 /** Brings a file's schema up to date. Other processes that try the same wait for their turn. */
-export async function migrateSqlite(path: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
+export function migrateSqlite(path: string, migrations: readonly Migration[]): readonly Migration[] {
   using connection = new SqliteConnection(path, 'write')
   const { database } = connection
   database.exec('begin immediate')
-  try {
-    const applied = await migrate(
-      { execute: async script => database.exec(script), query: async statement => connection.run(statement) },
-      migrations,
-    )
-    database.exec('commit')
-    return applied
-  } catch (error) {
-    if (database.isTransaction) database.exec('rollback')
-    throw error
+  const steps = migrate(migrations)
+  let step = steps.next([])
+  while (!step.done) {
+    if ('script' in step.value) database.exec(step.value.script)
+    step = steps.next('script' in step.value ? [] : connection.run(step.value))
   }
+  database.exec('commit')
+  return step.value // an error on the way closes the connection, which undoes everything
 }
 
 // A second server would serve stale events and double the timers. The operating system drops this lock with the process,

@@ -3,21 +3,22 @@ import type { Row, Statement } from './sql.ts'
 /**
  * A change of the store, written once for both engines: it yields statements and is handed their rows. SQLite drives it
  * synchronously, PostgreSQL asynchronously, each inside one transaction. A verb cannot await, catches no statement's
- * error (the transaction is lost with it), may be run again from the start, and returns its outcome as plain data.
+ * error (the transaction is lost with it), may be run again from the start, and takes and returns plain data, which can
+ * cross to the thread that writes.
  */
-export type Verb<Args extends readonly Plain[] = readonly never[], Outcome = unknown> = {
-  (...args: Args): Steps<Outcome>
-  /** PostgreSQL only: `serializable` where row locks and constraints cannot express what must not change meanwhile. */
-  isolation?: 'serializable'
+export interface Verb {
+  (...args: never[]): Steps<unknown>
+  /** PostgreSQL only: for where row locks and constraints cannot express what must not change meanwhile. */
+  readonly isolation?: 'serializable'
 }
 
 export type Steps<Outcome> = Generator<Statement, Outcome, readonly Row[]>
 
-/** What may cross to the thread that writes. */
-export type Plain = string | number | boolean | null | undefined | readonly Plain[] | { readonly [key: string]: Plain }
+export function serializable<V extends Verb>(verb: V): V & { readonly isolation: 'serializable' } {
+  return Object.assign(verb, { isolation: 'serializable' } as const)
+}
 
-// biome-ignore lint/suspicious/noExplicitAny: the one place where verbs of every signature meet
-export type Verbs = Readonly<Record<string, Verb<any, unknown>>>
+export type Verbs = Readonly<Record<string, Verb>>
 
 /** Verbs by name, and the module that exports them as `verbs`, for the thread that has to load them itself. */
 export interface Catalogue<V extends Verbs = Verbs> {

@@ -1,0 +1,80 @@
+import type { Migration } from '../../src/storage/migrate.ts'
+import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
+import { type Catalogue, type Steps, serializable } from '../../src/storage/verb.ts'
+
+/** Verbs for the tests of the engines, over the real schema where it serves and a plain table where it does not. */
+export const verbs = {
+  *run(statements: readonly Statement[]): Steps<readonly (readonly Row[])[]> {
+    const answers: (readonly Row[])[] = []
+    for (const statement of statements) answers.push(yield statement)
+    return answers
+  },
+
+  *put(key: string, value: string): Steps<'put'> {
+    yield sql`insert into notes (key, value) values (${key}, ${value})
+              on conflict (key) do update set value = excluded.value`
+    return 'put'
+  },
+
+  *putThenFail(key: string): Steps<never> {
+    yield sql`insert into notes (key, value) values (${key}, 'never')`
+    throw new Error('a defect in a verb, with secret-7351 in it')
+  },
+
+  *putThenViolate(key: string): Steps<never> {
+    yield sql`insert into notes (key, value) values (${key}, 'never')`
+    yield sql`insert into notes (key, value) values (${key}, 'secret-7351')`
+    throw new Error('not reached')
+  },
+
+  *increment(key: string): Steps<number> {
+    const [row] = yield sql`select value from notes where key = ${key} for update`
+    const next = Number(row?.[0]) + 1
+    yield sql`update notes set value = ${String(next)} where key = ${key}`
+    return next
+  },
+
+  /** Ends the transaction under everyone's feet, as SQLite itself does after some errors. */
+  *undoEverything(): Steps<never> {
+    yield { text: 'rollback', values: [] }
+    yield sql`select value from nowhere`
+    throw new Error('not reached')
+  },
+
+  *endThread(): Steps<never> {
+    yield sql`select 1`
+    process.exit(7) // in a thread this ends the thread
+  },
+
+  /** Takes its locks in the order given, so that two of them can stand in each other's way. */
+  *transfer(from: string, to: string): Steps<'moved'> {
+    const [source] = yield sql`select value from notes where key = ${from} for update`
+    yield sql`update notes set value = ${String(Number(source?.[0]) - 1)} where key = ${from}`
+    const [target] = yield sql`select value from notes where key = ${to} for update`
+    yield sql`update notes set value = ${String(Number(target?.[0]) + 1)} where key = ${to}`
+    return 'moved'
+  },
+
+  *echo(value: string | number | null, all: { list: (string | null)[] }): Steps<unknown> {
+    yield sql`select 1`
+    return { value, all }
+  },
+
+  /** Goes off call only while another stays on call: decided from rows that it does not lock. */
+  goOffCall: serializable(function* (key: string): Steps<boolean> {
+    const onCall = yield sql`select key from notes where value = 'on call'`
+    if (onCall.length < 2) return false
+    yield sql`update notes set value = 'off' where key = ${key}`
+    return true
+  }),
+}
+
+export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
+
+/** The table that these verbs write. */
+export const notes: Migration = {
+  version: 9999,
+  name: 'notes',
+  script: 'create table notes (key text primary key, value text not null)',
+  checksum: 'notes',
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { engineKinds, migrationsOf } from '../support/engines.ts'
+import { catalogue } from './contract-verbs.ts'
+
+for (const kind of engineKinds) {
+  describe(`Migrations on ${kind.name}`, { skip: kind.skip }, () => {
+    const all = migrationsOf(kind.kind)
+    const added = migration(all.length + 1, 'create table added (id integer primary key)')
+
+    it('are applied once, in order, each with its checksum', async () => {
+      await using database = await kind.create()
+      assert.deepEqual(await database.migrate(), all)
+      assert.deepEqual(await database.migrate(), [])
+      assert.deepEqual(await database.migrate([...all, added]), [added])
+      await using engine = database.open(catalogue)
+      const rows = await engine.read(sql`select version, checksum from schema_migrations order by version`)
+      assert.deepEqual(
+        rows,
+        [...all, added].map(({ version, checksum }) => [version, checksum]),
+      )
+    })
+
+    it('wait for each other when several programs start together', async () => {
+      await using database = await kind.create()
+      const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
+      const runs = await Promise.all(Array.from({ length: 3 }, () => migrateInProcess(address)))
+      assert.deepEqual(runs.toSorted(), [
+        'The schema is up to date.\n',
+        'The schema is up to date.\n',
+        `${all.map(({ version, name }) => `applied ${version} ${name}\n`).join('')}The schema is up to date.\n`,
+      ])
+    })
+
+    it('refuse a database that is newer than the program', async () => {
+      await using database = await kind.create()
+      await database.migrate([...all, added])
+      await assert.rejects(database.migrate(), refusal(/newer than this program/))
+    })
+
+    it('refuse a migration that was changed after it was applied', async () => {
+      await using database = await kind.create()
+      await database.migrate([...all, added])
+      const changed = { ...added, checksum: 'another' }
+      await assert.rejects(database.migrate([...all, changed]), refusal(/changed after it was applied/))
+    })
+
+    it('leave nothing of a run in which one fails', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      const broken = migration(all.length + 2, 'create table half (id integer primary key); select * from nowhere')
+      await assert.rejects(database.migrate([...all, added, broken]))
+      assert.deepEqual(await database.migrate([...all, added]), [added])
+    })
+  })
+}
+
+describe('Migration files', () => {
+  it('carry a checksum of their text, whatever their line ends', () => {
+    const [unix] = loaded({ '0001_init.sql': 'select 1;\nselect 2;\n' })
+    const [windows] = loaded({ '0001_init.sql': 'select 1;\r\nselect 2;\r\n' })
+    const [other] = loaded({ '0001_init.sql': 'select 1;\nselect 3;\n' })
+    assert.equal(unix?.checksum, windows?.checksum)
+    assert.notEqual(unix?.checksum, other?.checksum)
+  })
+
+  it('are refused when their numbers leave a gap or their names are not understood', () => {
+    assert.throws(() => loaded({ '0001_init.sql': '', '0003_gap.sql': '' }), /0003_gap\.sql/)
+    assert.throws(() => loaded({ '1_init.sql': '' }), /1_init\.sql/)
+  })
+
+  it('describe the same tables for both engines', () => {
+    const tables = (migrations: readonly Migration[]) =>
+      migrations.flatMap(({ script }) => [...script.matchAll(/create table (\w+)/g)].map(([, name]) => name)).sort()
+    const onlyPostgres = ['commit_marks']
+    assert.deepEqual(
+      tables(migrationsOf('postgres')).filter(name => !onlyPostgres.includes(name ?? '')),
+      tables(migrationsOf('sqlite')),
+    )
+  })
+})
+
+async function migrateInProcess(address: string): Promise<string> {
+  const program = join(import.meta.dirname, '..', '..', 'bin', 'duet.mjs')
+  const { stdout } = await run(process.execPath, [program, 'migrate'], { env: { DATABASE_URL: address } })
+  return stdout
+}
+
+const run = promisify(execFile)
+
+function migration(version: number, script: string): Migration {
+  return { version, name: 'for-a-test', script, checksum: `checksum of ${script}` }
+}
+
+function refusal(pattern: RegExp): (error: unknown) => boolean {
+  return error => error instanceof MigrationRefusal && pattern.test(error.message) && !error.message.includes('\n')
+}
+
+function loaded(files: Readonly<Record<string, string>>): readonly Migration[] {
+  const folder = mkdtempSync(join(tmpdir(), 'duet-migrations-'))
+  try {
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    return loadMigrations(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

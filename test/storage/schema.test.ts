@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { AppError } from '../../src/core/errors.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { engineKinds } from '../support/engines.ts'
+import { catalogue } from './contract-verbs.ts'
+
+const at = '2026-01-31T12:00:00.000Z'
+
+const user = sql`insert into users (id, name, email, token_mark, created_at) values (1, 'Ada', 'ada@example.com', 'm', ${at})`
+const payment = sql`insert into payments (amount_cents, payer_id, created_at) values (5000, 1, ${at})`
+const order = sql`insert into orders (user_id, amount_cents, created_at) values (1, 5000, ${at})`
+const ship = (paymentId: number | null, carrier: string | null, shippedAt: string | null) =>
+  sql`update orders set status = 'shipped', payment_id = ${paymentId}, tracking_carrier = ${carrier},
+      tracking_number = 'T1', shipped_at = ${shippedAt} where id = 1`
+const key = (caller: number | null, paymentId: number | null) =>
+  sql`insert into idempotency_keys (caller_id, scope, key, payment_id, expires_at)
+      values (${caller}, '/payments', 'k', ${paymentId}, ${at})`
+const post = sql`insert into posts (author_id, title, content, published_at) values (1, 'T', 'C', ${at})`
+const comment = sql`insert into comments (post_id, author_id, text, created_at) values (1, 1, 'Hi', ${at})`
+const event = (kind: string, postId: number | null, commentId: number | null, userId: number | null) =>
+  sql`insert into outbox (kind, post_id, comment_id, user_id, created_at)
+      values (${kind}, ${postId}, ${commentId}, ${userId}, ${at})`
+
+/** States that must not exist: each list of statements has to be refused as a whole. */
+const impossible: Readonly<Record<string, readonly Statement[]>> = {
+  'a shipped order without a payment': [user, order, ship(null, 'DHL', at)],
+  'a shipped order without tracking': [user, payment, order, ship(1, null, at)],
+  'a shipped order without a date': [user, payment, order, ship(1, 'DHL', null)],
+  'a pending order with a payment': [user, payment, order, sql`update orders set payment_id = 1 where id = 1`],
+  'an order paid with another amount': [
+    user,
+    sql`insert into payments (amount_cents, created_at) values (4999, ${at})`,
+    order,
+    ship(1, 'DHL', at),
+  ],
+  'two orders paid by one payment': [
+    user,
+    payment,
+    order,
+    order,
+    ship(1, 'DHL', at),
+    sql`update orders set status = 'shipped', payment_id = 1, tracking_carrier = 'DHL', tracking_number = 'T2',
+        shipped_at = ${at} where id = 2`,
+  ],
+  'an order paid by a payment that does not exist': [user, order, ship(77, 'DHL', at)],
+  'a paid order whose amount changes': [
+    user,
+    payment,
+    order,
+    ship(1, 'DHL', at),
+    sql`update orders set amount_cents = 100 where id = 1`,
+  ],
+  'a payment that an order refers to, deleted': [
+    user,
+    payment,
+    order,
+    ship(1, 'DHL', at),
+    sql`delete from payments where id = 1`,
+  ],
+  'an order with another status': [user, order, sql`update orders set status = 'paid' where id = 1`],
+  'an order of nothing': [user, sql`insert into orders (user_id, amount_cents, created_at) values (1, 0, ${at})`],
+  'a payment of nothing': [sql`insert into payments (amount_cents, created_at) values (0, ${at})`],
+  'a payment beyond its bound': [sql`insert into payments (amount_cents, created_at) values (100000000000001, ${at})`],
+  'a key without a payment': [user, key(1, null)],
+  'a key with a payment that does not exist': [user, key(1, 5)],
+  'a key claimed twice by one caller': [user, payment, key(1, 1), key(1, 1)],
+  'a key claimed twice by anonymous callers': [user, payment, key(null, 1), key(null, 1)],
+  'an item of no order': [sql`insert into order_items (order_id, name, quantity, price) values (1, 'x', 1, 1)`],
+  'an item of no quantity': [
+    user,
+    order,
+    sql`insert into order_items (order_id, name, quantity, price) values (1, 'x', 0, 1)`,
+  ],
+  'a user without a name': [
+    sql`insert into users (id, name, email, token_mark, created_at) values (1, '', 'e@x', 'm', ${at})`,
+  ],
+  'a user with id 0': [
+    sql`insert into users (id, name, email, token_mark, created_at) values (0, 'n', 'e@x', 'm', ${at})`,
+  ],
+  'a user with an id that JSON cannot keep exact': [{ ...user, text: user.text.replace('(1,', '(9007199254740992,') }],
+  'two users with one id': [user, user],
+  'a user of age 151': [user, sql`update users set age = 151`],
+  'a user of another role': [user, sql`update users set role = 'owner'`],
+  'a login without a password': [user, sql`update users set login_key = 'ada@example.com'`],
+  'a password without a login': [user, sql`update users set password_hash = 'hash'`],
+  'two users who log in with one e-mail': [
+    user,
+    sql`insert into users (id, name, email, token_mark, created_at) values (2, 'B', 'ada@example.com', 'm', ${at})`,
+    sql`update users set login_key = 'ada@example.com', password_hash = 'hash'`,
+  ],
+  'a post of nobody': [post],
+  'a post with negative likes': [user, post, sql`update posts set likes = -1`],
+  'a post with an instant in another form': [user, post, sql`update posts set published_at = '2026-01-31'`],
+  'a comment on nothing': [user, comment],
+  'an event of an unknown kind': [event('post-changed', 1, null, null)],
+  'a comment event without its comment': [event('comment-added', 1, null, null)],
+  'a user event without its user': [event('user-revoked', null, null, null)],
+}
+
+for (const kind of engineKinds) {
+  describe(`The schema on ${kind.name}`, { skip: kind.skip }, () => {
+    it('makes wrong states impossible', async t => {
+      await using database = await kind.create()
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      for (const [state, statements] of Object.entries(impossible)) {
+        await t.test(state, async () => {
+          // Ids start anew, as the statements name them; all but the last statement must be acceptable.
+          const reset =
+            kind.kind === 'sqlite'
+              ? [sql`delete from sqlite_sequence`]
+              : ['posts', 'comments', 'payments', 'orders'].map(table => ({
+                  text: `alter sequence ${table}_id_seq restart`,
+                  values: [],
+                }))
+          await assert.rejects(engine.write('run', [...reset, ...statements]), isConstraintFault)
+        })
+      }
+    })
+
+    it('lets two users without a password share an e-mail, and keys of several callers be equal', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      const second = { ...user, text: user.text.replace('(1,', '(2,') }
+      await engine.write('run', [user, second, payment, key(null, 1), key(1, 1), key(2, 1)])
+    })
+
+    it('lets posts, comments and keys go with their user, and keeps the ledger without an owner', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      await engine.write('run', [user, payment, order, ship(1, 'DHL', at), order, key(1, 1), post, comment])
+      await engine.write('run', [sql`delete from users where id = 1`, user])
+      const count = async (statement: Statement) => (await engine.read(statement))[0]?.[0]
+      assert.equal(await count(sql`select count(*) from posts`), 0)
+      assert.equal(await count(sql`select count(*) from comments`), 0)
+      assert.equal(await count(sql`select count(*) from idempotency_keys`), 0)
+      assert.deepEqual(await engine.read(sql`select user_id, status from orders order by id`), [
+        [null, 'shipped'],
+        [null, 'pending_payment'],
+      ])
+      assert.deepEqual(await engine.read(sql`select payer_id, amount_cents from payments`), [[null, 5000]])
+    })
+
+    it('never gives an id of a deleted row to another', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      await engine.write('run', [user, post, post, sql`delete from posts where id = 2`])
+      await engine.write('run', [post])
+      assert.deepEqual(await engine.read(sql`select id from posts order by id`), [[1], [3]])
+    })
+  })
+}
+
+function isConstraintFault(error: unknown): boolean {
+  assert.ok(error instanceof AppError && error.code === 'fault', String(error))
+  const detail = String((error.cause as Error).message)
+  assert.match(detail, /constraint|PostgreSQL 23|PostgreSQL 22003/i)
+  return true
+}

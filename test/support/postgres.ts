@@ -1,0 +1,123 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+
+/** A throw-away PostgreSQL server on a free port of the loopback interface, from the programs installed here. */
+export class PostgresServer implements AsyncDisposable {
+  readonly url: string
+  readonly #folder: string
+  readonly #settings: readonly string[]
+  #process: ChildProcess | undefined
+
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+    const server = new PostgresServer(await freePort(), settings)
+    await server.resume()
+    return server
+  }
+
+  private constructor(port: number, settings: Readonly<Record<string, string>>) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'duet-postgres-'))
+    this.url = `postgres://duet@127.0.0.1:${port}/postgres`
+    const all = { listen_addresses: '127.0.0.1', port: String(port), max_connections: '200', ...defaults, ...settings }
+    this.#settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const user = serverUser()
+    if (user !== undefined) chownSync(this.#folder, user.uid, user.gid)
+    const options = { ...user, stdio: 'pipe', cwd: this.#folder } as const
+    execFileSync(program('initdb'), ['-D', this.#data, '-U', 'duet', '-A', 'trust', '-E', 'UTF8', '--no-sync'], options)
+  }
+
+  get #data(): string {
+    return join(this.#folder, 'data')
+  }
+
+  /** Starts the server, again if it was killed, and waits until it answers. */
+  async resume(): Promise<void> {
+    const args = ['-D', this.#data, '-k', this.#folder, ...this.#settings]
+    this.#process = spawn(program('postgres'), args, { ...serverUser(), stdio: 'ignore', cwd: this.#folder })
+    for (let tries = 0; ; tries++) {
+      const client = new pg.Client({ connectionString: this.url })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        return await client.end()
+      } catch (error) {
+        if (tries > 400 || this.#process.exitCode !== null) throw error
+        await delay(25)
+      }
+    }
+  }
+
+  /** SIGQUIT: all server processes end at once, as in a crash. SIGINT: connections are cut, the server closes orderly. */
+  async end(signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+    const ending = this.#process
+    if (ending === undefined || ending.exitCode !== null) return
+    const gone = once(ending, 'exit')
+    ending.kill(signal)
+    await gone
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.signal('SIGCONT')
+    await this.end('SIGQUIT')
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+}
+
+// Speed over durability against power cuts, which no test makes; a killed server loses nothing by it.
+const defaults = { fsync: 'off', full_page_writes: 'off', shared_buffers: '32MB' }
+
+/** Why tests on PostgreSQL cannot run here, if they cannot. On a build machine that is an error. */
+export function postgresMissing(): string | undefined {
+  if (programFolder() !== undefined) return undefined
+  if (process.env.CI === 'true') throw new Error("PostgreSQL's programs must be installed where CI=true")
+  return "PostgreSQL's programs (initdb, postgres) are not installed"
+}
+
+/** A new, empty database: on the server that the whole test run shares, or else on one of this process's own. */
+export async function freshPostgresDatabase(): Promise<string> {
+  const shared = process.env.DUET_TEST_POSTGRES
+  if (shared === undefined) throw new Error('Run tests with --test-global-setup=test/support/global-setup.ts')
+  const name = `test_${process.pid}_${++databases}`
+  const client = new pg.Client({ connectionString: shared })
+  await client.connect()
+  await client.query(`create database ${name}`)
+  await client.end()
+  return shared.replace(/postgres$/, name)
+}
+
+let databases = 0
+
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
+}
+
+function program(name: string): string {
+  return join(programFolder() ?? '', name)
+}
+
+function programFolder(): string | undefined {
+  const root = '/usr/lib/postgresql'
+  const debian = existsSync(root) ? readdirSync(root).map(version => join(root, version, 'bin')) : []
+  const folders = [...debian.sort().reverse(), ...(process.env.PATH ?? '').split(':')]
+  return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
+}
+
+// PostgreSQL refuses to run as root.
+function serverUser(): { uid: number; gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
