@@ -1,0 +1,19 @@
+import { writeSync } from 'node:fs'
+import { databaseAt } from '../support/engines.ts'
+import { catalogue } from './contract-verbs.ts'
+
+// Writes as fast as it can from many hands and tells each key on standard output, until it is killed.
+const [kind, location, name, when] = process.argv.slice(2) as ['sqlite' | 'postgres', string, string, string]
+const engine = databaseAt(kind, location).open(catalogue)
+await engine.ping()
+
+await Promise.all(
+  Array.from({ length: 32 }, async (_, hand) => {
+    for (let index = 0; ; index++) {
+      const key = `${name}-${hand}-${index}`
+      if (when === 'too early') writeSync(1, `${key}\n`)
+      await engine.write('put', key, 'v')
+      if (when === 'when acknowledged') writeSync(1, `${key}\n`)
+    }
+  }),
+)

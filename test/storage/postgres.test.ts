@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import pg from 'pg'
+import { AppError } from '../../src/core/errors.ts'
+import { bounds, type Engine } from '../../src/storage/engine.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { migrationsOf, type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
+import { PostgresServer } from '../support/postgres.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
+import { catalogue, notes, type verbs } from './contract-verbs.ts'
+
+describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
+  for (const moment of ['cut-before', 'cut-after'] as const) {
+    it(`finds out whether a commit happened when the connection is ${moment} it`, async () => {
+      await using setup = await preparedThroughProxy()
+      const { engine, proxy } = setup
+      for (let round = 0; round < 5; round++) {
+        await engine.write('put', `warm-${round}`, 'v')
+        let cuts = 0
+        proxy.decide = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
+        await engine.write('put', 'counter', '0')
+        proxy.decide = () => 'pass'
+        assert.equal(cuts > 0, true)
+        cuts = 0
+        proxy.decide = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
+        // Were it run again after a commit that happened, it would answer 2; were a lost one believed, 0 would remain.
+        assert.equal(await engine.write('increment', 'counter'), 1)
+        proxy.decide = () => 'pass'
+        assert.deepEqual(await engine.read(sql`select value from notes where key = 'counter'`), [['1']])
+      }
+    })
+  }
+
+  it('answers 503 within two seconds when a commit stays in doubt, and recovers', async () => {
+    await using setup = await preparedThroughProxy()
+    const { engine, proxy } = setup
+    await engine.ping()
+    let cut = false
+    proxy.decide = data => {
+      if (cut) return 'cut-before'
+      cut = isCommit(data)
+      return cut ? 'cut-after' : 'pass'
+    }
+    await answersUnavailable(engine.write('put', 'doubtful', 'v'))
+    proxy.decide = () => 'pass'
+    assert.deepEqual(await engine.read(sql`select value from notes where key = 'doubtful'`), [['v']])
+  })
+
+  it('answers 503 within two seconds while the database hangs, and recovers', async () => {
+    await using setup = await preparedThroughProxy()
+    const { engine, proxy } = setup
+    await engine.ping()
+    proxy.decide = () => 'stall'
+    await Promise.all([
+      ...Array.from({ length: 15 }, () => answersUnavailable(engine.read(sql`select 1`))),
+      ...Array.from({ length: 15 }, (_, index) => answersUnavailable(engine.write('put', `h${index}`, 'v'))),
+    ])
+    proxy.decide = () => 'pass'
+    await engine.write('put', 'after', 'v')
+  })
+
+  it('survives a killed and restarted database without losing what it acknowledged', async t => {
+    await using server = await PostgresServer.start()
+    const database = postgresAt(server.url)
+    await database.migrate([...migrationsOf('postgres'), notes])
+    const troubles: string[] = []
+    await using engine = database.open(catalogue, { observer: { trouble: message => troubles.push(message) } })
+    const acknowledged: string[] = []
+    const refused: number[] = []
+    let going = true
+    const payers = Array.from({ length: 8 }, async (_, payer) => {
+      for (let index = 0; going; index++) {
+        const started = performance.now()
+        try {
+          await engine.write('put', `p${payer}-${index}`, 'v')
+          acknowledged.push(`p${payer}-${index}`)
+        } catch (error) {
+          assert.ok(isUnavailable(error), String(error))
+          refused.push(performance.now() - started)
+          await new Promise(setImmediate)
+        }
+      }
+    })
+    for (const signal of ['SIGQUIT', 'SIGINT'] as const) {
+      const enough = acknowledged.length + 200
+      await until(() => acknowledged.length > enough)
+      await server.end(signal)
+      await until(() => refused.length > 0)
+      await server.resume()
+      const before = acknowledged.length
+      const resumed = performance.now()
+      await until(() => acknowledged.length > before)
+      t.diagnostic(
+        `after ${signal}: first write acknowledged ${Math.round(performance.now() - resumed)} ms after the restart`,
+      )
+    }
+    going = false
+    await Promise.all(payers)
+    const stored = new Set((await engine.read(sql`select key from notes`)).map(([key]) => key))
+    assert.deepEqual(
+      acknowledged.filter(key => !stored.has(key)),
+      [],
+    )
+    const slowest = Math.max(...refused)
+    t.diagnostic(
+      `${acknowledged.length} acknowledged, ${refused.length} refused, the slowest in ${Math.round(slowest)} ms`,
+    )
+    assert.ok(slowest < 2000)
+  })
+
+  it('does not end, and tells its observer, when idle connections are cut', async () => {
+    const troubles: string[] = []
+    await using setup = await prepared({ observer: { trouble: message => troubles.push(message) } })
+    const { engine, url } = setup
+    await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.01)`)))
+    const admin = new pg.Client({ connectionString: url })
+    await admin.connect()
+    await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity
+                       where datname = current_database() and application_name = 'duet'`)
+    await until(() => troubles.length === 5)
+    await admin.end()
+    await engine.write('put', 'after', 'v')
+  })
+
+  it('gives way and answers 503 in time when another holds the lock it needs', async () => {
+    await using setup = await prepared()
+    const { engine, url } = setup
+    await engine.write('put', 'locked', '1')
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query(`begin; select * from notes where key = 'locked' for update`)
+    await answersUnavailable(engine.write('increment', 'locked'))
+    await other.query('rollback')
+    await other.end()
+    assert.equal(await engine.write('increment', 'locked'), 2)
+  })
+
+  it('refuses at once, with 503, when too many operations wait for its connections', async () => {
+    await using setup = await prepared({ poolMax: 1 })
+    const { engine } = setup
+    const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`))
+    const outcomes = await Promise.allSettled(asked)
+    const refused = outcomes.filter(outcome => outcome.status === 'rejected')
+    assert.ok(refused.length >= 40, `${refused.length} were refused`)
+    for (const { reason } of refused) assert.ok(isUnavailable(reason))
+    await engine.ping()
+  })
+
+  it('keeps a bounded number of statements prepared on a connection, named from their second use on', async () => {
+    await using setup = await prepared({ poolMax: 1 })
+    const { engine } = setup
+    const count = async () => Number((await engine.read(sql`select count(*) from pg_prepared_statements`))[0]?.[0])
+    for (let index = 0; index < 100; index++) await engine.read({ text: `select ${index}`, values: [] })
+    assert.equal(await count(), 0)
+    for (let round = 0; round < 2; round++) {
+      for (let index = 0; index < bounds.statements + 100; index++) {
+        for (let use = 0; use < 2; use++) await engine.read({ text: `select ${index}, 'x'`, values: [] })
+      }
+    }
+    const kept = await count()
+    assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
+  })
+
+  it('leaves one mark per connection, however many it writes', async () => {
+    await using setup = await prepared({ poolMax: 3 })
+    const { engine } = setup
+    await Promise.all(Array.from({ length: 50 }, (_, index) => engine.write('put', `k${index}`, 'v')))
+    assert.deepEqual(await engine.read(sql`select count(*) from commit_marks`), [[3]])
+  })
+})
+
+async function prepared(options?: OpenOptions) {
+  const database = await postgres.create()
+  await database.migrate([...migrationsOf('postgres'), notes])
+  const engine = database.open(catalogue, options)
+  return { engine, url: database.location, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
+}
+
+async function preparedThroughProxy() {
+  const database = await postgres.create()
+  await database.migrate([...migrationsOf('postgres'), notes])
+  const address = new URL(database.location)
+  const proxy = await TcpProxy.to({ host: address.hostname, port: Number(address.port) })
+  address.port = String(proxy.port)
+  const engine: Engine<typeof verbs> = postgresAt(address.href).open(catalogue)
+  return {
+    engine,
+    proxy,
+    async [Symbol.asyncDispose]() {
+      await engine[Symbol.asyncDispose]()
+      await proxy[Symbol.asyncDispose]()
+    },
+  }
+}
+
+function isCommit(data: Buffer): boolean {
+  return data.includes('commit\0')
+}
+
+async function answersUnavailable(answer: Promise<unknown>): Promise<void> {
+  const started = performance.now()
+  await assert.rejects(answer, isUnavailable)
+  const taken = performance.now() - started
+  assert.ok(taken < 2000, `the refusal took ${Math.round(taken)} ms`)
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable'
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(resolve => setTimeout(resolve, 5))
+}

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, statSync } from 'node:fs'
+import { describe, it, type TestContext } from 'node:test'
+import { AppError } from '../../src/core/errors.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { inSqlite } from '../../src/storage/sqlite-connection.ts'
+import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite-file.ts'
+import { migrationsOf, type OpenOptions, sqlite } from '../support/engines.ts'
+import { catalogue, notes, type verbs } from './contract-verbs.ts'
+
+describe('Group commit', () => {
+  it('lets verbs that arrive together share one commit', async t => {
+    const commits: number[] = []
+    const { engine } = await prepared(t, { observer: { commit: verbs => commits.push(verbs) } })
+    await engine.ping()
+    commits.length = 0
+    await Promise.all(Array.from({ length: 64 }, (_, index) => engine.write('put', `k${index}`, 'v')))
+    assert.equal(
+      commits.reduce((sum, verbs) => sum + verbs, 0),
+      64,
+    )
+    assert.ok(commits.length <= 2, `64 verbs took ${commits.length} commits`)
+  })
+
+  it('fails everyone in a commit with 503 when an error undid the whole transaction, and keeps nothing', async t => {
+    const { engine } = await prepared(t)
+    await engine.ping()
+    const outcomes = await Promise.allSettled([
+      engine.write('put', 'before', 'v'),
+      engine.write('undoEverything'),
+      engine.write('put', 'after', 'v'),
+    ])
+    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
+    assert.deepEqual(await engine.read(sql`select key from notes`), [])
+    await engine.write('put', 'later', 'v')
+  })
+
+  it('answers 503 to those who waited when the writing thread ends, and goes on with a new thread', async t => {
+    const troubles: string[] = []
+    const { engine } = await prepared(t, { observer: { trouble: message => troubles.push(message) } })
+    await engine.ping()
+    const outcomes = await Promise.allSettled([engine.write('put', 'a', 'v'), engine.write('endThread')])
+    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
+    await engine.write('put', 'b', 'v')
+    assert.deepEqual(await engine.read(sql`select key from notes`), [['b']])
+  })
+
+  it('answers 503 to writes on a full disk, goes on reading, and heals when there is room again', async t => {
+    const { engine } = await prepared(t)
+    await engine.write('put', 'kept', 'v')
+    const [[pages]] = (await engine.write('run', [{ text: 'pragma page_count', values: [] }])) as unknown as [
+      [[number]],
+    ]
+    const limit = (count: number) => engine.write('run', [{ text: `pragma max_page_count = ${count}`, values: [] }])
+    await limit(pages?.[0] ?? 0)
+    const large = 'x'.repeat(100_000)
+    await assert.rejects(engine.write('put', 'large', large), isUnavailable)
+    assert.deepEqual(await engine.read(sql`select key from notes`), [['kept']])
+    await limit(1_000_000)
+    await engine.write('put', 'large', large)
+    assert.deepEqual(await engine.read(sql`select key from notes order by key`), [['kept'], ['large']])
+  })
+
+  it('counts time from the clock it was given', async t => {
+    let now = Date.parse('2030-05-05T05:05:05.005Z')
+    const { engine } = await prepared(t, { clock: { now: () => now } })
+    const told = async () => (await engine.write('run', [sql`select now_plus(0)`]))[0]?.[0]?.[0]
+    assert.equal(await told(), '2030-05-05T05:05:05.005Z')
+    now += 86_400_000
+    assert.equal(await told(), '2030-05-06T05:05:05.005Z')
+    assert.deepEqual(await engine.read(sql`select now_plus(1)`), [['2030-05-06T05:05:06.005Z']])
+  })
+})
+
+describe('A SQLite file', () => {
+  it('is durable: write-ahead log, full synchronisation, foreign keys, on the connection that writes', async t => {
+    const { engine } = await prepared(t)
+    const settings = ['journal_mode', 'synchronous', 'foreign_keys']
+    const answers = await engine.write(
+      'run',
+      settings.map(name => ({ text: `pragma ${name}`, values: [] })),
+    )
+    assert.deepEqual(answers.flat(2), ['wal', 2, 1])
+  })
+
+  it('leaves one file behind when it is closed', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    {
+      await using engine = database.open(catalogue)
+      await engine.ping()
+      await engine.write('run', [sql`update counters set next = 5`])
+    }
+    assert.ok(statSync(database.location).size > 0)
+    for (const suffix of ['-wal', '-shm']) assert.equal(existsSync(database.location + suffix), false)
+  })
+
+  it('is served by one server at a time, and free again when that one is gone, even killed', async () => {
+    await using database = await sqlite.create()
+    const holder = spawn(process.execPath, [
+      '--input-type=module',
+      '--eval',
+      `import { claimSqliteFile } from ${JSON.stringify(import.meta.resolve('../../src/storage/sqlite-file.ts'))}
+       globalThis.claim = claimSqliteFile(${JSON.stringify(database.location)})
+       console.log('claimed')
+       setInterval(() => {}, 1000)`,
+    ])
+    await once(holder.stdout, 'data')
+    assert.throws(() => claimSqliteFile(database.location), /Another server is using .*duet\.db/)
+    const gone = once(holder, 'exit')
+    holder.kill('SIGKILL')
+    await gone
+    {
+      using first = claimSqliteFile(database.location)
+      assert.throws(() => claimSqliteFile(first.path), /Another server is using/)
+    }
+    claimSqliteFile(database.location)[Symbol.dispose]()
+  })
+
+  it('called :memory: is a temporary one, gone afterwards', () => {
+    let path: string
+    {
+      using file = claimSqliteFile(':memory:')
+      path = file.path
+      assert.ok(existsSync(`${path}-lock`))
+    }
+    assert.equal(existsSync(`${path}-lock`), false)
+  })
+
+  it('is refused to a SQLite that could lose writes', () => {
+    for (const version of ['3.51.2', '3.9.9', '2.99.99']) assert.throws(() => checkVersion(version), /too old/)
+    for (const version of ['3.51.3', '3.52.0', '3.100.0', '4.0.0']) checkVersion(version)
+  })
+
+  it('gets statements in its own words', () => {
+    assert.equal(
+      inSqlite('select a from t where b = $1 and c = $12 FOR UPDATE'),
+      'select a from t where b = ?1 and c = ?12',
+    )
+    assert.equal(inSqlite('select 1 from t for no key update'), 'select 1 from t')
+  })
+})
+
+async function prepared(t: TestContext, options?: OpenOptions): Promise<{ engine: Engine<typeof verbs> }> {
+  const database = await sqlite.create()
+  await database.migrate([...migrationsOf('sqlite'), notes])
+  const engine = database.open(catalogue, options)
+  t.after(async () => {
+    await engine[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
+  })
+  return { engine }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable'
+}

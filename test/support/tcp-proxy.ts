@@ -1,0 +1,56 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+/** Stands between a client and a server, and cuts, stalls or passes what the client sends. */
+export class TcpProxy implements AsyncDisposable {
+  readonly port: number
+  /** Decides on each piece of data from a client; `cut-after` lets it through first. */
+  decide: (data: Buffer) => 'pass' | 'cut-before' | 'cut-after' | 'stall' = () => 'pass'
+  readonly #server: Server
+  readonly #sockets: Set<Socket>
+
+  static async to(target: { host: string; port: number }): Promise<TcpProxy> {
+    const sockets = new Set<Socket>()
+    const server = createServer(client => {
+      const upstream = connect(target)
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        sockets.add(from)
+        from.on('error', () => {})
+        from.on('close', () => {
+          sockets.delete(from)
+          to.destroy()
+        })
+      }
+      upstream.on('data', data => client.write(data))
+      client.on('data', data => {
+        const decision = proxy.decide(data)
+        if (decision === 'stall') return
+        if (decision !== 'cut-before') upstream.write(data)
+        if (decision === 'pass') return
+        // The answer must not get through; closing upstream orderly lets the server work off what it received.
+        upstream.removeAllListeners('data')
+        client.destroy()
+        upstream.end()
+      })
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const proxy = new TcpProxy(server, sockets)
+    return proxy
+  }
+
+  private constructor(server: Server, sockets: Set<Socket>) {
+    this.#server = server
+    this.#sockets = sockets
+    this.port = (server.address() as AddressInfo).port
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy()
+    this.#server.close()
+    await once(this.#server, 'close')
+  }
+}
