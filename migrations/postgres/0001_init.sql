@@ -52,6 +52,7 @@ create table comments (
 create index comments_by_post on comments (post_id, id);
 create index comments_by_author on comments (author_id);
 
+-- Payments are never deleted, so no id can come twice.
 create table payments (
   id bigint generated always as identity (maxvalue 9007199254740991) primary key,
   amount_cents bigint not null check (amount_cents between 1 and 100000000000000),
@@ -59,7 +60,7 @@ create table payments (
   created_at instant not null,
   unique (id, amount_cents)
 );
-create index payments_by_payer on payments (payer_id);
+create index payments_by_payer on payments (payer_id) where payer_id is not null;
 
 -- An order is shipped exactly when it has its one payment, of exactly its amount, and its tracking record.
 create table orders (
@@ -100,8 +101,7 @@ create table idempotency_keys (
   expires_at instant not null
 );
 create unique index idempotency_keys_by_key on idempotency_keys (coalesce(caller_id, 0), scope, key);
-create index idempotency_keys_by_caller on idempotency_keys (caller_id);
-create index idempotency_keys_by_payment on idempotency_keys (payment_id);
+create index idempotency_keys_by_caller on idempotency_keys (caller_id) where caller_id is not null;
 create index idempotency_keys_by_expiry on idempotency_keys (expires_at);
 
 -- What happened, written with the change itself. Rows name what they are about without referring to it, since it may be

@@ -1,8 +1,8 @@
 import type { PoolClient, QueryArrayConfig, QueryConfig, QueryResult } from 'pg'
 import { fault } from '../core/errors.ts'
 import { bounds } from './engine.ts'
-import { Lru } from './lru.ts'
 import { failureOf } from './postgres-errors.ts'
+import { Recent } from './recent.ts'
 import type { Row, Statement } from './sql.ts'
 import type { Verb } from './verb.ts'
 
@@ -20,7 +20,10 @@ export class PostgresSession {
   broken = false
   /** Whether the slot's latest commit happened is not known: nobody else may use the slot. */
   inDoubt = false
-  readonly #statements = new Lru<string, Prepared>(bounds.statements, dropped => this.#forget(dropped))
+  readonly #statements = new Recent<string, Prepared>(bounds.statements, ({ name }) => {
+    if (name !== undefined) this.#stale.push(name)
+  })
+  #stale: string[] = []
   #names = 0
 
   constructor(client: PoolClient, slot: CommitSlot) {
@@ -50,8 +53,9 @@ export class PostgresSession {
   }
 
   /** A statement is prepared under a name from its second use on: most texts of a curious client come once. */
-  run(statement: Statement, deadline: number): Promise<readonly Row[]> {
+  async run(statement: Statement, deadline: number): Promise<readonly Row[]> {
     const name = this.#nameOf(statement.text)
+    if (this.#stale.length > 0) await this.#forgetStale(deadline)
     return this.#query<Row[]>(deadline, async query_timeout => {
       const { rows } = await this.#client.query<Value[]>({
         ...(name !== undefined && { name }),
@@ -89,12 +93,13 @@ export class PostgresSession {
     return known?.name
   }
 
-  #forget({ name }: Prepared): void {
+  async #forgetStale(deadline: number): Promise<void> {
     // pg keeps its own note of what is prepared, and has no call to forget it.
     const { connection } = this.#client as unknown as { connection: { parsedStatements: Record<string, string> } }
-    if (name === undefined || !(name in connection.parsedStatements)) return
-    delete connection.parsedStatements[name]
-    this.#client.query(`deallocate ${name}`).catch(() => {}) // a lost connection forgets by itself
+    const names = this.#stale.filter(name => name in connection.parsedStatements)
+    this.#stale = []
+    for (const name of names) delete connection.parsedStatements[name]
+    if (names.length > 0) await this.#ask(names.map(name => `deallocate ${name}`).join('; '), deadline)
   }
 }
 

@@ -1,13 +1,13 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AppError, fault, unavailable } from '../core/errors.ts'
 import { bounds } from './engine.ts'
-import { Lru } from './lru.ts'
+import { Recent } from './recent.ts'
 import type { Row, Statement } from './sql.ts'
 
 /** One connection with its prepared statements. Everything here is synchronous: node:sqlite is. */
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync
-  readonly #statements = new Lru<string, StatementSync>(bounds.statements)
+  readonly #statements = new Recent<string, StatementSync>(bounds.statements)
   #now = 0
 
   constructor(path: string, mode: 'read' | 'write') {

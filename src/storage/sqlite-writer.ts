@@ -34,6 +34,7 @@ export class SqliteWriter implements AsyncDisposable {
       this.#waiting.set(id, { resolve, reject })
       this.#outgoing.push({ id, verb, args: args as readonly never[] })
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
+      else if (this.#outgoing.length === 8) this.#send()
     })
   }
 
@@ -46,17 +47,13 @@ export class SqliteWriter implements AsyncDisposable {
     if (jobs.length === 0) return
     this.#outgoing = []
     this.#worker ??= this.#launch()
-    try {
-      this.#worker.postMessage({ now: this.#now(), jobs } satisfies ToWriter)
-    } catch (error) {
-      for (const { id } of jobs)
-        this.#settle({ id, code: 'fault', message: 'Internal server error', detail: String(error) })
-    }
+    this.#worker.postMessage(JSON.stringify({ now: this.#now(), jobs } satisfies ToWriter))
   }
 
   #launch(): Worker {
     const worker = this.#start()
-    worker.on('message', ({ results }: FromWriter) => {
+    worker.on('message', (text: string) => {
+      const { results } = JSON.parse(text) as FromWriter
       this.#observer.commit(results.length)
       this.#afterCommit()
       for (const result of results) this.#settle(result)
@@ -69,8 +66,9 @@ export class SqliteWriter implements AsyncDisposable {
   #settle(result: SentResult): void {
     const waiting = this.#waiting.get(result.id)
     this.#waiting.delete(result.id)
-    if ('outcome' in result) waiting?.resolve(result.outcome)
-    else waiting?.reject(new AppError(result.code as ErrorCode, result.message, { cause: new Error(result.detail) }))
+    if ('code' in result) {
+      waiting?.reject(new AppError(result.code as ErrorCode, result.message, { cause: new Error(result.detail) }))
+    } else waiting?.resolve(result.outcome)
   }
 
   // Whoever waited cannot know whether it was committed; the next write starts a new thread.
@@ -88,7 +86,7 @@ export class SqliteWriter implements AsyncDisposable {
     const worker = this.#worker
     if (worker === undefined) return
     const gone = new Promise(resolve => worker.once('exit', resolve))
-    worker.postMessage({ close: true } satisfies ToWriter)
+    worker.postMessage(JSON.stringify({ close: true } satisfies ToWriter))
     await gone
   }
 }

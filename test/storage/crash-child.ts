@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs'
 import { databaseAt } from '../support/engines.ts'
 import { catalogue } from './contract-verbs.ts'
 
@@ -11,9 +10,9 @@ await Promise.all(
   Array.from({ length: 32 }, async (_, hand) => {
     for (let index = 0; ; index++) {
       const key = `${name}-${hand}-${index}`
-      if (when === 'too early') writeSync(1, `${key}\n`)
+      if (when === 'too early') process.stdout.write(`${key}\n`)
       await engine.write('put', key, 'v')
-      if (when === 'when acknowledged') writeSync(1, `${key}\n`)
+      if (when === 'when acknowledged') process.stdout.write(`${key}\n`)
     }
   }),
 )
