@@ -6,73 +6,86 @@ import type { Statement } from '../src/storage/sql.ts'
 import { SqliteEngine } from '../src/storage/sqlite.ts'
 import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite-file.ts'
+import { onBothDisks } from './disks.ts'
 import { catalogue, like, payment, preparation } from './verbs.ts'
 
-// Durable writes per second, one commit each against 64 clients whose commits are shared. Interleaved in one run.
+// Durable writes per second: 64 clients whose commits are shared, against one client at a time (each write alone in its
+// commit) and against a bare loop on one thread without an engine. Interleaved in one run.
 
 const rounds = 7
-const roundMs = 700
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
-const path = join(folder, 'duet.db')
-migrateSqlite(path, loadMigrations(join(import.meta.dirname, '..', 'migrations', 'sqlite')))
+const roundMs = 500
 const batches: number[] = []
 const observer = { read() {}, write() {}, commit: (verbs: number) => void batches.push(verbs), trouble: console.error }
 
-using single = new SqliteConnection(path, 'write')
-for (const statement of preparation) single.run(statement)
-const engine = new SqliteEngine(path, { catalogue, clock: { now: Date.now }, observer })
-
-/** What a service without group commit does: begin, write, commit, the next one. */
-function oneCommitEach(statement: (index: number) => Statement): number {
-  let count = 0
-  for (const end = performance.now() + roundMs; performance.now() < end; count++) {
-    single.run(begin)
-    single.run(statement(count))
-    single.run(commit)
+async function measure(): Promise<void> {
+  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
+  const path = join(folder, 'duet.db')
+  migrateSqlite(path, loadMigrations(join(import.meta.dirname, '..', 'migrations', 'sqlite')))
+  {
+    using bare = new SqliteConnection(path, 'write')
+    for (const statement of preparation) bare.run(statement)
+    await using engine = new SqliteEngine(path, { catalogue, clock: { now: Date.now }, observer })
+    const post = (index: number) => (index % 64) + 1
+    await compare('like', {
+      bareLoop: () => bareLoop(bare, index => like(post(index))),
+      clients: count => clients(count, index => engine.write('like', post(index))),
+    })
+    await compare('payment', {
+      bareLoop: () => bareLoop(bare, () => payment(100)),
+      clients: count => clients(count, () => engine.write('pay', 100)),
+    })
   }
-  return (count * 1000) / roundMs
+  rmSync(folder, { recursive: true, force: true })
 }
 
-async function together(clients: number, write: (index: number) => Promise<unknown>): Promise<number> {
-  let count = 0
-  const end = performance.now() + roundMs
-  const client = async () => {
-    while (performance.now() < end) await write(count++)
-  }
-  await Promise.all(Array.from({ length: clients }, client))
-  return (count * 1000) / roundMs
+interface Ways {
+  bareLoop(): number
+  clients(count: number): Promise<number>
 }
 
-const begin = { text: 'begin immediate', values: [] }
-const commit = { text: 'commit', values: [] }
-const cases = {
-  like: {
-    statement: (index: number) => like((index % 64) + 1),
-    write: (index: number) => engine.write('like', (index % 64) + 1),
-  },
-  payment: { statement: () => payment(100), write: () => engine.write('pay', 100) },
-}
-
-for (const [name, { statement, write }] of Object.entries(cases)) {
-  const rates = { 'one commit each': [] as number[], '1 client': [] as number[], '64 clients': [] as number[] }
-  let verbsPerCommit = 0
+async function compare(name: string, { bareLoop, clients }: Ways): Promise<void> {
+  const rates = { 'a bare loop': [] as number[], '1 client': [] as number[], '64 clients': [] as number[] }
   for (let round = 0; round < rounds; round++) {
-    rates['one commit each'].push(oneCommitEach(statement))
-    rates['1 client'].push(await together(1, write))
+    rates['a bare loop'].push(bareLoop())
+    rates['1 client'].push(await clients(1))
     batches.length = 0
-    rates['64 clients'].push(await together(64, write))
-    verbsPerCommit = batches.reduce((sum, verbs) => sum + verbs, 0) / batches.length
+    rates['64 clients'].push(await clients(64))
   }
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
-  const alone = median(rates['one commit each'])
+  const alone = median(rates['1 client'])
   for (const [way, values] of Object.entries(rates)) {
     const rate = median(values)
     const perSecond = Math.round(rate).toString().padStart(8)
     console.log(
-      `${name.padEnd(8)} ${way.padEnd(16)} ${perSecond} durable/s  ${(rate / alone).toFixed(1).padStart(5)} x`,
+      `  ${name.padEnd(8)} ${way.padEnd(12)} ${perSecond} durable/s  ${(rate / alone).toFixed(1).padStart(5)} x`,
     )
   }
-  console.log(`${name.padEnd(8)} verbs per commit at 64 clients: ${verbsPerCommit.toFixed(1)}`)
+  const verbsPerCommit = batches.reduce((sum, verbs) => sum + verbs, 0) / batches.length
+  console.log(`  ${name.padEnd(8)} verbs per commit at 64 clients: ${verbsPerCommit.toFixed(1)}`)
 }
-await engine[Symbol.asyncDispose]()
-rmSync(folder, { recursive: true, force: true })
+
+/** What a service without group commit does: begin, write, commit, the next one. */
+function bareLoop(connection: SqliteConnection, statement: (index: number) => Statement): number {
+  let count = 0
+  for (const end = performance.now() + roundMs; performance.now() < end; count++) {
+    connection.run(begin)
+    connection.run(statement(count))
+    connection.run(commit)
+  }
+  return (count * 1000) / roundMs
+}
+
+async function clients(count: number, write: (index: number) => Promise<unknown>): Promise<number> {
+  let written = 0
+  const end = performance.now() + roundMs
+  const client = async () => {
+    while (performance.now() < end) await write(written++)
+  }
+  await Promise.all(Array.from({ length: count }, client))
+  return (written * 1000) / roundMs
+}
+
+const begin = { text: 'begin immediate', values: [] }
+const commit = { text: 'commit', values: [] }
+
+await onBothDisks(import.meta.filename, measure)

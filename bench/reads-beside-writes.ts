@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +7,7 @@ import { type Statement, sql } from '../src/storage/sql.ts'
 import { SqliteEngine } from '../src/storage/sqlite.ts'
 import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite-file.ts'
+import { onBothDisks } from './disks.ts'
 import { catalogue, verbs } from './verbs.ts'
 
 // Reads while 64 clients write: commits in a thread of their own (what we do) against commits on the thread that reads,
@@ -57,7 +57,7 @@ async function onTheSameThread(path: string): Promise<Round> {
   using reader = new SqliteConnection(path, 'read')
   using writer = new SqliteConnection(path, 'write')
   const end = performance.now() + roundMs
-  const jobs = Array.from({ length: writers }, (_, id) => ({ id, verb: 'pay', args: [100 as never] }))
+  const jobs = Array.from({ length: writers }, (_, id) => [id, 'pay', [100 as never]] as const)
   let writes = 0
   let committing = true
   const commitNext = () => {
@@ -102,21 +102,4 @@ async function measure(): Promise<void> {
   }
 }
 
-if (process.env.BENCH_CHILD) await measure()
-else {
-  const child = { env: { ...process.env, BENCH_CHILD: '1' }, stdio: 'inherit' } as const
-  console.log('The disk as it is')
-  spawnSync(process.execPath, [import.meta.filename], child)
-  try {
-    execFileSync('strace', ['-V'], { stdio: 'ignore' })
-    console.log('With 2 ms more for every synchronisation with the disk')
-    const inject = ['-e', 'trace=fsync,fdatasync', '-e', 'inject=fsync,fdatasync:delay_exit=2000']
-    spawnSync(
-      'strace',
-      ['-f', '--seccomp-bpf', ...inject, '-o', '/dev/null', process.execPath, import.meta.filename],
-      child,
-    )
-  } catch {
-    console.log('strace is not installed: no measurement with a slower disk')
-  }
-}
+await onBothDisks(import.meta.filename, measure)

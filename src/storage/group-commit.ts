@@ -1,19 +1,13 @@
 import { type AppError, unavailable } from '../core/errors.ts'
 import { type SqliteConnection, sqliteError } from './sqlite-connection.ts'
-import type { Verb, Verbs } from './verb.ts'
+import type { Verbs } from './verb.ts'
 
 /** The name of a verb that writes nothing: it fails, or waits, where the others do. */
 export const pingVerb = '(ping)'
 
-export interface Job {
-  readonly id: number
-  readonly verb: string
-  readonly args: readonly never[]
-}
+export type Job = readonly [id: number, verb: string, args: readonly never[]]
 
-export type Result =
-  | { readonly id: number; readonly outcome: unknown }
-  | { readonly id: number; readonly error: AppError }
+export type Result = readonly [id: number, outcome: unknown, error?: AppError]
 
 /**
  * Runs verbs in one transaction with one durable commit. `more` is asked for further jobs until it has none: whoever
@@ -41,11 +35,11 @@ export function commitTogether(
     return transact(connection, verbs, taken, () => [], runInSavepoint)
   } catch (error) {
     const lost = unavailable(error)
-    return taken.map(({ id }) => ({ id, error: lost }))
+    return taken.map(([id]) => [id, undefined, lost])
   }
 }
 
-type Run = (connection: SqliteConnection, verb: Verb, job: Job) => Result
+type Run = (connection: SqliteConnection, verbs: Verbs, job: Job) => Result
 
 function transact(
   connection: SqliteConnection,
@@ -58,7 +52,7 @@ function transact(
   connection.run(begin)
   try {
     for (let batch = jobs; batch.length > 0; batch = more()) {
-      for (const job of batch) results.push(run(connection, verbs[job.verb] ?? unknownVerb(job.verb), job))
+      for (const job of batch) results.push(run(connection, verbs, job))
     }
     connection.run(commit)
     return results
@@ -68,17 +62,19 @@ function transact(
   }
 }
 
-function runBare(connection: SqliteConnection, verb: Verb, job: Job): Result {
-  const steps = verb(...job.args)
+function runBare(connection: SqliteConnection, verbs: Verbs, [id, name, args]: Job): Result {
+  const verb = verbs[name]
+  if (verb === undefined) throw new Error(`No verb is called ${name}`)
+  const steps = verb(...args)
   let step = steps.next([])
   while (!step.done) step = steps.next(connection.run(step.value))
-  return { id: job.id, outcome: step.value }
+  return [id, step.value]
 }
 
-function runInSavepoint(connection: SqliteConnection, verb: Verb, job: Job): Result {
+function runInSavepoint(connection: SqliteConnection, verbs: Verbs, job: Job): Result {
   connection.run(savepoint)
   try {
-    const result = runBare(connection, verb, job)
+    const result = runBare(connection, verbs, job)
     connection.run(release)
     return result
   } catch (error) {
@@ -86,13 +82,7 @@ function runInSavepoint(connection: SqliteConnection, verb: Verb, job: Job): Res
     if (!connection.database.isTransaction) throw error
     connection.run(undo)
     connection.run(release)
-    return { id: job.id, error: sqliteError(error) }
-  }
-}
-
-function unknownVerb(name: string): Verb {
-  return () => {
-    throw new Error(`No verb is called ${name}`)
+    return [job[0], undefined, sqliteError(error)]
   }
 }
 

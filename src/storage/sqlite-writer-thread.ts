@@ -1,4 +1,5 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { ErrorCode } from '../core/errors.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
 import type { Catalogue } from './verb.ts'
@@ -8,10 +9,14 @@ import type { Catalogue } from './verb.ts'
  * thread sends meanwhile shares the next commit. Messages are JSON, which crosses threads faster than objects do.
  */
 export type ToWriter = { readonly now: number; readonly jobs: readonly Job[] } | { readonly close: true }
-export type FromWriter = { readonly results: readonly SentResult[] }
-export type SentResult =
-  | { readonly id: number; readonly outcome: unknown }
-  | { readonly id: number; readonly code: string; readonly message: string; readonly detail: string }
+export type FromWriter = readonly SentResult[]
+export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
+
+interface SentFailure {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly detail: string
+}
 
 const largestBatch = 512
 
@@ -38,8 +43,8 @@ port.on('message', (first: string) => {
   const jobs = jobsOf(first)
   if (jobs.length > 0) {
     const more = () => (room > 0 && !closing ? jobsOf(receiveMessageOnPort(port)?.message) : [])
-    const results = commitTogether(connection, verbs, jobs, more).map(sent)
-    port.postMessage(JSON.stringify({ results } satisfies FromWriter))
+    const results: FromWriter = commitTogether(connection, verbs, jobs, more).map(sent)
+    port.postMessage(JSON.stringify(results))
   }
   if (closing) close()
 })
@@ -52,13 +57,8 @@ function close(): void {
 }
 
 // An error's class and code do not survive the way to another thread; its parts do.
-function sent(result: Result): SentResult {
-  if ('outcome' in result) return result
-  const { code, message, cause } = result.error
-  return {
-    id: result.id,
-    code,
-    message,
-    detail: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause),
-  }
+function sent([id, outcome, error]: Result): SentResult {
+  if (error === undefined) return [id, outcome]
+  const { code, message, cause } = error
+  return [id, null, { code, message, detail: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) }]
 }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { AppError, type ErrorCode, unavailable } from '../core/errors.ts'
+import { AppError, unavailable } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { bounds } from './engine.ts'
 import { type Job, pingVerb } from './group-commit.ts'
@@ -32,9 +32,8 @@ export class SqliteWriter implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       this.#waiting.set(id, { resolve, reject })
-      this.#outgoing.push({ id, verb, args: args as readonly never[] })
+      this.#outgoing.push([id, verb, args as readonly never[]])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
-      else if (this.#outgoing.length === 8) this.#send()
     })
   }
 
@@ -53,7 +52,7 @@ export class SqliteWriter implements AsyncDisposable {
   #launch(): Worker {
     const worker = this.#start()
     worker.on('message', (text: string) => {
-      const { results } = JSON.parse(text) as FromWriter
+      const results = JSON.parse(text) as FromWriter
       this.#observer.commit(results.length)
       this.#afterCommit()
       for (const result of results) this.#settle(result)
@@ -63,12 +62,11 @@ export class SqliteWriter implements AsyncDisposable {
     return worker
   }
 
-  #settle(result: SentResult): void {
-    const waiting = this.#waiting.get(result.id)
-    this.#waiting.delete(result.id)
-    if ('code' in result) {
-      waiting?.reject(new AppError(result.code as ErrorCode, result.message, { cause: new Error(result.detail) }))
-    } else waiting?.resolve(result.outcome)
+  #settle([id, outcome, failure]: SentResult): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (failure === undefined) waiting?.resolve(outcome)
+    else waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail) }))
   }
 
   // Whoever waited cannot know whether it was committed; the next write starts a new thread.
