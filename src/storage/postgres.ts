@@ -161,16 +161,14 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   /**
-   * Settles a COMMIT whose answer was lost. Locking the slot's row waits for the transaction in doubt to end, if it is
-   * still there, so that the answer is final either way. When PostgreSQL cannot be asked in time, the caller is told 503
-   * and can find out by asking for what it wrote.
+   * Settles a COMMIT whose answer was lost. Writing the slot's row waits for the transaction in doubt to end, if it is
+   * still there (reading it would not, where that transaction inserts the row), so that the answer is final either way.
+   * When PostgreSQL cannot be asked in time, the caller is told 503 and can find out by asking for what it wrote.
    */
   async #wasCommitted(slot: string, attempt: number, deadline: number): Promise<boolean> {
     for (;;) {
       try {
-        const [mark] = await this.#withSession(session =>
-          session.run(sql`select attempt from commit_marks where slot = ${slot} for update`, deadline),
-        )
+        const [mark] = await this.#withSession(session => session.run(touchMark(slot), deadline))
         return mark?.[0] === attempt
       } catch (error) {
         if (performance.now() + 50 > deadline) throw unavailable(new Error('A commit is in doubt', { cause: error }))
@@ -178,6 +176,11 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
       }
     }
   }
+}
+
+function touchMark(slot: string): Statement {
+  return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, 0, now())
+             on conflict (slot) do update set marked_at = excluded.marked_at returning attempt`
 }
 
 async function drive<Step, Outcome>(

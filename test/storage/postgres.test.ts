@@ -10,8 +10,8 @@ import { TcpProxy } from '../support/tcp-proxy.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
 
 describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
-  for (const moment of ['cut-before', 'cut-after'] as const) {
-    it(`finds out whether a commit happened when the connection is ${moment} it`, async () => {
+  for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
+    it(`finds out whether a commit happened when the connection is ${moment} it passes`, async () => {
       await using setup = await preparedThroughProxy()
       const { engine, proxy } = setup
       for (let round = 0; round < 5; round++) {
@@ -37,9 +37,9 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await engine.ping()
     let cut = false
     proxy.decide = data => {
-      if (cut) return 'cut-before'
+      if (cut) return 'cut before'
       cut = isCommit(data)
-      return cut ? 'cut-after' : 'pass'
+      return cut ? 'cut after' : 'pass'
     }
     await answersUnavailable(engine.write('put', 'doubtful', 'v'))
     proxy.decide = () => 'pass'

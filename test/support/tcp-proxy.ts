@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
+/** Pass it on; cut the connection before, after or long before passing it on; or keep it and say nothing. */
+export type Decision = 'pass' | 'cut before' | 'cut after' | 'cut long before' | 'stall'
+
 /** Stands between a client and a server, and cuts, stalls or passes what the client sends. */
 export class TcpProxy implements AsyncDisposable {
   readonly port: number
-  /** Decides on each piece of data from a client; `cut-after` lets it through first. */
-  decide: (data: Buffer) => 'pass' | 'cut-before' | 'cut-after' | 'stall' = () => 'pass'
+  /** Decides on each piece of data from a client. */
+  decide: (data: Buffer) => Decision = () => 'pass'
   readonly #server: Server
   readonly #sockets: Set<Socket>
 
@@ -28,12 +31,14 @@ export class TcpProxy implements AsyncDisposable {
       client.on('data', data => {
         const decision = proxy.decide(data)
         if (decision === 'stall') return
-        if (decision !== 'cut-before') upstream.write(data)
+        if (decision === 'pass' || decision === 'cut after') upstream.write(data)
         if (decision === 'pass') return
         // The answer must not get through; closing upstream orderly lets the server work off what it received.
         upstream.removeAllListeners('data')
+        client.removeAllListeners('close')
         client.destroy()
-        upstream.end()
+        if (decision !== 'cut long before') upstream.end()
+        else setTimeout(() => upstream.end(data), 100)
       })
     })
     server.listen(0, '127.0.0.1')
