@@ -5,10 +5,11 @@ import type { Config, DatabaseConfig } from './config.ts'
 import type { Clock, Randomness } from './core/ports.ts'
 import type { Store } from './core/store.ts'
 import { serveHealth } from './server/health.ts'
-import { Lifecycle, shutDown } from './server/lifecycle.ts'
+import { Lifecycle } from './server/lifecycle.ts'
 import { Metrics, serveMetrics } from './server/metrics.ts'
 import { rememberMethods } from './server/routing.ts'
 import { createServer } from './server/server.ts'
+import { shutDown } from './server/shutdown.ts'
 import type { Engine, EngineOptions } from './storage/engine.ts'
 import { loadMigrations, type Migration } from './storage/migrate.ts'
 import { migratePostgres, PostgresEngine } from './storage/postgres.ts'
@@ -42,9 +43,9 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   await engine.ping()
   const store: Store = { ping: () => engine.ping() }
 
-  const lifecycle = new Lifecycle(config.maintenance)
+  const lifecycle = new Lifecycle(config)
   const server = createServer({ ...config, logger, lifecycle, randomness })
-  parts.defer(() => shutDown(server, lifecycle))
+  parts.defer(() => shutDown(server, lifecycle, config.drainMs))
   const answerOtherMethods = rememberMethods(server)
   serveHealth(server, store, lifecycle)
   serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })

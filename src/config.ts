@@ -12,6 +12,7 @@ export interface Config {
   readonly corsOrigins: readonly string[]
   readonly metricsToken: string | undefined
   readonly logLevel: LogLevel
+  readonly drainMs: number
 }
 
 export type DatabaseConfig =
@@ -46,15 +47,17 @@ export function readConfig(environment: Environment): Config {
     return value === undefined || value === '' ? settings[name].fallback : value
   }
   return Object.freeze({
-    production: read('NODE_ENV') === 'production',
-    host: read('HOST'),
+    production: oneOf('NODE_ENV', read('NODE_ENV'), ['development', 'production', 'test']) === 'production',
+    // Fastify would serve the second address of `localhost` by a second server, without our answers to broken requests.
+    host: read('HOST') === 'localhost' ? '127.0.0.1' : read('HOST'),
     port: integer('PORT', read('PORT'), 0, 65_535),
     database: database(read('DATABASE_URL'), integer('DATABASE_POOL_MAX', read('DATABASE_POOL_MAX'), 1, 1000)),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
     corsOrigins: origins(read('CORS_ORIGINS')),
-    metricsToken: read('METRICS_TOKEN') || undefined,
+    metricsToken: token('METRICS_TOKEN', read('METRICS_TOKEN')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), logLevels),
+    drainMs: integer('DRAIN_MS', read('DRAIN_MS'), 0, 8_000),
   })
 }
 
@@ -72,7 +75,8 @@ export const settings = {
   CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },
   METRICS_TOKEN: { fallback: '', meaning: 'bearer token for /metrics; in production /metrics is off without it' },
   LOG_LEVEL: { fallback: 'info', meaning: logLevels.join(', ') },
-  NODE_ENV: { fallback: 'development', meaning: 'production: safe defaults for a public service' },
+  DRAIN_MS: { fallback: '1000', meaning: 'milliseconds of further serving after SIGTERM, while clients turn away' },
+  NODE_ENV: { fallback: 'development', meaning: 'development, test or production: safe defaults for a public service' },
 } as const
 
 type SettingName = keyof typeof settings
@@ -87,6 +91,12 @@ function oneOf<Choice extends string>(name: SettingName, value: string, choices:
   const choice = choices.find(candidate => candidate === value.toLowerCase())
   if (choice !== undefined) return choice
   throw new ConfigError(`${name}: must be one of ${choices.join(', ')}`)
+}
+
+function token(name: SettingName, value: string): string | undefined {
+  if (value === '') return undefined
+  if (/^[\x21-\x7e]+$/.test(value)) return value
+  throw new ConfigError(`${name}: must be visible ASCII characters without blanks`)
 }
 
 function database(value: string, poolMax: number): DatabaseConfig {

@@ -8,21 +8,22 @@ export function allowOrigins(server: FastifyInstance, origins: readonly string[]
     const { origin } = request.headers
     reply.header('vary', 'Origin')
     if (origin === undefined) return next()
-    if (any || allowed.has(origin)) {
+    const known = any || allowed.has(origin)
+    if (known) {
       reply.header('access-control-allow-origin', any ? '*' : origin)
       reply.header('access-control-expose-headers', exposed)
     }
     const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
     if (!isPreflight) return next()
-    reply.header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-    reply.header(
-      'access-control-allow-headers',
-      'authorization, content-type, idempotency-key, x-request-id, traceparent',
-    )
-    reply.header('access-control-max-age', '7200')
+    if (known) {
+      reply.header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
+      reply.header('access-control-allow-headers', allowedHeaders)
+      reply.header('access-control-max-age', '7200')
+    }
     reply.code(204).send()
   })
 }
 
+const allowedHeaders = 'authorization, content-type, idempotency-key, x-request-id, traceparent'
 const exposed =
   'Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'

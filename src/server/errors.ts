@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 
@@ -17,45 +18,49 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
 
 const retryAfterSeconds: Partial<Record<ErrorCode, number>> = { unavailable: 1, maintenance: 60 }
 
-/** Answers any error that reaches the edge: ours by its code, the server's own by a fixed sentence, all else as 500. */
-export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = refusalOf(error)
-  if (refusal !== undefined) {
-    if (refusal.close) reply.header('connection', 'close')
-    return reply.code(refusal.status).send({ error: refusal.text })
-  }
-  const known = error instanceof AppError ? error : fault(error)
-  const status = statusOf[known.code]
-  if (known.code === 'fault') request.log.error({ err: known.cause ?? known }, 'A request met a fault')
-  else if (known.code === 'unavailable') request.log.warn({ err: known.cause ?? known }, 'A request was refused')
-  const retryAfter = retryAfterSeconds[known.code]
-  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
-  return reply.code(status).send({ error: known.message })
+/** The one shape of every failure. */
+export function refuse(reply: FastifyReply, status: number, text: string): FastifyReply {
+  return reply.code(status).send({ error: text })
 }
 
-interface Refusal {
-  readonly status: number
-  readonly text: string
-  readonly close?: true
+/** Answers any error that reaches the edge: ours by its code, the server's own by a fixed sentence, all else as 500. */
+export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  // Fastify closes after a refused body. Left open, Node reads the rest of it and drops it, for as long as a request may
+  // take, so that a client which is still sending gets to read our answer instead of a reset.
+  if (reply.hasHeader('connection')) reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
+  const refusal = refusalOf(error, request)
+  if (refusal !== undefined) return refuse(reply, refusal[0], refusal[1])
+  const known = error instanceof AppError ? error : fault(error)
+  if (known.code === 'fault') {
+    request.log.error({ err: known.cause ?? known }, 'A request met a fault')
+    dropHeadersOfHandler(reply)
+  } else if (known.code === 'unavailable') request.log.warn({ err: known.cause ?? known }, 'A request was refused')
+  const retryAfter = retryAfterSeconds[known.code]
+  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
+  return refuse(reply, statusOf[known.code], known.message)
 }
 
 // What the server refuses before any of our code runs. The texts are ours: the server's own may quote the input.
-function refusalOf(error: unknown): Refusal | undefined {
-  const { code, statusCode, validation } = (error ?? {}) as Partial<FastifyError>
-  switch (code) {
-    case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return { status: 413, text: 'Request body is too large', close: true }
-    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
-      return { status: 415, text: 'Content-Type must be application/json' }
-    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
-      return { status: 400, text: 'Request body does not match its Content-Length', close: true }
-    case 'FST_ERR_BAD_URL':
-      return { status: 400, text: 'Malformed URL' }
-  }
-  if (validation !== undefined) return { status: 400, text: String((error as Error).message) }
-  // Node reports a body that broke off; nobody is left to read the answer, but it must not count as our fault.
-  if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE')
-    return { status: 400, text: 'Request was aborted' }
-  if (error instanceof AppError || statusCode === undefined || statusCode < 400 || statusCode >= 500) return undefined
-  return { status: statusCode, text: 'Bad request' }
+function refusalOf(error: unknown, { raw }: FastifyRequest): readonly [status: number, text: string] | undefined {
+  // The client went away in the middle of its body: nobody reads the answer, but it must not count as our fault.
+  if (raw.errored !== null && error === raw.errored) return [400, 'Request was aborted']
+  const { code, statusCode = 500, validation, message } = (error ?? {}) as Partial<FastifyError>
+  if (!code?.startsWith('FST_') || statusCode >= 500) return undefined
+  if (validation !== undefined) return [400, message ?? 'Bad request']
+  return refusals[code] ?? [statusCode, STATUS_CODES[statusCode] ?? 'Bad request']
 }
+
+const refusals: Readonly<Record<string, readonly [status: number, text: string]>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: [413, 'Request body is too large'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'Content-Type must be application/json'],
+  FST_ERR_CTP_INVALID_JSON_BODY: [400, 'Request body is not valid JSON'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'Request body does not match its Content-Length'],
+}
+
+// A handler may have got as far as setting headers: they describe an answer that is not sent, and one of them may be
+// what the fault is about.
+function dropHeadersOfHandler(reply: FastifyReply): void {
+  for (const name of Object.keys(reply.getHeaders())) if (!ours.test(name)) reply.removeHeader(name)
+}
+
+const ours = /^(x-request-id|x-content-type-options|vary|access-control-.+|ratelimit.*)$/

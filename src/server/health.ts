@@ -9,15 +9,22 @@ export function serveHealth(server: FastifyInstance, store: Store, lifecycle: Li
   server.get('/health/live', { config }, () => ({ status: 'live' }))
   server.get('/health/ready', { config }, async () => {
     if (lifecycle.draining) throw unavailable(new Error('Shutting down'))
-    await withinOneSecond(store.ping())
+    await answering(store)
     return { status: 'ready' }
   })
 }
 
-async function withinOneSecond(answer: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(unavailable(new Error('The database does not answer'))), 1000)
-  })
-  await Promise.race([answer, late]).finally(() => clearTimeout(timer))
+/** How long the store may take to say that it is there. */
+const patienceMs = 1_000
+
+async function answering(store: Store): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error('The database does not answer')), patienceMs)
+  try {
+    await Promise.race([store.ping(), late])
+  } catch (error) {
+    throw unavailable(error)
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -1,31 +1,54 @@
 import type { ServerResponse } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../core/errors.ts'
+import { logAbandoned } from './logging.ts'
 
 /** What the running server is up to: serving, under maintenance, or on its way out. */
 export class Lifecycle {
   maintenance: boolean
   draining = false
-  readonly #inFlight = new Set<ServerResponse>()
+  /** When the latest connection or request came, in milliseconds of `performance.now()`. */
+  lastArrival = Number.NEGATIVE_INFINITY
+  /** While set, requests wait for it before anything is done for them; see `shutDown`. */
+  held: Promise<undefined> | undefined
+  readonly connections = new Set<Socket>()
+  readonly #inFlight = new Map<ServerResponse, FastifyReply>()
+  /** One listener for all responses, which it receives as `this`: a request costs no closure. */
+  readonly #forget: (this: ServerResponse) => void
 
-  constructor(maintenance: boolean) {
+  constructor({ maintenance }: { readonly maintenance: boolean }) {
     this.maintenance = maintenance
+    const inFlight = this.#inFlight
+    this.#forget = function () {
+      const reply = inFlight.get(this)
+      inFlight.delete(this)
+      if (reply !== undefined && !this.writableFinished) logAbandoned(reply)
+    }
   }
 
   get requestsInFlight(): number {
     return this.#inFlight.size
   }
 
-  track(response: ServerResponse): void {
-    this.#inFlight.add(response)
-    response.once('close', () => this.#inFlight.delete(response))
+  admit(connection: Socket): void {
+    this.lastArrival = performance.now()
+    this.connections.add(connection)
+    connection.on('close', () => this.connections.delete(connection))
+  }
+
+  track(reply: FastifyReply): void {
+    const response = reply.raw
+    this.lastArrival = performance.now()
+    this.#inFlight.set(response, reply)
+    response.on('close', this.#forget)
     if (this.draining) response.shouldKeepAlive = false
   }
 
   /** From now on every answer, those under way included, asks its client to connect anew, elsewhere. */
   drain(): void {
     this.draining = true
-    for (const response of this.#inFlight) response.shouldKeepAlive = false
+    for (const response of this.#inFlight.keys()) response.shouldKeepAlive = false
   }
 }
 
@@ -41,38 +64,4 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     servedUnderMaintenance?: true
   }
-}
-
-/** How long clients and load balancers may still find the door open after they were told that it closes. */
-const drainWindowMs = 1_000
-/** When requests that do not end are cut off, so that the process is gone within ten seconds. */
-const patienceMs = 8_500
-
-/**
- * Stops serving without losing a request: tells readiness first, keeps answering (each answer closing its connection)
- * while clients turn away, then stops listening and waits for what is under way.
- */
-export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle): Promise<void> {
-  lifecycle.drain()
-  const ended = Date.now() + patienceMs
-  await until(async () => (await openConnections(server)) === 0, Date.now() + drainWindowMs)
-  let closed = false
-  const closing = server.close().then(() => {
-    closed = true
-  })
-  // A connection becomes idle when its last answer is sent, and would then stay open for a next request.
-  await until(async () => {
-    server.server.closeIdleConnections()
-    return closed
-  }, ended)
-  server.server.closeAllConnections()
-  await closing
-}
-
-async function until(done: () => Promise<boolean>, deadline: number): Promise<void> {
-  while (!(await done()) && Date.now() < deadline) await new Promise(resolve => setTimeout(resolve, 20))
-}
-
-function openConnections(server: FastifyInstance): Promise<number> {
-  return new Promise(resolve => server.server.getConnections((_error, count) => resolve(count ?? 0)))
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
 
@@ -38,12 +38,26 @@ function describe(error: unknown): Description {
   }
 }
 
-/** One line per answer, once it is sent or its client has gone. */
+/** One line per answer, once it is sent. */
 export function logAnswers(server: FastifyInstance): void {
   server.addHook('onResponse', (request, reply, next) => {
-    const path = request.url.split('?', 1)[0]
-    const ms = Math.round(reply.elapsedTime * 100) / 100
-    request.log.info({ method: request.method, path, status: reply.statusCode, ms }, 'answered')
+    const { method } = request
+    request.log.info({ method, path: pathOf(request), status: reply.statusCode, ms: elapsed(reply) }, 'answered')
     next()
   })
+}
+
+/** The line of a request whose client went away before it was answered. */
+export function logAbandoned(reply: FastifyReply): void {
+  const { request } = reply
+  request.log.info({ method: request.method, path: pathOf(request), ms: elapsed(reply) }, 'abandoned by its client')
+}
+
+function pathOf({ url }: FastifyRequest): string {
+  const query = url.indexOf('?')
+  return query < 0 ? url : url.slice(0, query)
+}
+
+function elapsed(reply: FastifyReply): number {
+  return Math.round(reply.elapsedTime * 100) / 100
 }

@@ -68,7 +68,8 @@ export function serveMetrics(
   })
   server.addHook('onResponse', (request, reply, next) => {
     const route = request.is404 ? '(none)' : (request.routeOptions.url ?? '(none)')
-    metrics.requests.observe({ method: request.method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
+    const method = usualMethods.has(request.method) ? request.method : '(other)'
+    metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
     next()
   })
   if (access.token === undefined && access.offWithoutToken) return
@@ -80,6 +81,9 @@ export function serveMetrics(
     return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
   })
 }
+
+// Whatever a client may invent must not make a series of its own.
+const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 function sameSecret(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()

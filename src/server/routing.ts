@@ -1,6 +1,6 @@
 import { METHODS } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { AppError } from '../core/errors.ts'
+import { refuse } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -12,19 +12,22 @@ declare module 'fastify' {
 /** Refuses unknown paths and methods by their head alone: no body is read for a request that cannot be served. */
 export function refuseUnrouted(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, next) => {
-    if (request.is404) return next(new AppError('not-found', 'Not found'))
+    if (request.url === malformedUrl) return refuse(reply, 400, 'Malformed URL')
+    if (request.is404) return refuse(reply, 404, 'Not found')
     const { allow } = request.routeOptions.config
     if (allow === undefined) return next()
     reply.header('allow', allow)
     if (request.method === 'OPTIONS') reply.code(204).send()
-    else reply.code(405).send({ error: 'Method not allowed' })
+    else refuse(reply, 405, 'Method not allowed')
   })
 }
+
+/** Stands for a URL that the router could not decode. No client can send it: a request's target never starts like this. */
+export const malformedUrl = '(malformed)'
 
 /** Notes the methods of every path that is registered from now on; the returned function adds the answers to all others. */
 export function rememberMethods(server: FastifyInstance): () => void {
   for (const method of METHODS) {
-    // CONNECT and QUERY never reach a route: Node keeps them to itself.
     if (!server.supportedMethods.includes(method)) server.addHttpMethod(method, { hasBody: true })
   }
   const methodsOf = new Map<string, Set<string>>()

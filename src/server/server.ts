@@ -1,13 +1,14 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
-import { AppError } from '../core/errors.ts'
 import type { Randomness } from '../core/ports.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
+import { refuseDoubtfulHeads } from './heads.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers } from './logging.ts'
-import { answerExpectations, answerParserError } from './parser-errors.ts'
-import { refuseUnrouted } from './routing.ts'
+import { answerParserError, refuseTunnels } from './parser-errors.ts'
+import { requestIdOf, traceparentOf } from './request-id.ts'
+import { malformedUrl, refuseUnrouted } from './routing.ts'
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number
@@ -29,9 +30,9 @@ export function createServer({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: bodyLimitBytes,
-    genReqId: ({ headers }) => saneId(headers['x-request-id']) ?? randomness.id(),
+    genReqId: ({ headers }) => requestIdOf(headers, randomness),
     childLoggerFactory: (parent, bindings, options, { headers }) => {
-      const traceparent = saneTrace(headers.traceparent)
+      const traceparent = traceparentOf(headers)
       return parent.child(traceparent === undefined ? bindings : { ...bindings, traceparent }, options)
     },
     requestTimeout: 30_000,
@@ -41,45 +42,37 @@ export function createServer({
       headersTimeout: 10_000,
       connectionsCheckingInterval: 2_000,
       maxHeaderSize: 16_384,
-      // Node would answer 400 without a body; `requireHost` below says why.
+      // Node would answer 400 without a body; `refuseDoubtfulHeads` says why.
       requireHostHeader: false,
+      // Node would drop all but the first `Host`, `Authorization` or `Content-Type`; joined, they are seen to be two.
+      joinDuplicateHeaders: true,
     },
+    // An id of any length is just absent; the size of the head bounds it already.
+    routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
-    clientErrorHandler: (error, socket) => answerParserError(error, socket, randomness),
-    frameworkErrors: (error, request, reply) => {
-      reply.header('x-request-id', request.id)
-      answerError(error, request, reply)
+    clientErrorHandler: (error, socket) => answerParserError(error, socket, { logger, randomness }),
+    // The router's errors (a URL that cannot be decoded) skip all hooks: routed again, the request does not.
+    frameworkErrors: (_error, { raw }, reply) => {
+      raw.url = malformedUrl
+      server.routing(raw, reply.raw)
     },
   })
-  answerExpectations(server.server)
+  refuseTunnels(server, { logger, randomness })
   acceptJsonBodies(server)
+  server.server.on('connection', connection => lifecycle.admit(connection))
   server.setErrorHandler(answerError)
 
   server.addHook('onRequest', (request, reply, next) => {
-    lifecycle.track(reply.raw)
+    lifecycle.track(reply)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
-    next()
+    if (lifecycle.held === undefined) next()
+    else lifecycle.held.then(next)
   })
   allowOrigins(server, corsOrigins)
-  requireHost(server)
+  refuseDoubtfulHeads(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   logAnswers(server)
   return server
-}
-
-function requireHost(server: FastifyInstance): void {
-  server.addHook('onRequest', ({ headers, raw }, _reply, next) => {
-    if (headers.host !== undefined || raw.httpVersion === '1.0') return next()
-    next(new AppError('bad-input', 'Host header required'))
-  })
-}
-
-function saneId(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && /^[\w.:-]{1,128}$/.test(header) ? header : undefined
-}
-
-function saneTrace(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && /^[\da-f]{2}(?:-[\da-f]{2,32}){3}$/.test(header) ? header : undefined
 }

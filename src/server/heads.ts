@@ -1,0 +1,29 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { refuse } from './errors.ts'
+
+/**
+ * Refuses heads that Node's parser lets pass although a proxy before us may read them differently, and expectations that
+ * we cannot meet. Closes the connection: where such a request ends is anybody's guess.
+ */
+export function refuseDoubtfulHeads(server: FastifyInstance): void {
+  server.addHook('onRequest', ({ raw }, reply, next) => {
+    const refusal = refusalOf(raw.headers, raw.httpVersion)
+    if (refusal === undefined) return next()
+    refuse(reply.header('connection', 'close'), refusal[0], refusal[1])
+  })
+  // Node would answer 417 by itself, without a body; the hook above does it better.
+  server.server.on('checkExpectation', (request: IncomingMessage, response) => {
+    server.server.emit('request', request, response)
+  })
+}
+
+function refusalOf(headers: IncomingHttpHeaders, version: string): readonly [number, string] | undefined {
+  const { host, expect, 'transfer-encoding': coding } = headers
+  if (version !== '1.1' && version !== '1.0') return [505, 'HTTP version is not supported']
+  if (host === undefined ? version === '1.1' : host.includes(',')) return [400, 'One Host header required']
+  if (coding !== undefined && (version === '1.0' || coding.toLowerCase() !== 'chunked'))
+    return [400, 'Transfer-Encoding must be chunked']
+  if (expect !== undefined && !/^100-continue$/i.test(expect)) return [417, 'Expectation cannot be met']
+  return undefined
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestServer } from '../support/app.ts'
+import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+/** A server that tells what it understood, and notes every body that reached it. */
+async function startEcho(bodyLimitBytes = 1024 * 1024) {
+  const received: unknown[] = []
+  const server = await startTestServer(
+    fastify => {
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+        fastify.route({
+          url: '/echo',
+          method,
+          handler: ({ body }) => {
+            received.push(body)
+            return { type: typeof body, array: Array.isArray(body) }
+          },
+        })
+      }
+    },
+    { bodyLimitBytes },
+  )
+  return Object.assign(server, { received, echo: `${server.url}/echo` })
+}
+
+function chunked(body: string): string {
+  return (
+    'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n' +
+    `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+  )
+}
+
+test('R-API-2: bodies are JSON in both directions, with application/json as their type', async () => {
+  await using server = await startEcho()
+  const response = await postJson(server.echo, '{"name":"Ada","tags":["ä","🎈"]}')
+  assert.equal(response.status, 200)
+  assert.match(response.headers.get('content-type') ?? '', /^application\/json/)
+  assert.deepEqual(JSON.parse(response.body), { type: 'object', array: false })
+  assert.deepEqual(server.received, [{ name: 'Ada', tags: ['ä', '🎈'] }])
+})
+
+const accepted = [
+  'application/json',
+  'APPLICATION/JSON',
+  'application/json; charset=utf-8',
+  'application/json;charset="UTF-8"',
+  'application/json ; charset=utf8; profile=x',
+]
+
+for (const type of accepted) {
+  test(`a body of type ${type} is read`, async () => {
+    await using server = await startEcho()
+    assert.equal((await postJson(server.echo, '{}', type)).status, 200)
+    assert.deepEqual(server.received, [{}])
+  })
+}
+
+const refused = [
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=x',
+  'application/json garbage',
+  'application/json; garbage',
+  'application/json; charset=utf-16',
+  'application/json; charset=utf-16; charset=utf-8',
+  'application/json; charset="utf-16',
+  'application/json, text/plain',
+  'application/jsonp',
+  'application/vnd.api+json',
+  'json',
+  '*/*',
+]
+
+for (const type of refused) {
+  test(`R-API-2: a body of type ${type} is refused with 415 and reaches nobody`, async () => {
+    await using server = await startEcho()
+    const bytes = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 2\r\n\r\n{}`
+    assertRefusal(await sendRaw(server.port, bytes), 415, 'Content-Type must be application/json')
+    assert.deepEqual(server.received, [])
+  })
+}
+
+test('a body without a type, or with two types, is refused with 415', async () => {
+  await using server = await startEcho()
+  const head = 'POST /echo HTTP/1.1\r\nHost: x\r\n'
+  assertRefusal(await sendRaw(server.port, `${head}Content-Length: 2\r\n\r\n{}`), 415)
+  assertRefusal(await sendRaw(server.port, `${head}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`), 415)
+  const twice = 'Content-Type: application/json\r\nContent-Type: text/plain\r\n'
+  assertRefusal(await sendRaw(server.port, `${head}${twice}Content-Length: 2\r\n\r\n{}`), 415)
+  assert.deepEqual(server.received, [])
+})
+
+test('a request without a body needs no type, and any type that it names is ignored', async () => {
+  await using server = await startEcho()
+  for (const method of ['POST', 'DELETE']) {
+    for (const header of ['', 'Content-Type: application/json\r\n', 'Content-Type: text/plain\r\n']) {
+      const bytes = `${method} /echo HTTP/1.1\r\nHost: x\r\n${header}Content-Length: 0\r\n\r\n`
+      assert.equal((await sendRaw(server.port, bytes)).status, 200)
+    }
+  }
+  assert.deepEqual(server.received, Array(6).fill(undefined))
+})
+
+const malformed = [
+  '{',
+  '{"a":1}}',
+  "{'a':1}",
+  '{"a":1,}',
+  'undefined',
+  'NaN',
+  ' ',
+  '\u0000',
+  '{"a":"\n"}',
+  '['.repeat(100_000),
+]
+
+for (const body of malformed) {
+  test(`R-ERR-6: the malformed body ${JSON.stringify(body.slice(0, 12))} is refused with 400`, async () => {
+    await using server = await startEcho()
+    assertRefusal(await postJson(server.echo, body), 400, 'Request body is not valid JSON')
+    assert.deepEqual(server.received, [])
+  })
+}
+
+test('what a malformed body said is not repeated in the answer', async () => {
+  await using server = await startEcho()
+  const { headers, body } = await postJson(server.echo, '{"password":"hunter2",}')
+  assert.doesNotMatch(body + JSON.stringify([...headers]), /hunter2|password/)
+})
+
+test('a client may go on using its connection after a refused body', async () => {
+  await using server = await startEcho(1024)
+  using connection = await RawConnection.open(server.port)
+  for (const body of ['{', JSON.stringify('x'.repeat(2000)), '{}']) {
+    const type = 'Content-Type: application/json\r\n'
+    connection.write(`POST /echo HTTP/1.1\r\nHost: x\r\n${type}Content-Length: ${body.length}\r\n\r\n${body}`)
+  }
+  assert.deepEqual(
+    [await connection.response(), await connection.response(), await connection.response()].map(each => each.status),
+    [400, 413, 200],
+  )
+})
+
+test('a body that is no object reaches the handler as it is', async () => {
+  await using server = await startEcho()
+  for (const body of ['null', '[]', '"x"', '0', 'false']) assert.equal((await postJson(server.echo, body)).status, 200)
+  assert.deepEqual(server.received, [null, [], 'x', 0, false])
+})
+
+test('100,000 nested arrays do no harm', async () => {
+  await using server = await startEcho()
+  const depth = 100_000
+  const response = await postJson(server.echo, '['.repeat(depth) + ']'.repeat(depth))
+  assert.equal(response.status, 200)
+  assert.equal((await postJson(server.echo, '{}')).status, 200)
+})
+
+for (const bytes of [
+  [0x22, 0xff, 0x22],
+  [0x22, 0xc0, 0xaf, 0x22],
+  [0x22, 0xed, 0xa0, 0x80, 0x22],
+  [0x22, 0xe2, 0x82, 0x22],
+]) {
+  const body = Uint8Array.from(bytes)
+  test(`R-ERR-6: bytes that are no UTF-8 (${Buffer.from(body).toString('hex')}) are refused with 400`, async () => {
+    await using server = await startEcho()
+    assertRefusal(await postJson(server.echo, body), 400, 'Request body is not valid UTF-8')
+    assert.deepEqual(server.received, [])
+  })
+}
+
+for (const body of [
+  '{"__proto__":{"polluted":true}}',
+  '{"a":{"__proto__":{"polluted":true}}}',
+  '[{"\\u005f_proto__":{"polluted":true}}]',
+  '{"constructor":{"prototype":{"polluted":true}}}',
+]) {
+  test(`${body} is refused with 400 and pollutes nothing`, async () => {
+    await using server = await startEcho()
+    assertRefusal(await postJson(server.echo, body), 400, 'Request body is not valid JSON')
+    assert.ok(!('polluted' in {}))
+    assert.deepEqual(server.received, [])
+  })
+}
+
+test('a body of exactly the limit passes, one byte more is refused with 413, with a length and without', async () => {
+  const limit = 4096
+  await using server = await startEcho(limit)
+  const ofSize = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
+  assert.equal((await postJson(server.echo, ofSize(limit))).status, 200)
+  assert.equal((await sendRaw(server.port, chunked(ofSize(limit)))).status, 200)
+  assert.equal(server.received.length, 2)
+  assertRefusal(await postJson(server.echo, ofSize(limit + 1)), 413, 'Request body is too large')
+  assertRefusal(await sendRaw(server.port, chunked(ofSize(limit + 1))), 413, 'Request body is too large')
+  assert.equal(server.received.length, 2)
+})
+
+test('a body that is announced too large is refused before any of it is sent, whatever its type', async () => {
+  await using server = await startEcho(1024)
+  for (const type of ['application/json', 'text/plain']) {
+    const head = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 1025\r\n\r\n`
+    assertRefusal(await sendRaw(server.port, head), 413)
+  }
+})
+
+test('a client that is still sending a huge body reads the refusal instead of a reset', async () => {
+  await using server = await startEcho()
+  const body = new Uint8Array(16 * 1024 * 1024).fill(0x20)
+  assertRefusal(await postJson(server.echo, body), 413)
+  const stream = new Blob([body]).stream()
+  const headers = { 'content-type': 'application/json' }
+  assertRefusal(await ask(server.echo, { method: 'POST', headers, body: stream, duplex: 'half' }), 413)
+})

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ConfigError, readConfig, settings } from '../../src/config.ts'
+
+test('without any variable the documented defaults hold', () => {
+  assert.deepEqual(readConfig({}), {
+    production: false,
+    host: '127.0.0.1',
+    port: 4000,
+    database: { kind: 'sqlite', path: 'data/duet.db' },
+    bodyLimitBytes: 1_048_576,
+    maintenance: false,
+    corsOrigins: ['*'],
+    metricsToken: undefined,
+    logLevel: 'info',
+    drainMs: 1_000,
+  })
+})
+
+test('an empty or blank variable means its default, and blanks around a value are ignored', () => {
+  const names = Object.keys(settings)
+  for (const value of ['', ' ', '\t']) {
+    assert.deepEqual(readConfig(Object.fromEntries(names.map(name => [name, value]))), readConfig({}))
+  }
+  assert.equal(readConfig({ PORT: ' 8080 ' }).port, 8080)
+})
+
+test('every variable is honoured', () => {
+  const config = readConfig({
+    HOST: '0.0.0.0',
+    PORT: '65535',
+    DATABASE_URL: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
+    DATABASE_POOL_MAX: '25',
+    BODY_LIMIT_BYTES: '2048',
+    MAINTENANCE: 'ON',
+    CORS_ORIGINS: 'https://a.example, http://localhost:3000',
+    METRICS_TOKEN: 'm3trics!',
+    LOG_LEVEL: 'Debug',
+    DRAIN_MS: '0',
+    NODE_ENV: 'production',
+  })
+  assert.deepEqual(config, {
+    production: true,
+    host: '0.0.0.0',
+    port: 65_535,
+    database: {
+      kind: 'postgres',
+      url: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
+      poolMax: 25,
+    },
+    bodyLimitBytes: 2048,
+    maintenance: true,
+    corsOrigins: ['https://a.example', 'http://localhost:3000'],
+    metricsToken: 'm3trics!',
+    logLevel: 'debug',
+    drainMs: 0,
+  })
+})
+
+test('databases are named by their address', () => {
+  const database = (DATABASE_URL: string) => readConfig({ DATABASE_URL }).database
+  assert.deepEqual(database('sqlite::memory:'), { kind: 'sqlite', path: ':memory:' })
+  assert.deepEqual(database('sqlite:/var/lib/duet.db'), { kind: 'sqlite', path: '/var/lib/duet.db' })
+  assert.deepEqual(database('sqlite:///var/lib/duet.db'), { kind: 'sqlite', path: '/var/lib/duet.db' })
+  assert.equal(database('postgresql://h/x').kind, 'postgres')
+})
+
+test('localhost is one address, not a second server', () => {
+  assert.equal(readConfig({ HOST: 'localhost' }).host, '127.0.0.1')
+})
+
+test('settings cannot be changed once they are read', () => {
+  const config = readConfig({ CORS_ORIGINS: 'https://a.example' })
+  for (const part of [config, config.database, config.corsOrigins]) assert.ok(Object.isFrozen(part))
+})
+
+const wrong: readonly (readonly [name: keyof typeof settings, values: readonly string[]])[] = [
+  ['PORT', ['-1', '65536', '1.5', '0x50', 'http', '1e3', '4000 4001', '９']],
+  ['DATABASE_URL', ['duet.db', 'sqlite:', 'mysql://u:hunter2@h/x', 'postgres://u:hunter2@h:99999/x', 'hunter2']],
+  ['DATABASE_POOL_MAX', ['0', '1001', 'many']],
+  ['BODY_LIMIT_BYTES', ['0', '1023', '67108865', '1MB']],
+  ['MAINTENANCE', ['yes', 'true', '1']],
+  [
+    'CORS_ORIGINS',
+    ['example.com', 'https://a.example/', 'https://a.example,', 'https://a.example;https://b.example', 'null'],
+  ],
+  ['METRICS_TOKEN', ['hunter2 hunter2', 'hünter2']],
+  ['LOG_LEVEL', ['loud', '30']],
+  ['DRAIN_MS', ['-1', '8001', '1s']],
+  ['NODE_ENV', ['prod', 'Staging']],
+]
+
+for (const [name, values] of wrong) {
+  test(`a wrong ${name} is refused by one line that names it and does not quote it`, () => {
+    for (const value of values) {
+      assert.throws(
+        () => readConfig({ [name]: value }),
+        (error: unknown) => {
+          assert.ok(error instanceof ConfigError, `${name}=${value}`)
+          assert.match(error.message, new RegExp(`^${name}: [^\n]+$`))
+          assert.doesNotMatch(error.message, /hunter2|hünter2/)
+          return true
+        },
+      )
+    }
+  })
+}

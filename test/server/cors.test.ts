@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { ask, postJson, type RawResponse } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+const app1 = 'https://app.example'
+const app2 = 'https://other.example:8443'
+const evil = 'https://evil.example'
+
+function startServer(...corsOrigins: string[]) {
+  return startTestServer(fastify => fastify.get('/thing', () => ({ ok: true })), { corsOrigins })
+}
+
+function allowHeaders({ headers }: RawResponse): string[] {
+  return [...headers.keys()].filter(name => name.startsWith('access-control-allow'))
+}
+
+function from(origin: string, more: Record<string, string> = {}): RequestInit {
+  return { headers: { origin, ...more } }
+}
+
+const preflight = (origin: string): RequestInit => ({
+  method: 'OPTIONS',
+  ...from(origin, { 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'authorization' }),
+})
+
+test('by default any origin may read answers, refusals included, and the headers that matter', async () => {
+  await using app = await startServer('*')
+  for (const path of ['/thing', '/nothing', '/%zz']) {
+    const { headers } = await ask(app.url + path, from(evil))
+    assert.equal(headers.get('access-control-allow-origin'), '*')
+    assert.match(headers.get('access-control-expose-headers') ?? '', /Location.+Retry-After.+X-Request-Id/)
+    assert.equal(headers.get('vary'), 'Origin')
+    assert.ok(!headers.has('access-control-allow-credentials'))
+  }
+})
+
+test('with a list, only its origins may read answers, and each is told its own name', async () => {
+  await using app = await startServer(app1, app2)
+  for (const origin of [app1, app2]) {
+    const served = await ask(`${app.url}/thing`, from(origin))
+    assert.equal(served.headers.get('access-control-allow-origin'), origin)
+    assert.equal(served.headers.get('vary'), 'Origin')
+    const refused = await ask(`${app.url}/nothing`, from(origin))
+    assertRefusal(refused, 404)
+    assert.equal(refused.headers.get('access-control-allow-origin'), origin)
+  }
+})
+
+test('another origin gets no allow header, by preflight or without', async () => {
+  await using app = await startServer(app1)
+  for (const origin of [evil, `${app1}.evil.example`, 'http://app.example', `${app1}:8443`, 'null']) {
+    for (const response of [
+      await ask(`${app.url}/thing`, from(origin)),
+      await ask(`${app.url}/nothing`, from(origin)),
+      await ask(`${app.url}/thing`, preflight(origin)),
+    ]) {
+      assert.deepEqual(allowHeaders(response), [])
+      assert.equal(response.headers.get('vary'), 'Origin')
+    }
+  }
+})
+
+test('a preflight is answered 204 on any path, known or not', async () => {
+  await using app = await startServer(app1)
+  for (const path of ['/thing', '/nothing', '/things/1']) {
+    const { status, headers, body } = await ask(app.url + path, preflight(app1))
+    assert.deepEqual([status, body], [204, ''])
+    assert.equal(headers.get('access-control-allow-origin'), app1)
+    assert.equal(headers.get('access-control-allow-methods'), 'GET, HEAD, POST, PUT, PATCH, DELETE')
+    assert.match(headers.get('access-control-allow-headers') ?? '', /authorization.+content-type.+idempotency-key/)
+    assert.ok(headers.has('access-control-max-age'))
+    assert.ok(headers.has('x-request-id'))
+  }
+})
+
+test('without an origin there is no allow header, but caches are told that there may be one', async () => {
+  await using app = await startServer('*')
+  const response = await ask(`${app.url}/thing`)
+  assert.deepEqual(allowHeaders(response), [])
+  assert.equal(response.headers.get('vary'), 'Origin')
+})
+
+test('pages of allowed origins can read what went wrong, under maintenance too', async () => {
+  await using app = await startTestApp({ CORS_ORIGINS: `${app1}, ${app2}`, MAINTENANCE: 'on' })
+  assert.equal((await ask(`${app.url}/users`, preflight(app1))).status, 204)
+  const refused = await ask(`${app.url}/users`, from(app1))
+  assertRefusal(refused, 503)
+  assert.equal(refused.headers.get('access-control-allow-origin'), app1)
+  assert.deepEqual(allowHeaders(await postJson(`${app.url}/users`, '{}')), [])
+})

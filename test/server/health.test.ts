@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError, fault } from '../../src/core/errors.ts'
+import type { Store } from '../../src/core/store.ts'
+import { serveHealth } from '../../src/server/health.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { ask, RawConnection, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+function startWith(ping: Store['ping']) {
+  return startTestServer((fastify, lifecycle) => serveHealth(fastify, { ping }, lifecycle))
+}
+
+const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
+const away = 'Service temporarily unavailable. Try again later.'
+
+test('a running service is live, and ready when its store answers', async () => {
+  await using app = await startTestApp()
+  for (const state of ['live', 'ready']) {
+    const { status, body } = await ask(`${app.url}/health/${state}`)
+    assert.deepEqual([status, JSON.parse(body)], [200, { status: state }])
+    assert.equal((await ask(`${app.url}/health/${state}`, { method: 'HEAD' })).status, 200)
+  }
+})
+
+for (const error of [
+  new AppError('unavailable', 'Not now.', { cause: new Error('hunter2') }),
+  fault(new Error('hunter2')),
+  new Error('hunter2'),
+]) {
+  test(`a store that fails (${error.message}) makes the service live but not ready: 503 with Retry-After`, async () => {
+    await using server = await startWith(() => Promise.reject(error))
+    const response = await ask(`${server.url}/health/ready`)
+    assertRefusal(response, 503, away)
+    assert.equal(response.headers.get('retry-after'), '1')
+    assert.equal((await ask(`${server.url}/health/live`)).status, 200)
+  })
+}
+
+test('a store that does not answer within a second makes the service not ready', { timeout: 10_000 }, async t => {
+  const asked = Promise.withResolvers<void>()
+  await using server = await startWith(() => {
+    asked.resolve()
+    return new Promise(() => {})
+  })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const answer = sendRaw(server.port, ready)
+  await asked.promise
+  t.mock.timers.tick(999)
+  assert.equal(server.lifecycle.requestsInFlight, 1)
+  t.mock.timers.tick(1)
+  const response = await answer
+  t.mock.timers.reset()
+  assertRefusal(response, 503, away)
+})
+
+test('a service that shuts down is live but no longer ready', async () => {
+  await using server = await startWith(async () => {})
+  using connection = await RawConnection.open(server.port)
+  connection.write(ready)
+  assert.equal((await connection.response()).status, 200)
+  server.lifecycle.drain()
+  connection.write(ready)
+  const response = await connection.response()
+  assertRefusal(response, 503, away)
+  assert.equal(response.headers.get('connection'), 'close')
+  assert.equal((await ask(`${server.url}/health/live`)).status, 200)
+})
+
+test('health ignores Authorization', async () => {
+  await using app = await startTestApp({ METRICS_TOKEN: 'm' })
+  for (const authorization of ['Bearer nonsense', 'Basic eDp5', '']) {
+    assert.equal((await ask(`${app.url}/health/ready`, { headers: { authorization } })).status, 200)
+  }
+})

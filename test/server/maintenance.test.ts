@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestApp } from '../support/app.ts'
+import { ask, postJson, type RawResponse, sendRaw } from '../support/http.ts'
+import { serveDuet } from '../support/process.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { waitUntil } from '../support/wait.ts'
+
+function assertMaintenance(response: RawResponse): void {
+  assertRefusal(response, 503)
+  assert.equal(response.body, '{"error":"Service under maintenance. Try again later."}')
+  assert.equal(response.headers.get('retry-after'), '60')
+}
+
+test('R-ERR-12: under maintenance every request but health is answered 503 with Retry-After', async () => {
+  await using app = await startTestApp({ MAINTENANCE: 'on' })
+  for (const path of [
+    '/',
+    '/metrics',
+    '/users',
+    '/api/users/1',
+    '/graphql',
+    '/nothing',
+    '/%zz',
+    '/health',
+    '/health/',
+  ]) {
+    assertMaintenance(await ask(app.url + path))
+    assertMaintenance(await postJson(app.url + path, '{'))
+  }
+  assertMaintenance(await ask(`${app.url}/metrics`, { method: 'OPTIONS' }))
+  assert.ok(!app.logs.some(line => Number(line.level) > 30))
+})
+
+test('under maintenance a request is refused by its head alone', async () => {
+  await using app = await startTestApp({ MAINTENANCE: 'on' })
+  const head = 'POST /users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
+  assertMaintenance(await sendRaw(app.port, head))
+})
+
+test('health answers under maintenance', async () => {
+  await using app = await startTestApp({ MAINTENANCE: 'on' })
+  for (const state of ['live', 'ready']) assert.equal((await ask(`${app.url}/health/${state}`)).status, 200)
+})
+
+test('maintenance is toggled while the service runs, and the log says so', async () => {
+  await using app = await startTestApp()
+  assert.equal((await ask(`${app.url}/metrics`)).status, 200)
+  app.app.toggleMaintenance()
+  assertMaintenance(await ask(`${app.url}/metrics`))
+  app.app.toggleMaintenance()
+  assert.equal((await ask(`${app.url}/metrics`)).status, 200)
+  assert.deepEqual(
+    app.logs.filter(line => line.level === 40).map(line => line.maintenance),
+    [true, false],
+  )
+})
+
+test('R-ERR-12: SIGUSR2 turns maintenance on in a running process, and off again', async () => {
+  await using duet = serveDuet()
+  const { url } = await duet.address()
+  const becomes = (status: number) => waitUntil(async () => (await ask(`${url}/metrics`)).status === status)
+  await becomes(200)
+  duet.child.kill('SIGUSR2')
+  await becomes(503)
+  assertMaintenance(await ask(`${url}/metrics`))
+  assert.equal((await ask(`${url}/health/ready`)).status, 200)
+  duet.child.kill('SIGUSR2')
+  await becomes(200)
+  duet.child.kill('SIGTERM')
+  assert.equal((await duet.outcome()).code, 0)
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Metrics, serveMetrics } from '../../src/server/metrics.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { ask, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { waitUntil } from '../support/wait.ts'
+
+/** The value of one series, `undefined` when there is none. */
+function series(text: string, name: string): number | undefined {
+  const line = text.split('\n').find(each => each.startsWith(`${name} `))
+  return line === undefined ? undefined : Number(line.slice(name.length + 1))
+}
+
+function counted(text: string, labels: string): number | undefined {
+  return series(text, `duet_http_request_seconds_count{${labels}}`)
+}
+
+test('requests are counted by method, route and status', async () => {
+  await using app = await startTestApp()
+  for (let times = 0; times < 3; times++) await ask(`${app.url}/health/live?x=${times}`)
+  await ask(`${app.url}/health/live`, { method: 'HEAD' })
+  await ask(`${app.url}/health/live`, { method: 'DELETE' })
+  const { body, headers } = await ask(`${app.url}/metrics`)
+  assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  assert.equal(counted(body, 'method="GET",route="/health/live",status="200"'), 3)
+  assert.equal(counted(body, 'method="HEAD",route="/health/live",status="200"'), 1)
+  assert.equal(counted(body, 'method="DELETE",route="/health/live",status="405"'), 1)
+})
+
+test('the store, the commits, the event loop and the process are measured', async () => {
+  await using app = await startTestApp()
+  for (let times = 0; times < 3; times++) await ask(`${app.url}/health/ready`)
+  const { body } = await ask(`${app.url}/metrics`)
+  assert.ok((series(body, 'duet_store_read_seconds_count') ?? 0) >= 3)
+  assert.notEqual(series(body, 'duet_store_write_seconds_count'), undefined)
+  assert.ok((series(body, 'duet_store_commit_verbs_count') ?? 0) >= 3)
+  assert.equal(series(body, 'duet_store_troubles_total'), 0)
+  for (const name of [
+    'nodejs_eventloop_lag_p99_seconds',
+    'process_resident_memory_bytes',
+    'process_cpu_seconds_total',
+  ]) {
+    assert.ok((series(body, name) ?? 0) > 0, name)
+  }
+})
+
+test('requests in flight are counted while they are, and no longer', async () => {
+  const go = Promise.withResolvers<void>()
+  await using server = await startTestServer((fastify, lifecycle) => {
+    fastify.get('/slow', async () => {
+      await go.promise
+      return {}
+    })
+    serveMetrics(fastify, new Metrics(), lifecycle, { token: undefined, offWithoutToken: false })
+  })
+  const inFlight = async () => series((await ask(`${server.url}/metrics`)).body, 'duet_http_requests_in_flight')
+  assert.equal(await inFlight(), 1) // the one that asks
+  const slow = [ask(`${server.url}/slow`), ask(`${server.url}/slow`)]
+  await waitUntil(() => server.lifecycle.requestsInFlight === 2)
+  assert.equal(await inFlight(), 3)
+  go.resolve()
+  await Promise.all(slow)
+  await waitUntil(() => server.lifecycle.requestsInFlight === 0)
+  assert.equal(await inFlight(), 1)
+})
+
+test('neither unknown paths nor unusual methods make series of their own', async () => {
+  await using app = await startTestApp()
+  for (let n = 0; n < 20; n++) await ask(`${app.url}/invented-${n}?x=${n}`)
+  await ask(`${app.url}/%zz`)
+  const methods = ['PROPFIND', 'TRACE', 'PURGE', 'MKCOL', 'LOCK', 'QUERY']
+  for (const method of methods) {
+    await sendRaw(app.port, `${method} /health/live HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await sendRaw(app.port, `${method} /invented HTTP/1.1\r\nHost: x\r\n\r\n`)
+  }
+  const { body } = await ask(`${app.url}/metrics`)
+  assert.doesNotMatch(body, /invented|malformed|%zz/)
+  for (const method of methods) assert.doesNotMatch(body, new RegExp(`"${method}"`))
+  assert.equal(counted(body, 'method="GET",route="(none)",status="404"'), 20)
+  assert.equal(counted(body, 'method="GET",route="(none)",status="400"'), 1)
+  assert.equal(counted(body, 'method="(other)",route="/health/live",status="405"'), methods.length)
+  assert.equal(counted(body, 'method="(other)",route="(none)",status="404"'), methods.length)
+})
+
+test('with METRICS_TOKEN set, only its bearer reads the metrics', async () => {
+  await using app = await startTestApp({ METRICS_TOKEN: 'the-token', NODE_ENV: 'production' })
+  const read = (headers: Record<string, string>) => ask(`${app.url}/metrics`, { headers })
+  assert.equal((await read({ authorization: 'Bearer the-token' })).status, 200)
+  for (const authorization of [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer the-toke',
+    'Bearer the-tokens',
+    'Basic the-token',
+    'the-token',
+    'Bearer the-token, Bearer the-token',
+  ]) {
+    const response = await read(authorization === undefined ? {} : { authorization })
+    assertRefusal(response, 401, 'Metrics need their token')
+    assert.equal(response.headers.get('www-authenticate'), 'Bearer')
+    assert.doesNotMatch(response.body, /the-token/)
+  }
+  const twice = 'Authorization: Bearer the-token\r\n'.repeat(2)
+  assertRefusal(await sendRaw(app.port, `GET /metrics HTTP/1.1\r\nHost: x\r\n${twice}\r\n`), 401)
+})
+
+test('in production there are no metrics without a token', async () => {
+  await using app = await startTestApp({ NODE_ENV: 'production' })
+  assertRefusal(await ask(`${app.url}/metrics`), 404, 'Not found')
+  assertRefusal(await ask(`${app.url}/metrics`, { headers: { authorization: 'Bearer ' } }), 404)
+})

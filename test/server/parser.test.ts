@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestServer } from '../support/app.ts'
+import { RawConnection, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { waitUntil } from '../support/wait.ts'
+
+/** A server that notes every request which it carries out. */
+async function startCounting() {
+  const executed: string[] = []
+  const server = await startTestServer(fastify => {
+    fastify.route({
+      url: '/thing',
+      method: ['GET', 'POST', 'DELETE'],
+      handler: ({ method, headers }) => {
+        executed.push(method)
+        return { proto: Object.getPrototypeOf(headers) === Object.prototype, polluted: 'x' in {} }
+      },
+    })
+    fastify.get('/smuggled', () => executed.push('smuggled'))
+  })
+  return Object.assign(server, { executed })
+}
+
+const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
+const json = 'Host: x\r\nContent-Type: application/json\r\n'
+const post = `POST /thing HTTP/1.1\r\n${json}`
+const chunked = `${post}Transfer-Encoding: chunked\r\n\r\n`
+
+/** Requests that two programs may read differently, or that no program should read at all. */
+const refused: Readonly<Record<string, readonly [status: number, bytes: string | Uint8Array]>> = {
+  'Content-Length with Transfer-Encoding': [
+    400,
+    `${post}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n${smuggled}`,
+  ],
+  'Transfer-Encoding with Content-Length': [
+    400,
+    `${post}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n2\r\n{}\r\n0\r\n\r\n${smuggled}`,
+  ],
+  'both lengths on a GET': [
+    400,
+    `GET /thing HTTP/1.1\r\n${json}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`,
+  ],
+  'two different lengths': [400, `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} ${smuggled}`],
+  'two equal lengths': [400, `${post}Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}${smuggled}`],
+  'a list of lengths': [400, `${post}Content-Length: 2, 2\r\n\r\n{}${smuggled}`],
+  'a signed length': [400, `${post}Content-Length: +2\r\n\r\n{}${smuggled}`],
+  'a length in hexadecimal': [400, `${post}Content-Length: 0x2\r\n\r\n{}${smuggled}`],
+  'a length too long for a number': [400, `${post}Content-Length: 99999999999999999999999\r\n\r\n{}`],
+  'a coding other than chunked': [400, `${post}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  'chunked not last': [400, `${post}Transfer-Encoding: chunked, gzip\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  'chunked by another name': [400, `${post}Transfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  'the coding identity': [400, `GET /thing HTTP/1.1\r\n${json}Transfer-Encoding: identity\r\n\r\n${smuggled}`],
+  'two codings': [400, `${post}Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  'a blank before the colon': [400, `${post}Transfer-Encoding : chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  'chunks in HTTP/1.0': [
+    400,
+    `POST /thing HTTP/1.0\r\n${json}Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n${smuggled}`,
+  ],
+  'bare LF throughout': [400, 'GET /thing HTTP/1.1\nHost: x\n\n'],
+  'bare LF after the request line': [400, 'GET /thing HTTP/1.1\nHost: x\r\n\r\n'],
+  'bare LF after a header': [400, 'GET /thing HTTP/1.1\r\nHost: x\nA: b\r\n\r\n'],
+  'bare LF after an empty header': [400, 'GET /thing HTTP/1.1\r\nHost: x\r\nA:\nB: c\r\n\r\n'],
+  'bare LF after the head': [400, 'GET /thing HTTP/1.1\r\nHost: x\r\n\n'],
+  'bare LF after a chunk size': [400, `${chunked}2\n{}\r\n0\r\n\r\n`],
+  'bare LF after a chunk': [400, `${chunked}2\r\n{}\n0\r\n\r\n`],
+  'bare LF after the last chunk': [400, `${chunked}2\r\n{}\r\n0\r\n\n`],
+  'bare LF after a chunk extension': [400, `${chunked}2;x\n{}\r\n0\r\n\r\n`],
+  'bare CR as line end': [400, 'GET /thing HTTP/1.1\r\nHost: x\rA: b\r\n\r\n'],
+  'a folded header': [400, 'GET /thing HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n'],
+  'a header folded by a tab': [400, 'GET /thing HTTP/1.1\r\nHost: x\r\nA: b\r\n\tc\r\n\r\n'],
+  'a folded first header': [400, 'GET /thing HTTP/1.1\r\n Host: x\r\n\r\n'],
+  'a folded Transfer-Encoding': [400, `${post}Transfer-Encoding:\r\n chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
+  'U+0000 in a header': [400, 'GET /thing HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n'],
+  'a length among the trailers': [400, `${chunked}2\r\n{}\r\n0\r\nContent-Length: 5\r\n\r\n`],
+  'a chunk larger than any number': [400, `${chunked}FFFFFFFFFFFFFFFFF\r\n{}\r\n0\r\n\r\n`],
+  'a negative chunk': [400, `${chunked}-2\r\n{}\r\n0\r\n\r\n`],
+  '20 KB in one header': [431, `GET /thing HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
+  '20 KB in many headers': [431, `GET /thing HTTP/1.1\r\nHost: x\r\n${'A: b\r\n'.repeat(3_500)}\r\n`],
+  '20 KB of URL': [431, `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`],
+  '20 KB of trailers': [431, `${chunked}2\r\n{}\r\n0\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`],
+  '20 KB of chunk extensions': [413, `${chunked}2;${'a'.repeat(20_000)}\r\n{}\r\n0\r\n\r\n`],
+  'no Host': [400, 'GET /thing HTTP/1.1\r\n\r\n'],
+  'two Hosts': [400, 'GET /thing HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
+  'an unmet expectation': [417, `${post}Expect: x\r\nContent-Length: 2\r\n\r\n{}`],
+  'garbage instead of HTTP': [400, Uint8Array.of(0, 1, 2, 0xff, 0xfe, 13, 10, 13, 10)],
+  'the start of TLS': [400, Buffer.from('16030102000100 01fc0303'.replace(' ', ''), 'hex')],
+  'the preface of HTTP/2': [400, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+  'HTTP/2 in the words of HTTP/1': [505, `GET /thing HTTP/2.0\r\nHost: x\r\n\r\n${smuggled}`],
+  'HTTP/0.9': [505, 'GET /thing HTTP/0.9\r\n\r\n'],
+  'HTTP/1.2': [400, 'GET /thing HTTP/1.2\r\nHost: x\r\n\r\n'],
+  'an invented method': [400, 'FOO /thing HTTP/1.1\r\nHost: x\r\n\r\n'],
+  'a method in small letters': [400, 'get /thing HTTP/1.1\r\nHost: x\r\n\r\n'],
+  'bytes beyond ASCII in a URL': [400, Buffer.from('GET /th\xff HTTP/1.1\r\nHost: x\r\n\r\n', 'latin1')],
+  'a tunnel': [501, 'CONNECT thing:80 HTTP/1.1\r\nHost: x\r\n\r\n'],
+}
+
+for (const [what, [status, bytes]] of Object.entries(refused)) {
+  test(`${what}: refused with ${status}, nothing executed, the connection closed`, async () => {
+    await using server = await startCounting()
+    using connection = await RawConnection.open(server.port)
+    connection.write(bytes)
+    const response = await connection.response()
+    assertRefusal(response, status)
+    assert.equal(response.headers.get('connection'), 'close')
+    assert.equal(await connection.closed(), '', 'there was a second answer')
+    assert.ok(!connection.wasReset)
+    assert.deepEqual(server.executed, [])
+    assert.ok(!server.logs.some(line => Number(line.level) > 30))
+  })
+}
+
+test('a header named __proto__ is handled like any other', async () => {
+  await using server = await startCounting()
+  const names = ['__proto__', 'constructor', 'prototype', 'toString'].map(name => `${name}: x\r\n`).join('')
+  const response = await sendRaw(server.port, `GET /thing HTTP/1.1\r\nHost: x\r\n${names}\r\n`)
+  assert.equal(response.status, 200)
+  assert.deepEqual(JSON.parse(response.body), { proto: true, polluted: false })
+})
+
+test('HTTP/1.0 without Host is served, as its standard says', async () => {
+  await using server = await startCounting()
+  assert.equal((await sendRaw(server.port, 'GET /thing HTTP/1.0\r\n\r\n')).status, 200)
+})
+
+test('Expect: 100-continue is told to go on, and then served', async () => {
+  await using server = await startCounting()
+  using connection = await RawConnection.open(server.port)
+  connection.write(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
+  assert.equal((await connection.response()).status, 100)
+  connection.write('{}')
+  assert.equal((await connection.response()).status, 200)
+})
+
+test('a request before a malformed one keeps its own answer, and nothing follows it', async () => {
+  const { promise: go, resolve } = Promise.withResolvers<void>()
+  await using server = await startTestServer(fastify =>
+    fastify.get('/slow', async () => {
+      await go
+      return { slow: true }
+    }),
+  )
+  using connection = await RawConnection.open(server.port)
+  connection.write('GET /slow HTTP/1.1\r\nHost: x\r\n\r\nrubbish\r\n\r\n')
+  connection.write('more rubbish\r\n\r\n')
+  setImmediate(resolve)
+  const response = await connection.response()
+  assert.deepEqual([response.status, response.body], [200, '{"slow":true}'])
+  assert.equal(response.headers.get('connection'), 'close')
+  assert.equal(await connection.closed(), '')
+})
+
+test('a client that goes on sending after it was refused is read, so that no reset hides the refusal', async () => {
+  await using server = await startCounting()
+  using connection = await RawConnection.open(server.port)
+  connection.write('rubbish\r\n\r\n')
+  assertRefusal(await connection.response(), 400)
+  const [socket] = server.lifecycle.connections
+  connection.write('more rubbish')
+  await waitUntil(() => socket === undefined || socket.bytesRead > 20 || socket.destroyed)
+  assert.equal(socket?.destroyed, false)
+})
+
+test('a client that is refused and never leaves is cut off after a second', async t => {
+  await using server = await startCounting()
+  using connection = await RawConnection.open(server.port)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  connection.write('rubbish\r\n\r\n')
+  assertRefusal(await connection.response(), 400)
+  t.mock.timers.tick(999)
+  assert.equal(server.lifecycle.connections.size, 1)
+  t.mock.timers.tick(1)
+  t.mock.timers.reset()
+  await waitUntil(() => server.lifecycle.connections.size === 0)
+})

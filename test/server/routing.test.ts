@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError } from '../../src/core/errors.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { ask, RawConnection, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+/** A server with a path that can be read, one that can be changed, and one with an id. */
+async function startRoutes() {
+  const called: string[] = []
+  const server = await startTestServer(fastify => {
+    fastify.get('/thing', ({ method }) => {
+      called.push(method)
+      return { ok: true }
+    })
+    for (const method of ['POST', 'DELETE'] as const) {
+      fastify.route({ url: '/change', method, handler: () => called.push(method) })
+    }
+    fastify.get<{ Params: { id: string } }>('/things/:id', ({ params }) => {
+      called.push(params.id)
+      if (params.id === 'absent') throw new AppError('not-found', 'Thing not found')
+      return { ok: true }
+    })
+  })
+  return Object.assign(server, { called })
+}
+
+test('R-ERR-10: what is absent is answered 404, be it the path or the resource', async () => {
+  await using server = await startRoutes()
+  for (const path of ['/', '/nothing', '/thing/', '/THING', '//thing', '/thing/more', '/thing%00']) {
+    assertRefusal(await ask(server.url + path), 404, 'Not found')
+  }
+  assertRefusal(await ask(`${server.url}/things/absent`), 404, 'Thing not found')
+  assert.deepEqual(server.called, ['absent'])
+})
+
+test('an unknown path and a wrong method are refused by the head alone, before any body is sent', async () => {
+  await using server = await startRoutes()
+  const rest = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
+  assertRefusal(await sendRaw(server.port, `POST /nothing HTTP/1.1\r\n${rest}`), 404)
+  assertRefusal(await sendRaw(server.port, `POST /thing HTTP/1.1\r\n${rest}`), 405)
+  assertRefusal(await sendRaw(server.port, `PROPFIND /change HTTP/1.1\r\n${rest}`), 405)
+  assert.deepEqual(server.called, [])
+})
+
+test('after such a refusal the rest of the body is skipped, and the connection serves the next request', async () => {
+  await using server = await startRoutes()
+  using connection = await RawConnection.open(server.port)
+  connection.write('POST /thing HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\n\r\n')
+  assertRefusal(await connection.response(), 405)
+  connection.write('GET /things/smuggled HTTP/1.1\r\nHost: x\r\n\r\n..')
+  connection.write('GET /thing HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.equal((await connection.response()).status, 200)
+  assert.deepEqual(server.called, ['GET'])
+})
+
+const wrongForReading = ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'TRACE', 'QUERY', 'MKCOL', 'PURGE', 'M-SEARCH']
+
+for (const method of wrongForReading) {
+  test(`${method} on a path that can only be read is refused with 405 and Allow`, async () => {
+    await using server = await startRoutes()
+    const response = await sendRaw(server.port, `${method} /thing HTTP/1.1\r\nHost: x\r\n\r\n`)
+    assertRefusal(response, 405, 'Method not allowed')
+    assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS')
+    assert.deepEqual(server.called, [])
+  })
+}
+
+test('Allow names exactly the methods of a path, those with ids included', async () => {
+  await using server = await startRoutes()
+  const allow = async (path: string, method: string) => (await ask(server.url + path, { method })).headers.get('allow')
+  assert.equal(await allow('/change', 'GET'), 'POST, DELETE, OPTIONS')
+  assert.equal(await allow('/things/1', 'DELETE'), 'GET, HEAD, OPTIONS')
+})
+
+test('HEAD works where GET does, with the same head and no body', async () => {
+  await using server = await startRoutes()
+  const get = await ask(`${server.url}/thing`)
+  const head = await ask(`${server.url}/thing`, { method: 'HEAD' })
+  assert.equal(head.status, 200)
+  assert.equal(head.body, '')
+  for (const name of ['content-type', 'content-length']) assert.equal(head.headers.get(name), get.headers.get(name))
+  assertRefusal(await ask(`${server.url}/change`), 405)
+})
+
+test('OPTIONS on a known path is answered 204 with Allow, on an unknown one 404', async () => {
+  await using server = await startRoutes()
+  const { headers, ...response } = await ask(`${server.url}/change`, { method: 'OPTIONS' })
+  assert.deepEqual({ status: response.status, body: response.body }, { status: 204, body: '' })
+  assert.equal(headers.get('allow'), 'POST, DELETE, OPTIONS')
+  assertRefusal(await ask(`${server.url}/nothing`, { method: 'OPTIONS' }), 404)
+})
+
+test('a URL that cannot be decoded is refused with 400, like every other request that is refused', async () => {
+  await using server = await startRoutes()
+  for (const path of ['/%zz', '/things/%zz', '/things/%80', '/things/%e2%82']) {
+    const { port } = server
+    const response = await sendRaw(port, `GET ${path}?a=1 HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n`)
+    assertRefusal(response, 400, 'Malformed URL')
+    assert.equal(response.headers.get('access-control-allow-origin'), '*')
+  }
+  assert.deepEqual(server.called, [])
+  assert.equal(server.logs.filter(line => line.msg === 'answered' && line.status === 400).length, 4)
+})
+
+test('an id of any length or content reaches the handler, which knows that it is absent', async () => {
+  await using server = await startRoutes()
+  for (const id of ['9'.repeat(10_000), '1%00', '..%2f..%2fetc', '%f0%9f%8e%88']) {
+    assert.equal((await sendRaw(server.port, `GET /things/${id} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200)
+  }
+  assert.deepEqual(server.called, ['9'.repeat(10_000), '1\0', '../../etc', '🎈'])
+})
+
+test('headers that ask for another method, path or host are ignored and never reflected', async () => {
+  await using app = await startTestApp()
+  const response = await sendRaw(
+    app.port,
+    [
+      'GET /health/live HTTP/1.1',
+      'Host: evil.example',
+      'X-HTTP-Method-Override: DELETE',
+      'X-Method-Override: DELETE',
+      'X-Original-URL: /metrics',
+      'X-Rewrite-URL: /metrics',
+      'X-Forwarded-Host: evil.example',
+      'X-Forwarded-Prefix: /evil.example',
+      'Forwarded: host=evil.example',
+      '\r\n',
+    ].join('\r\n'),
+  )
+  assert.equal(response.status, 200)
+  assert.deepEqual(JSON.parse(response.body), { status: 'live' })
+  assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
+  const refused = await sendRaw(app.port, 'GET /nothing HTTP/1.1\r\nHost: evil.example\r\n\r\n')
+  assertRefusal(refused, 404, 'Not found')
+  assert.doesNotMatch(JSON.stringify([...refused.headers]), /evil/)
+})
+
+test('a request by the whole address is served by its path, whatever host it names', async () => {
+  await using server = await startRoutes()
+  const response = await sendRaw(server.port, 'GET http://evil.example/thing HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.equal(response.status, 200)
+  assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
+})

@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, get } from 'node:http'
+import { connect } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { test } from 'node:test'
+import { serveHealth } from '../../src/server/health.ts'
+import { shutDown } from '../../src/server/shutdown.ts'
+import { startTestServer } from '../support/app.ts'
+import { RawConnection } from '../support/http.ts'
+import { DuetProcess, serveDuet } from '../support/process.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
+const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
+
+function startServer() {
+  return startTestServer((fastify, lifecycle) => {
+    serveHealth(fastify, { ping: async () => {} }, lifecycle)
+    fastify.post('/echo', ({ body }) => ({ body }))
+  })
+}
+
+async function isRefused(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const refused = await once(socket, 'connect').then(
+    () => false,
+    error => error.code === 'ECONNREFUSED',
+  )
+  socket.destroy()
+  return refused
+}
+
+test('a shutdown tells readiness, stops listening, and answers a request that was under way', async () => {
+  await using server = await startServer()
+  using slow = await RawConnection.open(server.port)
+  slow.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"a"')
+  using kept = await RawConnection.open(server.port)
+  kept.write(ready)
+  assert.equal((await kept.response()).status, 200)
+  await waitUntil(() => server.lifecycle.requestsInFlight === 1)
+
+  let over = false
+  const shutdown = shutDown(server.server, server.lifecycle, 200).then(() => {
+    over = true
+  })
+  kept.write(ready)
+  const told = await kept.response()
+  assertRefusal(told, 503)
+  assert.equal(told.headers.get('connection'), 'close')
+  assert.equal(await kept.closed(), '')
+
+  await waitUntil(() => isRefused(server.port))
+  assert.ok(!over, 'the server left with a request under way')
+  slow.write(':1} ')
+  const answer = await slow.response()
+  assert.deepEqual([answer.status, answer.body], [200, '{"body":{"a":1}}'])
+  assert.equal(answer.headers.get('connection'), 'close')
+  assert.equal(await slow.closed(), '')
+  await shutdown
+  assert.ok(!slow.wasReset && !kept.wasReset)
+})
+
+test('until the door closes, new connections are served, each for one request', async () => {
+  await using server = await startServer()
+  using first = await RawConnection.open(server.port)
+  const shutdown = shutDown(server.server, server.lifecycle, 200)
+  using second = await RawConnection.open(server.port)
+  for (const connection of [first, second]) {
+    connection.write(live)
+    const response = await connection.response()
+    assert.deepEqual([response.status, response.headers.get('connection')], [200, 'close'])
+    assert.equal(await connection.closed(), '')
+  }
+  await shutdown
+  assert.ok(await isRefused(server.port))
+})
+
+test('the door stays open for the whole window while clients come', async () => {
+  await using server = await startServer()
+  const begun = performance.now()
+  const windowMs = 600
+  using _waiting = await RawConnection.open(server.port)
+  const shutdown = shutDown(server.server, server.lifecycle, windowMs)
+  while (performance.now() - begun < windowMs - 50) {
+    using connection = await RawConnection.open(server.port)
+    connection.write(live)
+    assert.equal((await connection.response()).status, 200)
+  }
+  await shutdown
+})
+
+test('an answer whose head promised a further request does not keep the server when it ends', {
+  timeout: 5_000,
+}, async () => {
+  const answer = new PassThrough()
+  await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
+  using connection = await RawConnection.open(server.port)
+  connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
+  answer.write('first')
+  await waitUntil(() => connection.unread.includes('first'))
+  const shutdown = shutDown(server.server, server.lifecycle, 1)
+  await waitUntil(() => isRefused(server.port))
+  answer.end('last')
+  const response = await connection.response()
+  assert.deepEqual([response.headers.get('connection'), response.body], ['keep-alive', 'firstlast'])
+  await shutdown
+})
+
+test('refused bodies close their connection too while the service shuts down', async () => {
+  await using server = await startServer()
+  using connection = await RawConnection.open(server.port)
+  connection.write(live)
+  await connection.response()
+  server.lifecycle.drain()
+  connection.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{')
+  const response = await connection.response()
+  assertRefusal(response, 400)
+  assert.equal(response.headers.get('connection'), 'close')
+})
+
+test('an idle server without connections is gone at once, whatever its window', { timeout: 5_000 }, async () => {
+  const server = await startServer()
+  await shutDown(server.server, server.lifecycle, 60_000)
+})
+
+test('SIGTERM: a request that is half sent is still answered, then the process exits with 0', async () => {
+  await using duet = serveDuet({ DRAIN_MS: '100' })
+  const { port } = await duet.address()
+  using slow = await RawConnection.open(port)
+  slow.write(live.slice(0, -2))
+  using kept = await RawConnection.open(port)
+  kept.write(ready)
+  assert.equal((await kept.response()).status, 200)
+  duet.child.kill('SIGTERM')
+  await waitUntil(() => duet.stdout.includes('"stopping"'))
+  kept.write(ready)
+  assertRefusal(await kept.response(), 503)
+  await waitUntil(() => isRefused(port))
+  slow.write(live.slice(-2))
+  const answer = await slow.response()
+  assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close'])
+  const { code, stdout, stderr } = await duet.outcome()
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+  assert.match(stdout, /"stopped"/)
+})
+
+test('idle and unused connections do not keep a process that was told to stop', { timeout: 6_000 }, async () => {
+  await using duet = serveDuet({ DRAIN_MS: '100' })
+  const { port } = await duet.address()
+  using idle = await RawConnection.open(port)
+  idle.write(live)
+  assert.equal((await idle.response()).status, 200)
+  using unused = await RawConnection.open(port)
+  duet.child.kill('SIGTERM')
+  assert.deepEqual([await idle.closed(), await unused.closed()], ['', ''])
+  assert.equal((await duet.outcome()).code, 0)
+})
+
+test('further signals while a process shuts down change nothing', async () => {
+  await using duet = serveDuet({ DRAIN_MS: '300' })
+  const { port } = await duet.address()
+  using slow = await RawConnection.open(port)
+  slow.write(live.slice(0, -2))
+  using kept = await RawConnection.open(port)
+  kept.write(live)
+  await kept.response()
+  duet.child.kill('SIGTERM')
+  await waitUntil(() => duet.stdout.includes('"stopping"'))
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) duet.child.kill(signal)
+  await waitUntil(() => isRefused(port))
+  duet.child.kill('SIGTERM')
+  slow.write(live.slice(-2))
+  assert.equal((await slow.response()).status, 200)
+  const { code, stdout } = await duet.outcome()
+  assert.equal(code, 0)
+  assert.equal(stdout.split('"stopping"').length, 2)
+})
+
+test('SIGINT stops like SIGTERM', async () => {
+  await using duet = serveDuet()
+  await duet.address()
+  duet.child.kill('SIGINT')
+  assert.equal((await duet.outcome()).code, 0)
+})
+
+test('SIGTERM to `npm start` ends npm and the server, both with 0', { timeout: 20_000 }, async () => {
+  const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:' }
+  await using npm = new DuetProcess('npm start', { env })
+  const { port } = await npm.address()
+  npm.child.kill('SIGTERM')
+  const { code, stdout } = await npm.outcome()
+  assert.equal(code, 0)
+  assert.match(stdout, /"stopped"/)
+  assert.ok(await isRefused(port))
+})
+
+test('clients that keep sending through a shutdown never see a reset', async () => {
+  await using duet = serveDuet({ DRAIN_MS: '300', LOG_LEVEL: 'warn' })
+  const { url } = await duet.address()
+  const agent = new Agent({ keepAlive: true })
+  const seen = new Map<string, number>()
+  const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
+  const outcomeOfOne = () =>
+    new Promise<string>(resolve => {
+      get(`${url}/health/live`, { agent }, response => {
+        response.resume().once('end', () => resolve(String(response.statusCode)))
+        response.once('error', error => resolve(`answer: ${error.message}`))
+      }).once('error', error => resolve('code' in error ? String(error.code) : error.message))
+    })
+  const keepSending = async () => {
+    for (let what = ''; what !== 'ECONNREFUSED'; note(what)) what = await outcomeOfOne()
+  }
+  const clients = Array.from({ length: 32 }, keepSending)
+  await waitUntil(() => (seen.get('200') ?? 0) > 200)
+  duet.child.kill('SIGTERM')
+  assert.equal((await duet.outcome()).code, 0)
+  await Promise.all(clients)
+  agent.destroy()
+  assert.deepEqual([...seen.keys()].sort(), ['200', 'ECONNREFUSED'], JSON.stringify([...seen]))
+})

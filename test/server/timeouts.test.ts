@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { systemRandomness } from '../../src/app.ts'
+import { Lifecycle } from '../../src/server/lifecycle.ts'
+import { createServer } from '../../src/server/server.ts'
+import { startTestServer } from '../support/app.ts'
+import { RawConnection } from '../support/http.ts'
+import { collectLogs } from '../support/logs.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+/** A server with the app's time-outs cut short, and looked at often. */
+async function startHasty() {
+  const executed: unknown[] = []
+  const server = await startTestServer(fastify => {
+    Object.assign(fastify.server, { headersTimeout: 40, requestTimeout: 80, connectionsCheckingInterval: 10 })
+    fastify.post('/echo', ({ body }) => executed.push(body))
+    fastify.get('/', () => ({ ok: true }))
+  })
+  return Object.assign(server, { executed })
+}
+
+const unfinished = {
+  'no byte at all': '',
+  'half a request line': 'GET / HT',
+  'half a head': 'GET / HTTP/1.1\r\nHost: x\r\n',
+  'half a body': 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a"',
+  'half a chunk':
+    'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n{',
+}
+
+for (const [what, bytes] of Object.entries(unfinished)) {
+  test(`${what} and then silence: 408, the connection closed, no fault`, async () => {
+    await using server = await startHasty()
+    using connection = await RawConnection.open(server.port)
+    connection.write(bytes)
+    assertRefusal(await connection.response(), 408, 'Request was not received in time')
+    assert.equal(await connection.closed(), '')
+    assert.deepEqual(server.executed, [])
+    assert.ok(!server.logs.some(line => Number(line.level) > 30 || line.status === 500))
+  })
+}
+
+test('the 408 of a body that stays away carries the id of its request', async () => {
+  await using server = await startHasty()
+  using connection = await RawConnection.open(server.port)
+  connection.write(unfinished['half a body'].replace('Host', 'X-Request-Id: mine-1\r\nHost'))
+  assert.equal((await connection.response()).headers.get('x-request-id'), 'mine-1')
+})
+
+test('a connection that waits for its next request is no request that is late', async () => {
+  await using server = await startHasty()
+  using idle = await RawConnection.open(server.port)
+  idle.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.equal((await idle.response()).status, 200)
+  using late = await RawConnection.open(server.port)
+  assertRefusal(await late.response(), 408)
+  idle.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.equal((await idle.response()).status, 200)
+})
+
+test('the time-outs of the app: 10 s for a head, 30 s for a request, 72 s between two', () => {
+  const { logger } = collectLogs()
+  const lifecycle = new Lifecycle({ maintenance: false })
+  const { server } = createServer({
+    bodyLimitBytes: 1024,
+    corsOrigins: ['*'],
+    logger,
+    lifecycle,
+    randomness: systemRandomness,
+  })
+  assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
+})

@@ -1,0 +1,54 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { type App, startApp, systemClock, systemRandomness } from '../../src/app.ts'
+import { type Environment, readConfig } from '../../src/config.ts'
+import { Lifecycle } from '../../src/server/lifecycle.ts'
+import { rememberMethods } from '../../src/server/routing.ts'
+import { createServer, type ServerOptions } from '../../src/server/server.ts'
+import { shutDown } from '../../src/server/shutdown.ts'
+import { collectLogs, type LogLine } from './logs.ts'
+
+interface Running extends AsyncDisposable {
+  readonly url: string
+  readonly port: number
+  readonly logs: LogLine[]
+}
+
+/** The whole app, as `duet serve` starts it, on a free port and a temporary database. */
+export async function startTestApp(env: Environment = {}): Promise<Running & { readonly app: App }> {
+  const config = readConfig({ PORT: '0', DATABASE_URL: 'sqlite::memory:', LOG_LEVEL: 'info', DRAIN_MS: '0', ...env })
+  const { logger, logs } = collectLogs(config.logLevel)
+  const app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
+  return {
+    app,
+    url: app.url,
+    port: Number(new URL(app.url).port),
+    logs,
+    [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+  }
+}
+
+type TestServer = Running & { readonly server: FastifyInstance; readonly lifecycle: Lifecycle }
+
+/** The app's HTTP server with the routes that a test needs and the app lacks. */
+export async function startTestServer(
+  register: (server: FastifyInstance, lifecycle: Lifecycle) => void,
+  options: Partial<ServerOptions> = {},
+): Promise<TestServer> {
+  const { logger, logs } = collectLogs()
+  const lifecycle = new Lifecycle({ maintenance: false })
+  const server = createServer({
+    bodyLimitBytes: 1024 * 1024,
+    corsOrigins: ['*'],
+    logger,
+    lifecycle,
+    randomness: systemRandomness,
+    ...options,
+  })
+  const answerOtherMethods = rememberMethods(server)
+  register(server, lifecycle)
+  answerOtherMethods()
+  const url = await server.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = server.server.address() as AddressInfo
+  return { server, lifecycle, url, port, logs, [Symbol.asyncDispose]: () => shutDown(server, lifecycle, 0) }
+}

@@ -1,0 +1,162 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+/** One answer as it came over the wire. Header names are in lower case; a repeated header is joined by commas. */
+export interface RawResponse {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+/** A connection whose every byte the test decides, for what `fetch` refuses to send. */
+export class RawConnection implements Disposable {
+  readonly #socket: Socket
+  #unread = ''
+  #reset = false
+
+  static async open(port: number): Promise<RawConnection> {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    const connection = new RawConnection(socket)
+    await once(socket, 'connect')
+    return connection
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket.setNoDelay()
+    socket.on('data', data => {
+      this.#unread += data.toString('latin1')
+      socket.emit('news')
+    })
+    // A server that refuses a body closes while we still send: what it answered before is what counts.
+    socket.on('error', () => {
+      this.#reset = true
+    })
+    for (const event of ['end', 'close']) socket.on(event, () => socket.emit('news'))
+  }
+
+  /** What the server sent that no `response()` has taken yet. */
+  get unread(): string {
+    return this.#unread
+  }
+
+  /** Whether the connection broke instead of being closed in order. */
+  get wasReset(): boolean {
+    return this.#reset
+  }
+
+  write(bytes: string | Uint8Array): void {
+    this.#socket.write(bytes)
+  }
+
+  /** The next whole answer; fails when the server closes before there is one. */
+  async response(): Promise<RawResponse> {
+    for (;;) {
+      const parsed = parseResponse(this.#unread, this.#over)
+      if (parsed !== undefined) {
+        this.#unread = this.#unread.slice(parsed.length)
+        return parsed.response
+      }
+      if (this.#over) throw new Error(`The connection closed without a whole answer: ${JSON.stringify(this.#unread)}`)
+      await once(this.#socket, 'news')
+    }
+  }
+
+  /** Waits until the server has closed, and returns what it sent that was not read yet. */
+  async closed(): Promise<string> {
+    while (!this.#over) await once(this.#socket, 'news')
+    return this.#unread
+  }
+
+  get #over(): boolean {
+    return this.#socket.readableEnded || this.#socket.destroyed
+  }
+
+  /** Goes away as a crashed client does. */
+  reset(): void {
+    this.#socket.resetAndDestroy()
+  }
+
+  /** Says that nothing more will be sent. */
+  finish(): void {
+    this.#socket.end()
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy()
+  }
+}
+
+/** An ordinary request by `fetch`, in the shape of the raw ones. */
+export async function ask(url: string, init: RequestInit = {}): Promise<RawResponse> {
+  const response = await fetch(url, { redirect: 'manual', ...init })
+  return { status: response.status, headers: new Map(response.headers), body: await response.text() }
+}
+
+export async function postJson(
+  url: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  type = 'application/json',
+): Promise<RawResponse> {
+  return await ask(url, { method: 'POST', headers: { 'content-type': type }, body })
+}
+
+/** Sends bytes on a connection of their own and returns the first answer. */
+export async function sendRaw(port: number, bytes: string | Uint8Array): Promise<RawResponse> {
+  using connection = await RawConnection.open(port)
+  connection.write(bytes)
+  return await connection.response()
+}
+
+/** The first answer in `text` and how many characters it takes, or nothing while it is incomplete. */
+export function parseResponse(text: string, closed = true): { response: RawResponse; length: number } | undefined {
+  const end = text.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const [statusLine = '', ...lines] = text.slice(0, end).split('\r\n')
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
+  if (!status) throw new Error(`Not an answer of HTTP/1.1: ${JSON.stringify(text)}`)
+  const headers = headersOf(lines)
+  const rest = text.slice(end + 4)
+  const body = bodyOf(rest, status, headers, closed)
+  if (body === undefined) return undefined
+  return { response: { status, headers, body: body.text }, length: end + 4 + body.length }
+}
+
+function headersOf(lines: readonly string[]): Map<string, string> {
+  const headers = new Map<string, string>()
+  for (const line of lines) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon).toLowerCase()
+    const value = line.slice(colon + 1).trim()
+    const earlier = headers.get(name)
+    headers.set(name, earlier === undefined ? value : `${earlier}, ${value}`)
+  }
+  return headers
+}
+
+function bodyOf(
+  rest: string,
+  status: number,
+  headers: ReadonlyMap<string, string>,
+  closed: boolean,
+): { text: string; length: number } | undefined {
+  const decoded = (latin1: string) => Buffer.from(latin1, 'latin1').toString('utf8')
+  if (status < 200 || status === 204 || status === 304) return { text: '', length: 0 }
+  const length = headers.get('content-length')
+  if (length !== undefined) {
+    const bytes = Number(length)
+    return rest.length < bytes ? undefined : { text: decoded(rest.slice(0, bytes)), length: bytes }
+  }
+  if (headers.get('transfer-encoding') !== 'chunked') {
+    return closed ? { text: decoded(rest), length: rest.length } : undefined
+  }
+  let text = ''
+  for (let at = 0; ; ) {
+    const lineEnd = rest.indexOf('\r\n', at)
+    const size = Number.parseInt(rest.slice(at, lineEnd), 16)
+    const next = lineEnd + 2 + size + 2
+    if (lineEnd < 0 || rest.length < next) return undefined
+    text += rest.slice(lineEnd + 2, lineEnd + 2 + size)
+    if (size === 0) return { text: decoded(text), length: next }
+    at = next
+  }
+}

@@ -1,0 +1,17 @@
+import { Writable } from 'node:stream'
+import type { Logger } from 'pino'
+import { createLogger } from '../../src/server/logging.ts'
+
+export type LogLine = Readonly<Record<string, unknown>>
+
+/** A logger as the service makes it, whose lines are kept for the test instead of printed. */
+export function collectLogs(level = 'info'): { logger: Logger; logs: LogLine[] } {
+  const logs: LogLine[] = []
+  const destination = new Writable({
+    write(line: Buffer, _encoding, done) {
+      logs.push(JSON.parse(line.toString('utf8')))
+      done()
+    },
+  })
+  return { logger: createLogger(level, destination), logs }
+}

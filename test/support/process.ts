@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { waitUntil } from './wait.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+// Tests start many processes; compiled code spares each of them half of its start.
+const compileCache = join(root, 'node_modules', '.cache', 'compile')
+
+export interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+interface Settings {
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+/** A process of the real program, whatever it does, with what it printed so far. */
+export class DuetProcess implements AsyncDisposable {
+  readonly child: ChildProcess
+  stdout = ''
+  stderr = ''
+  readonly #exit: Promise<number | null>
+
+  /** `npm start`, or `bin/duet.mjs` with arguments. Nothing of the test's own environment reaches it but `PATH`. */
+  constructor(args: readonly string[] | 'npm start', { env = {}, cwd = root }: Settings = {}) {
+    const [command, commandArgs] =
+      args === 'npm start' ? ['npm', ['start']] : [process.execPath, [join(root, 'bin', 'duet.mjs'), ...args]]
+    this.child = spawn(command, commandArgs, {
+      cwd,
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_COMPILE_CACHE: compileCache, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // a process group of its own, so that none of its processes can be left behind
+    })
+    this.child.stdout?.setEncoding('utf8').on('data', text => {
+      this.stdout += text
+    })
+    this.child.stderr?.setEncoding('utf8').on('data', text => {
+      this.stderr += text
+    })
+    this.#exit = once(this.child, 'close').then(([code]) => code)
+  }
+
+  /** Waits for the address that a server prints once it listens. */
+  async address(): Promise<{ url: string; port: number }> {
+    const printed = () => /(http:\/\/\S+:(\d+))\/health/.exec(this.stdout)
+    await waitUntil(() => printed() !== null || this.child.exitCode !== null)
+    const [, url = '', port] = printed() ?? []
+    if (url === '') throw new Error(`No server started: ${this.stdout}${this.stderr}`)
+    return { url, port: Number(port) }
+  }
+
+  async outcome(): Promise<Outcome> {
+    const code = await this.#exit
+    return { code, stdout: this.stdout, stderr: this.stderr }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { pid } = this.child
+    try {
+      if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+    } catch {} // all gone already
+    await this.#exit
+  }
+}
+
+/** Runs a command of the program to its end. */
+export async function runDuet(args: readonly string[], settings?: Settings): Promise<Outcome> {
+  await using duet = new DuetProcess(args, settings)
+  return await duet.outcome()
+}
+
+/** Starts a server on a free port and a temporary database, unless told otherwise. */
+export function serveDuet(env: Readonly<Record<string, string>> = {}, cwd?: string): DuetProcess {
+  const all = { PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
+  return new DuetProcess(['serve'], cwd === undefined ? { env: all } : { env: all, cwd })
+}
+
+/** A port that was free a moment ago, for where the port must be known before the server tells it. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  return port
+}
+
+export function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), 'duet-test-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}
