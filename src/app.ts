@@ -1,20 +1,36 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
-import type { Config, DatabaseConfig } from './config.ts'
+import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
+import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
+import { Access } from './core/access.ts'
 import type { Clock, Randomness } from './core/ports.ts'
 import type { Store } from './core/store.ts'
+import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
+import { Users } from './core/users/operations.ts'
+import { Links } from './rest/links.ts'
+import { prefixes } from './rest/routes.ts'
+import { serveTokens } from './rest/tokens.ts'
+import { serveUsers } from './rest/users.ts'
+import { KeyError, keysBeside, readKeys, type TokenKeys } from './security/keys.ts'
+import { Argon2Passwords } from './security/passwords.ts'
+import { JwtSigner } from './security/tokens.ts'
+import { authentication } from './server/authentication.ts'
+import { TrustedProxies } from './server/client-address.ts'
 import { serveHealth } from './server/health.ts'
+import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { Metrics, serveMetrics } from './server/metrics.ts'
 import { rememberMethods } from './server/routing.ts'
 import { createServer } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
+import { plantDemoData } from './storage/demo-data.ts'
 import type { Engine, EngineOptions } from './storage/engine.ts'
 import { loadMigrations, type Migration } from './storage/migrate.ts'
 import { migratePostgres, PostgresEngine } from './storage/postgres.ts'
 import { SqliteEngine } from './storage/sqlite.ts'
 import { claimSqliteFile, migrateSqlite } from './storage/sqlite-file.ts'
+import { createStore } from './storage/store.ts'
 import { catalogue, type verbs } from './storage/verbs.ts'
 
 /** A running Duet. Disposing it stops serving without losing a request, then closes the store. */
@@ -39,16 +55,40 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
-  const engine = await openEngine(config.database, { catalogue, clock, observer }, randomness, parts)
+  const { engine, keys } = await openEngine(config, { catalogue, clock, observer }, randomness, parts)
   await engine.ping()
-  const store: Store = { ping: () => engine.ping() }
+  const store = createStore(engine)
+  const passwords = new Argon2Passwords()
+  if (config.demoData) await plantDemoData(engine, passwords, randomness)
+
+  const access = new Access(config.accessPolicy)
+  if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
+  const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
+  const users = new Users({ store: store.users, access, passwords, randomness })
+  const tokens = new Tokens({ store: store.users, passwords, signer, limits: loginLimits(config.loginLimitMax, clock) })
 
   const lifecycle = new Lifecycle(config)
-  const server = createServer({ ...config, logger, lifecycle, randomness })
+  const proxies = new TrustedProxies(config.trustProxy)
+  const { max, windowMs, paths } = config.rateLimit
+  const server = createServer({
+    ...config,
+    logger,
+    lifecycle,
+    randomness,
+    rateLimit: max > 0 ? { limiter: new MemoryRateLimiter(max, windowMs, clock), paths, proxies } : undefined,
+  })
   parts.defer(() => shutDown(server, lifecycle, config.drainMs))
   const answerOtherMethods = rememberMethods(server)
   serveHealth(server, store, lifecycle)
   serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })
+  servePublicKeys(server, signer.publicKeys)
+  const authenticate = authentication(server, tokens)
+  const links = new Links(config.linkPrefix)
+  for (const prefix of prefixes) {
+    const rest = { server, authenticate, prefix }
+    serveUsers(rest, users, links)
+    serveTokens(rest, tokens, proxies)
+  }
   answerOtherMethods()
 
   const url = await server.listen({
@@ -75,17 +115,61 @@ export async function migrateDatabase(database: DatabaseConfig): Promise<readonl
     : migratePostgres(database.url, migrations)
 }
 
+/** For commands that work on the store beside a running server: `seed`, `users set-role`. */
+export async function withStore<Outcome>(
+  { database }: Config,
+  work: (store: Store, engine: Engine<typeof verbs>) => Promise<Outcome>,
+): Promise<Outcome> {
+  await migrateDatabase(database)
+  const observer = { read() {}, write() {}, commit() {}, trouble() {} }
+  const options = { catalogue, clock: systemClock, observer }
+  await using engine =
+    database.kind === 'sqlite'
+      ? new SqliteEngine(database.path, options)
+      : new PostgresEngine({ ...options, ...database, randomness: systemRandomness })
+  return await work(createStore(engine), engine)
+}
+
+/** `duet seed`. */
+export function seed(config: Config): Promise<'planted' | 'not empty'> {
+  return withStore(config, (_store, engine) => plantDemoData(engine, new Argon2Passwords(), systemRandomness))
+}
+
+interface Opened {
+  readonly engine: Engine<typeof verbs>
+  readonly keys: TokenKeys
+}
+
 async function openEngine(
-  database: DatabaseConfig,
+  { database, tokenKeys }: Config,
   options: EngineOptions<typeof verbs>,
   randomness: Randomness,
   parts: AsyncDisposableStack,
-): Promise<Engine<typeof verbs>> {
+): Promise<Opened> {
   if (database.kind === 'postgres') {
+    if (tokenKeys === undefined) {
+      throw new ConfigError('TOKEN_KEYS: is needed with PostgreSQL; "npm run duet -- keys generate" makes a set')
+    }
+    const keys = await keysOf(tokenKeys)
     await migrateDatabase(database)
-    return parts.use(new PostgresEngine({ ...options, ...database, randomness }))
+    return { keys, engine: parts.use(new PostgresEngine({ ...options, ...database, randomness })) }
   }
+  const given = tokenKeys === undefined ? undefined : await keysOf(tokenKeys)
   const { path } = parts.use(claimSqliteFile(database.path))
   await migrateDatabase({ kind: 'sqlite', path })
-  return parts.use(new SqliteEngine(path, options))
+  return { keys: given ?? (await keysBeside(`${path}-keys.json`)), engine: parts.use(new SqliteEngine(path, options)) }
+}
+
+async function keysOf(setOrPath: string): Promise<TokenKeys> {
+  try {
+    return await readKeys(setOrPath)
+  } catch (error) {
+    throw error instanceof KeyError ? new ConfigError(`TOKEN_KEYS: ${error.message}`) : error
+  }
+}
+
+/** A minute's worth: so many failures on one e-mail, ten times as many attempts in all; 0 means any number. */
+function loginLimits(max: number, clock: Clock): LoginLimits {
+  const limit = (attempts: number) => new MemoryRateLimiter(attempts || Number.POSITIVE_INFINITY, 60_000, clock)
+  return { perEmail: limit(max), perClient: limit(max * 10) }
 }

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
+import type { Policy } from './core/access.ts'
 
 /** All settings, read once, checked and frozen. Nothing else looks at the environment. */
 export interface Config {
@@ -13,6 +15,24 @@ export interface Config {
   readonly metricsToken: string | undefined
   readonly logLevel: LogLevel
   readonly drainMs: number
+  readonly demoData: boolean
+  readonly accessPolicy: Policy
+  /** Whether only this machine can reach the service. */
+  readonly loopback: boolean
+  /** A JWK Set or the path of one; without it an embedded database keeps its own. */
+  readonly tokenKeys: string | undefined
+  readonly tokenTtlSeconds: number
+  readonly linkPrefix: string
+  readonly rateLimit: RateLimitConfig
+  readonly loginLimitMax: number
+  readonly trustProxy: readonly string[]
+}
+
+export interface RateLimitConfig {
+  /** 0: no limit. */
+  readonly max: number
+  readonly windowMs: number
+  readonly paths: readonly string[]
 }
 
 export type DatabaseConfig =
@@ -46,22 +66,41 @@ export function readConfig(environment: Environment): Config {
     const value = environment[name]?.trim()
     return value === undefined || value === '' ? settings[name].fallback : value
   }
+  const production = oneOf('NODE_ENV', read('NODE_ENV'), ['development', 'production', 'test']) === 'production'
+  // Fastify would serve the second address of `localhost` by a second server, without our answers to broken requests.
+  const host = read('HOST') === 'localhost' ? '127.0.0.1' : read('HOST')
+  const loopback = host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+  const poolMax = integer('DATABASE_POOL_MAX', read('DATABASE_POOL_MAX'), 1, 1000)
+  const storage = database(read('DATABASE_URL'), poolMax)
+  const atHome = loopback && !production
   return Object.freeze({
-    production: oneOf('NODE_ENV', read('NODE_ENV'), ['development', 'production', 'test']) === 'production',
-    // Fastify would serve the second address of `localhost` by a second server, without our answers to broken requests.
-    host: read('HOST') === 'localhost' ? '127.0.0.1' : read('HOST'),
+    production,
+    host,
+    loopback,
     port: integer('PORT', read('PORT'), 0, 65_535),
-    database: database(read('DATABASE_URL'), integer('DATABASE_POOL_MAX', read('DATABASE_POOL_MAX'), 1, 1000)),
+    database: storage,
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
     corsOrigins: origins(read('CORS_ORIGINS')),
     metricsToken: token('METRICS_TOKEN', read('METRICS_TOKEN')),
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), logLevels),
     drainMs: integer('DRAIN_MS', read('DRAIN_MS'), 0, 8_000),
+    demoData: oneOf('DEMO_DATA', read('DEMO_DATA') || String(atHome && storage.kind === 'sqlite'), booleans) === 'true',
+    accessPolicy: oneOf('ACCESS_POLICY', read('ACCESS_POLICY') || (atHome ? 'open' : 'enforced'), policies),
+    tokenKeys: read('TOKEN_KEYS') || undefined,
+    tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', read('TOKEN_TTL_SECONDS'), 1, 365 * 86_400),
+    linkPrefix: linkPrefix(read('LINK_PREFIX')),
+    rateLimit: Object.freeze({
+      max: integer('RATE_LIMIT_MAX', read('RATE_LIMIT_MAX'), 0, 1_000_000_000),
+      windowMs: integer('RATE_LIMIT_WINDOW_MS', read('RATE_LIMIT_WINDOW_MS'), 1, 86_400_000),
+      paths: paths(read('RATE_LIMIT_PATHS') || (production ? '/' : '/api/,/graphql')),
+    }),
+    loginLimitMax: integer('LOGIN_LIMIT_MAX', read('LOGIN_LIMIT_MAX'), 0, 1_000_000),
+    trustProxy: proxies(read('TRUST_PROXY')),
   })
 }
 
-/** What `duet --help` lists. A fallback is what an absent or empty variable means. */
+/** What `duet --help` lists. */
 export const settings = {
   HOST: { fallback: '127.0.0.1', meaning: 'address to listen on' },
   PORT: { fallback: '4000', meaning: 'port to listen on; 0 picks a free one' },
@@ -74,12 +113,55 @@ export const settings = {
   MAINTENANCE: { fallback: 'off', meaning: 'on: every request but health answers 503; SIGUSR2 toggles it' },
   CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },
   METRICS_TOKEN: { fallback: '', meaning: 'bearer token for /metrics; in production /metrics is off without it' },
+  DEMO_DATA: {
+    fallback: '',
+    meaning: 'fill an empty database with demo data',
+    default: 'true for an embedded database on loopback outside production, else false',
+  },
+  ACCESS_POLICY: {
+    fallback: '',
+    meaning: "open (the specification's literal table) or enforced (owners and admins)",
+    default: 'open on loopback outside production, else enforced',
+  },
+  TOKEN_KEYS: {
+    fallback: '',
+    meaning: 'JWK Set of Ed25519 private keys, or the path of one; the first signs, all verify',
+    default: 'a key file beside an embedded database',
+  },
+  TOKEN_TTL_SECONDS: { fallback: '3600', meaning: "a token's life" },
+  LINK_PREFIX: { fallback: '', meaning: 'put before Location and link addresses' },
+  RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },
+  RATE_LIMIT_WINDOW_MS: { fallback: '60000', meaning: 'length of the window' },
+  RATE_LIMIT_PATHS: {
+    fallback: '',
+    meaning: 'paths under the limit, separated by commas; / covers all',
+    default: '/api/,/graphql; / in production',
+  },
+  LOGIN_LIMIT_MAX: {
+    fallback: '10',
+    meaning: 'failed logins per minute, client and e-mail, ten times as many per client; 0: no limit',
+  },
+  TRUST_PROXY: {
+    fallback: '',
+    meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is believed, separated by commas',
+  },
   LOG_LEVEL: { fallback: 'info', meaning: logLevels.join(', ') },
   DRAIN_MS: { fallback: '1000', meaning: 'milliseconds of further serving after SIGTERM, while clients turn away' },
   NODE_ENV: { fallback: 'development', meaning: 'development, test or production: safe defaults for a public service' },
-} as const
+} as const satisfies Readonly<Record<string, Setting>>
+
+export interface Setting {
+  /** What an absent or empty variable means. */
+  readonly fallback: string
+  readonly meaning: string
+  /** What `--help` says of the default, where it depends on other settings. */
+  readonly default?: string
+}
 
 type SettingName = keyof typeof settings
+
+const booleans = ['true', 'false'] as const
+const policies = ['open', 'enforced'] as const
 
 function integer(name: SettingName, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
@@ -107,6 +189,31 @@ function database(value: string, poolMax: number): DatabaseConfig {
   const path = /^sqlite:(.+)$/.exec(value)?.[1]
   if (path !== undefined) return Object.freeze({ kind: 'sqlite', path: path.replace(/^\/\/(?=\/)/, '') })
   throw new ConfigError('DATABASE_URL: must be sqlite:<path>, sqlite::memory: or postgres://…')
+}
+
+function linkPrefix(value: string): string {
+  if (value === '' || /^(?:https?:\/\/[^\s/?#]+)?(?:\/[\w.~-]+)*$/.test(value)) return value
+  throw new ConfigError('LINK_PREFIX: must be a path such as /shop, or an http(s) address, without a slash at its end')
+}
+
+function paths(value: string): readonly string[] {
+  const list = value.split(',').map(path => path.trim())
+  if (list.every(path => /^\/[^\s?#]*$/.test(path))) return Object.freeze(list)
+  throw new ConfigError('RATE_LIMIT_PATHS: must be paths such as /api/, separated by commas')
+}
+
+function proxies(value: string): readonly string[] {
+  const list = value === '' ? [] : value.split(',').map(range => range.trim())
+  for (const range of list) {
+    const [address = '', prefix, ...rest] = range.split('/')
+    const family = isIP(address)
+    const longest = family === 4 ? 32 : 128
+    const soundPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest)
+    if (family === 0 || !soundPrefix || rest.length > 0) {
+      throw new ConfigError('TRUST_PROXY: must be addresses or CIDR ranges such as 10.0.0.0/8, separated by commas')
+    }
+  }
+  return Object.freeze(list)
 }
 
 function origins(value: string): readonly string[] {

@@ -1,21 +1,29 @@
 import type { App } from './app.ts'
-import { type Config, ConfigError, processEnvironment, readConfig, settings } from './config.ts'
+import { type Config, ConfigError, processEnvironment, readConfig, type Setting, settings } from './config.ts'
+import { demoLogin } from './core/demo.ts'
 import { AppError } from './core/errors.ts'
+import { idOf } from './core/input.ts'
+import { loginKeyOf } from './core/users/user.ts'
 
 /** The command line. Returns the exit code; a server runs until it is told to stop. */
 export async function main(args: readonly string[]): Promise<number> {
-  const [command = 'serve', ...rest] = args
-  if (command === 'help' || args.includes('--help') || args.includes('-h')) {
+  if (args[0] === 'help' || args.includes('--help') || args.includes('-h')) {
     console.log(help())
     return 0
   }
-  const run = Object.hasOwn(commands, command) ? commands[command]?.run : undefined
-  if (run === undefined) return complain(`unknown command ${JSON.stringify(command)}; --help lists the known ones`)
-  if (rest.length > 0) return complain(`${command} takes no arguments; --help lists the settings`)
+  const line = args.length === 0 ? 'serve' : args.join(' ')
+  const [name, command] = Object.entries(commands).find(([name]) => `${line} `.startsWith(`${name} `)) ?? []
+  if (name === undefined || command === undefined) {
+    return complain(`unknown command ${JSON.stringify(line)}; --help lists the known ones`)
+  }
+  const rest = args.slice(name.split(' ').length)
+  if (rest.length !== command.takes.length) {
+    return complain(`usage: ${[name, ...command.takes.map(word => `<${word}>`)].join(' ')}; --help lists the settings`)
+  }
   let config: Config | undefined
   try {
     config = readConfig(processEnvironment())
-    return await run(config)
+    return await command.run(config, ...rest)
   } catch (error) {
     return complain(explain(error, config))
   }
@@ -26,9 +34,19 @@ function complain(line: string): number {
   return 1
 }
 
-const commands: Readonly<Record<string, { summary: string; run: (config: Config) => Promise<number> }>> = {
-  serve: { summary: 'start the service (the default)', run: serve },
-  migrate: { summary: "bring the database's schema up to date", run: migrate },
+interface Command {
+  readonly summary: string
+  /** Names of the arguments. */
+  readonly takes: readonly string[]
+  run(config: Config, ...args: string[]): Promise<number>
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  serve: { summary: 'start the service (the default)', takes: [], run: serve },
+  migrate: { summary: "bring the database's schema up to date", takes: [], run: migrate },
+  seed: { summary: 'fill an empty database with demo data', takes: [], run: seed },
+  'keys generate': { summary: 'print a new key set for TOKEN_KEYS', takes: [], run: generateKeys },
+  'users set-role': { summary: 'make a user a member or an admin', takes: ['email or id', 'role'], run: setRole },
 }
 
 // The program itself is loaded only when its settings are sound: what is wrong with them is told at once.
@@ -46,7 +64,7 @@ async function serve(config: Config): Promise<number> {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)
   })
-  process.stdout.write(greeting(app.url))
+  process.stdout.write(greeting(app.url, config.demoData))
   await told
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
@@ -63,13 +81,48 @@ async function migrate({ database }: Config): Promise<number> {
   return 0
 }
 
-function greeting(url: string): string {
+async function seed(config: Config): Promise<number> {
+  const app = await import('./app.ts')
+  if ((await app.seed(config)) === 'not empty') return complain('the database is not empty; it was left as it is')
+  console.log('The demo data is there.')
+  return 0
+}
+
+async function generateKeys(): Promise<number> {
+  const { generateKeySet } = await import('./security/keys.ts')
+  process.stdout.write(await generateKeySet())
+  return 0
+}
+
+async function setRole(config: Config, user: string, role: string): Promise<number> {
+  if (role !== 'member' && role !== 'admin') return complain('a role is member or admin')
+  const { withStore, systemRandomness } = await import('./app.ts')
+  const id = idOf(user)
+  const who = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
+  const outcome = await withStore(config, ({ users }) => users.setRole(who, role, systemRandomness.id()))
+  if (outcome === 'absent') return complain('there is no such user; an e-mail names one who has a password')
+  console.log(`Done. The user is now ${role}, and has to log in again.`)
+  return 0
+}
+
+function greeting(url: string, withDemoData: boolean): string {
+  const login = JSON.stringify(demoLogin)
   return `
   Duet is ready.
 
-    Health   ${url}/health/ready
-    Metrics  ${url}/metrics
+    HTTP interface  ${url}/users        (also under ${url}/api)
+    Public keys     ${url}/.well-known/jwks.json
+    Health          ${url}/health/ready
+    Metrics         ${url}/metrics
+${
+  withDemoData
+    ? `
+  There is demo data to play with. Log in as ${demoLogin.email}, password ${demoLogin.password}:
 
+    curl -s ${url}/tokens -H 'Content-Type: application/json' -d '${login}'
+`
+    : ''
+}
   Press Ctrl-C to stop.
 
 `
@@ -83,11 +136,14 @@ function help(): string {
   return `Usage: npm run duet -- <command>
 
 Commands
-${rows(Object.entries(commands).map(([name, { summary }]) => [name, summary]))}
+${rows(Object.entries(commands).map(([name, { takes, summary }]) => [[name, ...takes.map(word => `<${word}>`)].join(' '), summary]))}
 
 Environment variables (a .env file is read too)
 ${rows(
-  Object.entries(settings).map(([name, { fallback, meaning }]) => [name, `${meaning} (default ${fallback || 'none'})`]),
+  Object.entries<Setting>(settings).map(([name, { fallback, meaning, default: told }]) => [
+    name,
+    `${meaning} (default ${told ?? (fallback || 'none')})`,
+  ]),
 )}`
 }
 

@@ -4,11 +4,13 @@
  */
 export class AppError extends Error {
   readonly code: ErrorCode
+  readonly retryAfterSeconds: number | undefined
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly retryAfterSeconds?: number }) {
     super(message, options)
     this.name = 'AppError'
     this.code = code
+    this.retryAfterSeconds = options?.retryAfterSeconds
   }
 }
 
@@ -32,4 +34,8 @@ export function unavailable(cause: unknown): AppError {
 /** A defect on our side. Nothing of its cause is ever shown. */
 export function fault(cause: unknown): AppError {
   return new AppError('fault', 'Internal server error', { cause })
+}
+
+export function tooManyRequests(retryAfterSeconds: number): AppError {
+  return new AppError('rate-limited', 'Too many requests. Try again later.', { retryAfterSeconds })
 }

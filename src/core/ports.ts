@@ -19,3 +19,40 @@ export interface StoreObserver {
   /** Something went wrong that no caller is told about in detail. */
   trouble(message: string, error: unknown): void
 }
+
+export interface Passwords {
+  /** Rejects with `unavailable` when too many wait to be hashed already. */
+  hash(password: string): Promise<string>
+  /** Takes the same time whether there is a hash to compare with or not. */
+  matches(password: string, hash: string | undefined): Promise<boolean>
+}
+
+/** What a token says about its user. */
+export interface Claims {
+  readonly userId: number
+  /** See `Standing.mark`. */
+  readonly mark: string
+  /** Seconds since 1970. */
+  readonly expiresAt: number
+}
+
+export interface TokenSigner {
+  issue(user: { readonly id: number; readonly role: string; readonly mark: string }): Promise<string>
+  /** Nothing for a token that is not ours, or is no longer. */
+  verify(token: string): Promise<Claims | undefined>
+}
+
+/** Counts in fixed windows, each from the first take of its key on. */
+export interface RateLimiter {
+  readonly limit: number
+  readonly windowMs: number
+  take(key: string): Allowance | Promise<Allowance>
+  /** Undoes one take. */
+  giveBack(key: string): void | Promise<void>
+}
+
+export interface Allowance {
+  readonly allowed: boolean
+  readonly remaining: number
+  readonly resetSeconds: number
+}

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
+import { challenge } from './authentication.ts'
 
 /** The only place where a code becomes a status of HTTP. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
@@ -35,7 +36,8 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
     request.log.error({ err: known.cause ?? known }, 'A request met a fault')
     dropHeadersOfHandler(reply)
   } else if (known.code === 'unavailable') request.log.warn({ err: known.cause ?? known }, 'A request was refused')
-  const retryAfter = retryAfterSeconds[known.code]
+  if (known.code === 'unauthenticated') challenge(request, reply, known)
+  const retryAfter = known.retryAfterSeconds ?? retryAfterSeconds[known.code]
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
   return refuse(reply, statusOf[known.code], known.message)
 }

@@ -7,6 +7,7 @@ import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
+import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { requestIdOf, traceparentOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted } from './routing.ts'
 
@@ -16,6 +17,7 @@ export interface ServerOptions {
   readonly logger: FastifyBaseLogger
   readonly lifecycle: Lifecycle
   readonly randomness: Randomness
+  readonly rateLimit: RateLimit | undefined
 }
 
 /** An HTTP server that answers every request well and has no routes yet. The hooks run in the order of this page. */
@@ -25,6 +27,7 @@ export function createServer({
   logger,
   lifecycle,
   randomness,
+  rateLimit,
 }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = fastify({
     loggerInstance: logger,
@@ -53,6 +56,7 @@ export function createServer({
     clientErrorHandler: (error, socket) => answerParserError(error, socket, { logger, randomness }),
     // The router's errors (a URL that cannot be decoded) skip all hooks: routed again, the request does not.
     frameworkErrors: (_error, { raw }, reply) => {
+      raw.originalUrl = raw.url ?? ''
       raw.url = malformedUrl
       server.routing(raw, reply.raw)
     },
@@ -70,6 +74,7 @@ export function createServer({
     else lifecycle.held.then(next)
   })
   allowOrigins(server, corsOrigins)
+  if (rateLimit !== undefined) limitRequests(server, rateLimit)
   refuseDoubtfulHeads(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)

@@ -28,7 +28,7 @@ export const bounds = Object.freeze({
   waiting: 10_000,
   /** Milliseconds after which an operation that is still waiting for the store is refused. */
   patience: 1_500,
-  /** Milliseconds to wait for another transaction's lock before giving way and trying again. */
+  /** About how many milliseconds to wait for another transaction's lock before giving way and trying again. */
   lockWait: 250,
   /** Milliseconds more to find out whether a commit happened whose answer was lost. */
   doubt: 400,

@@ -1,15 +1,19 @@
 import { AppError, fault, unavailable } from '../core/errors.ts'
+import { RunAgain } from './verb.ts'
 
 /** What an error of PostgreSQL, or of the way to it (an error without a state), means for a transaction that has not tried to commit. */
 export type Failure =
+  | 'race' // another transaction wrote what this one had found free, or removed what it refers to
   | 'conflict' // another transaction was in the way: the same verb may succeed when run again
   | 'lost' // the connection is gone, and the transaction with it
   | 'overloaded' // the database answers that it cannot now
   | 'defect' // our statement is wrong
 
 export function failureOf(error: unknown): Failure {
+  if (error instanceof RunAgain) return 'race'
   const state = sqlState(error)
   if (state === undefined) return 'lost'
+  if (state === '23505' || state === '23503') return 'race'
   // Serialization failure, deadlock, and a lock not had in time, which is how most deadlocks end here: PostgreSQL looks
   // for them after a second only, and waiters give way earlier.
   if (state === '40001' || state === '40P01' || state === '55P03') return 'conflict'
@@ -25,7 +29,8 @@ export function postgresError(error: unknown): AppError {
   if (state === undefined) return unavailable(error)
   const { constraint, routine } = error as { constraint?: string; routine?: string }
   const cause = new Error(`PostgreSQL ${state} ${constraint ?? routine ?? ''}`.trim())
-  return failureOf(error) === 'defect' ? fault(cause) : unavailable(cause)
+  // A race that repeats itself is none.
+  return ['defect', 'race'].includes(failureOf(error)) ? fault(cause) : unavailable(cause)
 }
 
 function sqlState(error: unknown): string | undefined {

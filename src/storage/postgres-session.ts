@@ -1,8 +1,8 @@
 import type { PoolClient, QueryArrayConfig, QueryConfig, QueryResult } from 'pg'
 import { fault } from '../core/errors.ts'
+import { Recent } from '../core/recent.ts'
 import { bounds } from './engine.ts'
 import { failureOf } from './postgres-errors.ts'
-import { Recent } from './recent.ts'
 import type { Row, Statement } from './sql.ts'
 import type { Verb } from './verb.ts'
 
@@ -31,11 +31,15 @@ export class PostgresSession {
     this.slot = slot
   }
 
-  /** Begins a transaction and marks it, in one round trip. */
+  /**
+   * Begins a transaction and marks it, in one round trip. How long it waits for a lock is left to chance, so that of two
+   * that wait for each other one gives way first.
+   */
   async begin(isolation: Verb['isolation'], deadline: number): Promise<void> {
     const attempt = ++this.slot.attempt
+    const lockWait = Math.round(bounds.lockWait * (0.3 + Math.random()))
     await this.#ask(
-      `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
+      `begin${isolation === 'serializable' ? ' isolation level serializable' : ''}; set local lock_timeout = ${lockWait};
        insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
        on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at`,
       deadline,

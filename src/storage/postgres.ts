@@ -4,10 +4,10 @@ import { AppError, fault, unavailable } from '../core/errors.ts'
 import type { Randomness, StoreObserver } from '../core/ports.ts'
 import { bounds, type Engine, type EngineOptions } from './engine.ts'
 import { type Migration, migrate } from './migrate.ts'
-import { failureOf, postgresError } from './postgres-errors.ts'
+import { type Failure, failureOf, postgresError } from './postgres-errors.ts'
 import { type CommitSlot, PostgresSession } from './postgres-session.ts'
 import { type Row, type Statement, sql } from './sql.ts'
-import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from './verb.ts'
+import { type ArgsOf, type Catalogue, type OutcomeOf, RunAgain, type Steps, type Verb, type Verbs } from './verb.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly url: string
@@ -102,9 +102,9 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
       } catch (error) {
         if (error instanceof AppError) throw error
         const failure = failureOf(error)
-        const mayRetry = tries < (failure === 'conflict' ? 10 : failure === 'lost' ? 2 : 1)
-        const pause = failure === 'conflict' ? Math.random() * 2 ** tries : 0
-        if (!mayRetry || performance.now() + pause > started + bounds.patience) throw postgresError(error)
+        const pause = failure === 'conflict' ? Math.random() * 20 * tries : 0
+        if (tries >= mostTries[failure] || performance.now() + pause > started + bounds.patience)
+          throw postgresError(error)
         await delay(pause)
       }
     }
@@ -178,6 +178,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 }
 
+const mostTries: Readonly<Record<Failure, number>> = { conflict: 10, race: 3, lost: 2, overloaded: 1, defect: 1 }
+
 function touchMark(slot: string): Statement {
   return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, 0, now())
              on conflict (slot) do update set marked_at = excluded.marked_at returning attempt`
@@ -199,7 +201,7 @@ function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
   try {
     return yield* steps
   } catch (error) {
-    throw error instanceof AppError ? error : fault(error)
+    throw error instanceof AppError || error instanceof RunAgain ? error : fault(error)
   }
 }
 

@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AppError, fault, unavailable } from '../core/errors.ts'
+import { Recent } from '../core/recent.ts'
 import { bounds } from './engine.ts'
-import { Recent } from './recent.ts'
 import type { Row, Statement } from './sql.ts'
 
 /** One connection with its prepared statements. Everything here is synchronous: node:sqlite is. */

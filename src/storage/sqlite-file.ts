@@ -49,11 +49,12 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
 function lockFor(file: string): DatabaseSync {
   const lock = new DatabaseSync(`${file}-lock`)
   try {
-    lock.exec('pragma locking_mode = exclusive; begin exclusive')
+    lock.exec('pragma journal_mode = off; pragma locking_mode = exclusive; begin exclusive')
     return lock
   } catch (error) {
     lock.close()
-    throw new Error(`Another server is using ${file}`, { cause: error })
+    const isBusy = error instanceof Error && 'errcode' in error && error.errcode === 5
+    throw isBusy ? new Error(`Another server is using ${file}`, { cause: error }) : error
   }
 }
 

@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { settings } from '../../src/config.ts'
+import { describe, test } from 'node:test'
+import { type Setting, settings } from '../../src/config.ts'
 import { ask } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
 import { type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
 
 /** Starts a server that cannot start, and holds it to one line on stderr, which is returned, and to exit code 1. */
@@ -33,120 +34,133 @@ const wrong: Readonly<Record<string, string>> = {
   METRICS_TOKEN: `${secret} ${secret}`,
   LOG_LEVEL: 'loud',
   DRAIN_MS: '-1',
+  DEMO_DATA: 'perhaps',
+  ACCESS_POLICY: 'closed',
+  TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}`,
+  TOKEN_TTL_SECONDS: '0',
+  LINK_PREFIX: 'shop/',
+  RATE_LIMIT_MAX: '-1',
+  RATE_LIMIT_WINDOW_MS: '0',
+  RATE_LIMIT_PATHS: 'api',
+  LOGIN_LIMIT_MAX: 'many',
+  TRUST_PROXY: 'everyone',
   NODE_ENV: 'prod',
 }
 
-test('a wrong value of any variable stops the start with one line that names it and tells no secret', async () => {
-  assert.deepEqual(Object.keys(wrong).sort(), Object.keys(settings).sort(), 'a variable has no wrong value here')
-  const lines = await Promise.all(Object.entries(wrong).map(([name, value]) => refusedStart({ [name]: value })))
-  for (const [index, name] of Object.keys(wrong).entries()) {
-    assert.match(lines[index] ?? '', new RegExp(`^duet: ${name}: `))
-    assert.ok(!lines[index]?.includes(secret))
-  }
-})
-
-test('an address that is not ours stops the start', async () => {
-  assert.match(await refusedStart({ HOST: '203.0.113.1' }), /^duet: HOST: is not an address of this machine$/m)
-})
-
-test('a port that is taken stops the start', async () => {
-  const taken = createServer().listen(0, '127.0.0.1')
-  await once(taken, 'listening')
-  const { port } = taken.address() as AddressInfo
-  const line = await refusedStart({ PORT: String(port) })
-  taken.close()
-  assert.match(line, /^duet: PORT: another program already listens on this address$/m)
-})
-
-for (const host of ['127.0.0.1', 'localhost', 'no-such-host.invalid']) {
-  test(`a PostgreSQL that cannot be reached at ${host} stops the start, its password untold`, async () => {
-    const line = await refusedStart({ DATABASE_URL: `postgres://user:${secret}@${host}:1/x` })
-    assert.match(line, /^duet: DATABASE_URL: \S+/)
-    assert.ok(!line.includes(secret))
-  })
-}
-
-test('a database folder that cannot be written stops the start', async () => {
-  using folder = temporaryFolder()
-  const file = join(folder.path, 'file')
-  writeFileSync(file, '')
-  assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}/duet.db` }), /^duet: DATABASE_URL: /)
-  writeFileSync(join(folder.path, 'duet.db'), 'This is not a database, but long enough to be taken for one.'.repeat(99))
-  assert.match(await refusedStart({ DATABASE_URL: `sqlite:${folder.path}/duet.db` }), /^duet: DATABASE_URL: /)
-})
-
-test('a second server on the same SQLite file is refused, and the first goes on', async () => {
-  using folder = temporaryFolder()
-  const env = { DATABASE_URL: `sqlite:${folder.path}/data/duet.db` }
-  await using first = serveDuet(env)
-  const { url } = await first.address()
-  assert.match(await refusedStart(env), /^duet: DATABASE_URL: Another server is using .+duet\.db$/m)
-  assert.equal((await ask(`${url}/health/ready`)).status, 200)
-})
-
-test('the folder of the default database is made in the current folder, and a restart takes the file over', async t => {
-  using folder = temporaryFolder()
-  const started: number[] = []
-  for (let times = 0; times < 2; times++) {
-    const begun = performance.now()
-    await using duet = serveDuet({ DATABASE_URL: '' }, folder.path)
-    const { url } = await duet.address()
-    assert.equal((await ask(`${url}/health/ready`)).status, 200)
-    started.push(Math.round(performance.now() - begun))
-    duet.child.kill('SIGTERM')
-    assert.equal((await duet.outcome()).code, 0)
-  }
-  assert.deepEqual(readdirSync(folder.path), ['data'])
-  assert.ok(readdirSync(join(folder.path, 'data')).includes('duet.db'))
-  t.diagnostic(`start to first answer: ${started[0]} ms on a new database, ${started[1]} ms on an existing one`)
-})
-
-test('.env in the current folder is honoured, and the real environment wins over it', async () => {
-  using folder = temporaryFolder()
-  writeFileSync(join(folder.path, '.env'), 'MAINTENANCE=on\nBODY_LIMIT_BYTES="2048"\nLOG_LEVEL=silent\n# comment\n')
-  await using duet = serveDuet({ LOG_LEVEL: 'warn' }, folder.path)
-  const { url } = await duet.address()
-  assert.equal((await ask(`${url}/metrics`)).status, 503)
-  duet.child.kill('SIGUSR2')
-  duet.child.kill('SIGTERM')
-  const { stdout } = await duet.outcome()
-  assert.match(stdout, /Maintenance was toggled/)
-  assert.doesNotMatch(stdout, /"answered"/)
-})
-
-test('a wrong value in .env, or a .env that cannot be read, stops the start', async () => {
-  using folder = temporaryFolder()
-  writeFileSync(join(folder.path, '.env'), 'PORT=http\n')
-  const env = { DATABASE_URL: 'sqlite::memory:' }
-  assert.match(oneLine(await runDuet([], { env, cwd: folder.path })), /^duet: PORT: /)
-  using other = temporaryFolder()
-  mkdirSync(join(other.path, '.env'))
-  assert.match(oneLine(await runDuet([], { env, cwd: other.path })), /^duet: \.env: cannot be read$/m)
-})
-
-test('--help lists every command and every variable with its default, and exits with 0', async () => {
-  for (const args of [['--help'], ['help'], ['serve', '-h']]) {
-    const { code, stdout, stderr } = await runDuet(args, { env: { PORT: 'not even a number' } })
-    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-    for (const command of ['serve', 'migrate']) assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
-    for (const [name, { fallback }] of Object.entries(settings)) {
-      const [line] = stdout.split('\n').filter(each => each.trim().startsWith(`${name} `))
-      assert.ok(line?.endsWith(`(default ${fallback || 'none'})`), name)
+// Each of these spends its time in processes of its own.
+describe('the command line', { concurrency: 4 }, () => {
+  test('a wrong value of any variable stops the start with one line that names it and tells no secret', async () => {
+    assert.deepEqual(Object.keys(wrong).sort(), Object.keys(settings).sort(), 'a variable has no wrong value here')
+    const lines = await Promise.all(Object.entries(wrong).map(([name, value]) => refusedStart({ [name]: value })))
+    for (const [index, name] of Object.keys(wrong).entries()) {
+      assert.match(lines[index] ?? '', new RegExp(`^duet: ${name}: `))
+      assert.ok(!lines[index]?.includes(secret))
     }
+  })
+
+  test('a port that is taken stops the start', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const line = await refusedStart({ PORT: String(port) })
+    taken.close()
+    assert.match(line, /^duet: PORT: another program already listens on this address$/m)
+  })
+
+  for (const host of ['127.0.0.1', 'localhost', 'no..host']) {
+    test(`a PostgreSQL that cannot be reached at ${host} stops the start, its password untold`, async () => {
+      const line = await refusedStart({ DATABASE_URL: `postgres://user:${secret}@${host}:1/x`, TOKEN_KEYS: tokenKeys })
+      assert.match(line, /^duet: DATABASE_URL: \S+/)
+      assert.ok(!line.includes(secret))
+    })
   }
-})
 
-test('an unknown command, or an argument that a command does not take, exits with 1 and says so', async () => {
-  assert.match(oneLine(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
-  assert.match(oneLine(await runDuet(['migrate', 'now'])), /^duet: migrate takes no arguments/)
-})
+  test('a database folder that cannot be written stops the start', async () => {
+    using folder = temporaryFolder()
+    const file = join(folder.path, 'file')
+    writeFileSync(file, '')
+    assert.match(await refusedStart({ DATABASE_URL: `sqlite:${file}/duet.db` }), /^duet: DATABASE_URL: /)
+    writeFileSync(
+      join(folder.path, 'duet.db'),
+      'This is not a database, but long enough to be taken for one.'.repeat(99),
+    )
+    assert.match(await refusedStart({ DATABASE_URL: `sqlite:${folder.path}/duet.db` }), /^duet: DATABASE_URL: /)
+  })
 
-test('migrate brings a database up to date, once, and exits with 0', async () => {
-  using folder = temporaryFolder()
-  const env = { DATABASE_URL: `sqlite:${folder.path}/duet.db` }
-  const first = await runDuet(['migrate'], { env })
-  assert.deepEqual([first.code, first.stderr], [0, ''])
-  assert.match(first.stdout, /^applied 1 init\n/)
-  const second = await runDuet(['migrate'], { env })
-  assert.deepEqual(second, { code: 0, stdout: 'The schema is up to date.\n', stderr: '' })
+  test('a second server on the same SQLite file is refused, and the first goes on', async () => {
+    using folder = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${folder.path}/data/duet.db` }
+    await using first = serveDuet(env)
+    const { url } = await first.address()
+    assert.match(await refusedStart(env), /^duet: DATABASE_URL: Another server is using .+duet\.db$/m)
+    assert.equal((await ask(`${url}/health/ready`)).status, 200)
+  })
+
+  test('the folder of the default database is made in the current folder, and a restart takes the file over', async t => {
+    using folder = temporaryFolder()
+    const started: number[] = []
+    for (let times = 0; times < 2; times++) {
+      const begun = performance.now()
+      await using duet = serveDuet({ DATABASE_URL: '' }, folder.path)
+      const { url } = await duet.address()
+      assert.equal((await ask(`${url}/health/ready`)).status, 200)
+      started.push(Math.round(performance.now() - begun))
+      duet.child.kill('SIGTERM')
+      assert.equal((await duet.outcome()).code, 0)
+    }
+    assert.deepEqual(readdirSync(folder.path), ['data'])
+    assert.ok(readdirSync(join(folder.path, 'data')).includes('duet.db'))
+    t.diagnostic(`start to first answer: ${started[0]} ms on a new database, ${started[1]} ms on an existing one`)
+  })
+
+  test('.env in the current folder is honoured, and the real environment wins over it', async () => {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, '.env'), 'MAINTENANCE=on\nBODY_LIMIT_BYTES="2048"\nLOG_LEVEL=silent\n# comment\n')
+    await using duet = serveDuet({ LOG_LEVEL: 'warn' }, folder.path)
+    const { url } = await duet.address()
+    assert.equal((await ask(`${url}/metrics`)).status, 503)
+    duet.child.kill('SIGUSR2')
+    duet.child.kill('SIGTERM')
+    const { stdout } = await duet.outcome()
+    assert.match(stdout, /Maintenance was toggled/)
+    assert.doesNotMatch(stdout, /"answered"/)
+  })
+
+  test('a wrong value in .env, or a .env that cannot be read, stops the start', async () => {
+    using folder = temporaryFolder()
+    writeFileSync(join(folder.path, '.env'), 'PORT=http\n')
+    const env = { DATABASE_URL: 'sqlite::memory:' }
+    assert.match(oneLine(await runDuet([], { env, cwd: folder.path })), /^duet: PORT: /)
+    using other = temporaryFolder()
+    mkdirSync(join(other.path, '.env'))
+    assert.match(oneLine(await runDuet([], { env, cwd: other.path })), /^duet: \.env: cannot be read$/m)
+  })
+
+  test('--help lists every command and every variable with its default, and exits with 0', async () => {
+    for (const args of [['--help'], ['help'], ['serve', '-h']]) {
+      const { code, stdout, stderr } = await runDuet(args, { env: { PORT: 'not even a number' } })
+      assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+      for (const command of ['serve', 'migrate', 'seed', 'keys generate', 'users set-role'])
+        assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
+      for (const [name, { fallback, default: told }] of Object.entries<Setting>(settings)) {
+        const [line] = stdout.split('\n').filter(each => each.trim().startsWith(`${name} `))
+        assert.ok(line?.endsWith(`(default ${told ?? (fallback || 'none')})`), name)
+      }
+    }
+  })
+
+  test('an unknown command, or an argument that a command does not take, exits with 1 and says so', async () => {
+    assert.match(oneLine(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
+    assert.match(oneLine(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
+  })
+
+  test('migrate brings a database up to date, once, and exits with 0', async () => {
+    using folder = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${folder.path}/duet.db` }
+    const first = await runDuet(['migrate'], { env })
+    assert.deepEqual([first.code, first.stderr], [0, ''])
+    assert.match(first.stdout, /^applied 1 init\n/)
+    const second = await runDuet(['migrate'], { env })
+    assert.deepEqual(second, { code: 0, stdout: 'The schema is up to date.\n', stderr: '' })
+  })
 })

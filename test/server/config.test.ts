@@ -14,6 +14,15 @@ test('without any variable the documented defaults hold', () => {
     metricsToken: undefined,
     logLevel: 'info',
     drainMs: 1_000,
+    demoData: true,
+    accessPolicy: 'open',
+    loopback: true,
+    tokenKeys: undefined,
+    tokenTtlSeconds: 3600,
+    linkPrefix: '',
+    rateLimit: { max: 100, windowMs: 60_000, paths: ['/api/', '/graphql'] },
+    loginLimitMax: 10,
+    trustProxy: [],
   })
 })
 
@@ -37,6 +46,16 @@ test('every variable is honoured', () => {
     METRICS_TOKEN: 'm3trics!',
     LOG_LEVEL: 'Debug',
     DRAIN_MS: '0',
+    DEMO_DATA: 'true',
+    ACCESS_POLICY: 'open',
+    TOKEN_KEYS: '/run/secrets/keys.json',
+    TOKEN_TTL_SECONDS: '60',
+    LINK_PREFIX: '/shop',
+    RATE_LIMIT_MAX: '0',
+    RATE_LIMIT_WINDOW_MS: '1000',
+    RATE_LIMIT_PATHS: '/, /x',
+    LOGIN_LIMIT_MAX: '0',
+    TRUST_PROXY: '10.0.0.0/8, ::1',
     NODE_ENV: 'production',
   })
   assert.deepEqual(config, {
@@ -54,6 +73,15 @@ test('every variable is honoured', () => {
     metricsToken: 'm3trics!',
     logLevel: 'debug',
     drainMs: 0,
+    demoData: true,
+    accessPolicy: 'open',
+    loopback: false,
+    tokenKeys: '/run/secrets/keys.json',
+    tokenTtlSeconds: 60,
+    linkPrefix: '/shop',
+    rateLimit: { max: 0, windowMs: 1000, paths: ['/', '/x'] },
+    loginLimitMax: 0,
+    trustProxy: ['10.0.0.0/8', '::1'],
   })
 })
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { PassThrough } from 'node:stream'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { serveHealth } from '../../src/server/health.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
 import { startTestServer } from '../support/app.ts'
@@ -125,98 +125,101 @@ test('an idle server without connections is gone at once, whatever its window', 
   await shutDown(server.server, server.lifecycle, 60_000)
 })
 
-test('SIGTERM: a request that is half sent is still answered, then the process exits with 0', async () => {
-  await using duet = serveDuet({ DRAIN_MS: '100' })
-  const { port } = await duet.address()
-  using slow = await RawConnection.open(port)
-  slow.write(live.slice(0, -2))
-  using kept = await RawConnection.open(port)
-  kept.write(ready)
-  assert.equal((await kept.response()).status, 200)
-  duet.child.kill('SIGTERM')
-  await waitUntil(() => duet.stdout.includes('"stopping"'))
-  kept.write(ready)
-  assertRefusal(await kept.response(), 503)
-  await waitUntil(() => isRefused(port))
-  slow.write(live.slice(-2))
-  const answer = await slow.response()
-  assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close'])
-  const { code, stdout, stderr } = await duet.outcome()
-  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-  assert.match(stdout, /"stopped"/)
-})
+// Each of these spends its time in a process of its own.
+describe('a process that is told to stop', { concurrency: 4 }, () => {
+  test('SIGTERM: a request that is half sent is still answered, then the process exits with 0', async () => {
+    await using duet = serveDuet({ DRAIN_MS: '100' })
+    const { port } = await duet.address()
+    using slow = await RawConnection.open(port)
+    slow.write(live.slice(0, -2))
+    using kept = await RawConnection.open(port)
+    kept.write(ready)
+    assert.equal((await kept.response()).status, 200)
+    duet.child.kill('SIGTERM')
+    await waitUntil(() => duet.stdout.includes('"stopping"'))
+    kept.write(ready)
+    assertRefusal(await kept.response(), 503)
+    await waitUntil(() => isRefused(port))
+    slow.write(live.slice(-2))
+    const answer = await slow.response()
+    assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close'])
+    const { code, stdout, stderr } = await duet.outcome()
+    assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+    assert.match(stdout, /"stopped"/)
+  })
 
-test('idle and unused connections do not keep a process that was told to stop', { timeout: 6_000 }, async () => {
-  await using duet = serveDuet({ DRAIN_MS: '100' })
-  const { port } = await duet.address()
-  using idle = await RawConnection.open(port)
-  idle.write(live)
-  assert.equal((await idle.response()).status, 200)
-  using unused = await RawConnection.open(port)
-  duet.child.kill('SIGTERM')
-  assert.deepEqual([await idle.closed(), await unused.closed()], ['', ''])
-  assert.equal((await duet.outcome()).code, 0)
-})
+  test('idle and unused connections do not keep a process that was told to stop', { timeout: 6_000 }, async () => {
+    await using duet = serveDuet({ DRAIN_MS: '100' })
+    const { port } = await duet.address()
+    using idle = await RawConnection.open(port)
+    idle.write(live)
+    assert.equal((await idle.response()).status, 200)
+    using unused = await RawConnection.open(port)
+    duet.child.kill('SIGTERM')
+    assert.deepEqual([await idle.closed(), await unused.closed()], ['', ''])
+    assert.equal((await duet.outcome()).code, 0)
+  })
 
-test('further signals while a process shuts down change nothing', async () => {
-  await using duet = serveDuet({ DRAIN_MS: '300' })
-  const { port } = await duet.address()
-  using slow = await RawConnection.open(port)
-  slow.write(live.slice(0, -2))
-  using kept = await RawConnection.open(port)
-  kept.write(live)
-  await kept.response()
-  duet.child.kill('SIGTERM')
-  await waitUntil(() => duet.stdout.includes('"stopping"'))
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) duet.child.kill(signal)
-  await waitUntil(() => isRefused(port))
-  duet.child.kill('SIGTERM')
-  slow.write(live.slice(-2))
-  assert.equal((await slow.response()).status, 200)
-  const { code, stdout } = await duet.outcome()
-  assert.equal(code, 0)
-  assert.equal(stdout.split('"stopping"').length, 2)
-})
+  test('further signals while a process shuts down change nothing', async () => {
+    await using duet = serveDuet({ DRAIN_MS: '300' })
+    const { port } = await duet.address()
+    using slow = await RawConnection.open(port)
+    slow.write(live.slice(0, -2))
+    using kept = await RawConnection.open(port)
+    kept.write(live)
+    await kept.response()
+    duet.child.kill('SIGTERM')
+    await waitUntil(() => duet.stdout.includes('"stopping"'))
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) duet.child.kill(signal)
+    await waitUntil(() => isRefused(port))
+    duet.child.kill('SIGTERM')
+    slow.write(live.slice(-2))
+    assert.equal((await slow.response()).status, 200)
+    const { code, stdout } = await duet.outcome()
+    assert.equal(code, 0)
+    assert.equal(stdout.split('"stopping"').length, 2)
+  })
 
-test('SIGINT stops like SIGTERM', async () => {
-  await using duet = serveDuet()
-  await duet.address()
-  duet.child.kill('SIGINT')
-  assert.equal((await duet.outcome()).code, 0)
-})
+  test('SIGINT stops like SIGTERM', async () => {
+    await using duet = serveDuet()
+    await duet.address()
+    duet.child.kill('SIGINT')
+    assert.equal((await duet.outcome()).code, 0)
+  })
 
-test('SIGTERM to `npm start` ends npm and the server, both with 0', { timeout: 20_000 }, async () => {
-  const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:' }
-  await using npm = new DuetProcess('npm start', { env })
-  const { port } = await npm.address()
-  npm.child.kill('SIGTERM')
-  const { code, stdout } = await npm.outcome()
-  assert.equal(code, 0)
-  assert.match(stdout, /"stopped"/)
-  assert.ok(await isRefused(port))
-})
+  test('SIGTERM to `npm start` ends npm and the server, both with 0', { timeout: 20_000 }, async () => {
+    const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:' }
+    await using npm = new DuetProcess('npm start', { env })
+    const { port } = await npm.address()
+    npm.child.kill('SIGTERM')
+    const { code, stdout } = await npm.outcome()
+    assert.equal(code, 0)
+    assert.match(stdout, /"stopped"/)
+    assert.ok(await isRefused(port))
+  })
 
-test('clients that keep sending through a shutdown never see a reset', async () => {
-  await using duet = serveDuet({ DRAIN_MS: '300', LOG_LEVEL: 'warn' })
-  const { url } = await duet.address()
-  const agent = new Agent({ keepAlive: true })
-  const seen = new Map<string, number>()
-  const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
-  const outcomeOfOne = () =>
-    new Promise<string>(resolve => {
-      get(`${url}/health/live`, { agent }, response => {
-        response.resume().once('end', () => resolve(String(response.statusCode)))
-        response.once('error', error => resolve(`answer: ${error.message}`))
-      }).once('error', error => resolve('code' in error ? String(error.code) : error.message))
-    })
-  const keepSending = async () => {
-    for (let what = ''; what !== 'ECONNREFUSED'; note(what)) what = await outcomeOfOne()
-  }
-  const clients = Array.from({ length: 32 }, keepSending)
-  await waitUntil(() => (seen.get('200') ?? 0) > 200)
-  duet.child.kill('SIGTERM')
-  assert.equal((await duet.outcome()).code, 0)
-  await Promise.all(clients)
-  agent.destroy()
-  assert.deepEqual([...seen.keys()].sort(), ['200', 'ECONNREFUSED'], JSON.stringify([...seen]))
+  test('clients that keep sending through a shutdown never see a reset', async () => {
+    await using duet = serveDuet({ DRAIN_MS: '300', LOG_LEVEL: 'warn' })
+    const { url } = await duet.address()
+    const agent = new Agent({ keepAlive: true })
+    const seen = new Map<string, number>()
+    const note = (what: string) => seen.set(what, (seen.get(what) ?? 0) + 1)
+    const outcomeOfOne = () =>
+      new Promise<string>(resolve => {
+        get(`${url}/health/live`, { agent }, response => {
+          response.resume().once('end', () => resolve(String(response.statusCode)))
+          response.once('error', error => resolve(`answer: ${error.message}`))
+        }).once('error', error => resolve('code' in error ? String(error.code) : error.message))
+      })
+    const keepSending = async () => {
+      for (let what = ''; what !== 'ECONNREFUSED'; note(what)) what = await outcomeOfOne()
+    }
+    const clients = Array.from({ length: 32 }, keepSending)
+    await waitUntil(() => (seen.get('200') ?? 0) > 200)
+    duet.child.kill('SIGTERM')
+    assert.equal((await duet.outcome()).code, 0)
+    await Promise.all(clients)
+    agent.destroy()
+    assert.deepEqual([...seen.keys()].sort(), ['200', 'ECONNREFUSED'], JSON.stringify([...seen]))
+  })
 })

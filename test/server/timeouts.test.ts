@@ -67,6 +67,7 @@ test('the time-outs of the app: 10 s for a head, 30 s for a request, 72 s betwee
     logger,
     lifecycle,
     randomness: systemRandomness,
+    rateLimit: undefined,
   })
   assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
 })

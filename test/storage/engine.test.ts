@@ -93,7 +93,7 @@ function contract(kind: EngineKind): void {
     })()
     for (let round = 0; round < 5; round++) {
       const move = (from: string, to: string) => engine.write('transfer', from, to)
-      await Promise.all([move('a', 'b'), move('b', 'a'), move('a', 'b'), move('b', 'a')])
+      await Promise.all([move('a', 'b'), move('b', 'a')])
     }
     moving = false
     await watching

@@ -16,7 +16,14 @@ interface Running extends AsyncDisposable {
 
 /** The whole app, as `duet serve` starts it, on a free port and a temporary database. */
 export async function startTestApp(env: Environment = {}): Promise<Running & { readonly app: App }> {
-  const config = readConfig({ PORT: '0', DATABASE_URL: 'sqlite::memory:', LOG_LEVEL: 'info', DRAIN_MS: '0', ...env })
+  const config = readConfig({
+    PORT: '0',
+    DATABASE_URL: 'sqlite::memory:',
+    LOG_LEVEL: 'info',
+    DRAIN_MS: '0',
+    DEMO_DATA: 'false',
+    ...env,
+  })
   const { logger, logs } = collectLogs(config.logLevel)
   const app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
   return {
@@ -43,6 +50,7 @@ export async function startTestServer(
     logger,
     lifecycle,
     randomness: systemRandomness,
+    rateLimit: undefined,
     ...options,
   })
   const answerOtherMethods = rememberMethods(server)

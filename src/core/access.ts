@@ -1,0 +1,49 @@
+import type { Actor } from './actor.ts'
+import { AppError } from './errors.ts'
+
+/** `open` is the specification's literal table, for work on one's own machine; `enforced` is for everywhere else. */
+export type Policy = 'open' | 'enforced'
+
+type Rule = 'anyone' | 'anyone with a token' | 'the owner or an admin' | 'an admin'
+
+/** Who may do what. The only place that says it; both interfaces come here through the operations. */
+export const accessTable = {
+  'list users': { open: 'anyone', enforced: 'an admin' },
+  'read a user': { open: 'anyone', enforced: 'the owner or an admin' },
+  'read oneself': { open: 'anyone with a token', enforced: 'anyone with a token' },
+  'create a user': { open: 'anyone', enforced: 'anyone' },
+  'replace a user': { open: 'anyone', enforced: 'the owner or an admin' },
+  'change a user': { open: 'anyone', enforced: 'the owner or an admin' },
+  'change an existing password': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
+  'delete a user': { open: 'anyone', enforced: 'the owner or an admin' },
+} as const satisfies Readonly<Record<string, Readonly<Record<Policy, Rule>>>>
+
+export type Operation = keyof typeof accessTable
+
+export class Access {
+  readonly policy: Policy
+
+  constructor(policy: Policy) {
+    this.policy = policy
+  }
+
+  /** `owner` is the id of the user whom the operation is about, where there is one. */
+  allows(actor: Actor, operation: Operation, owner?: number): boolean {
+    const rule: Rule = accessTable[operation][this.policy]
+    if (rule === 'anyone') return true
+    if (actor.kind === 'anonymous') return false
+    if (rule === 'anyone with a token' || actor.role === 'admin') return true
+    return rule === 'the owner or an admin' && actor.id === owner
+  }
+
+  require(actor: Actor, operation: Operation, owner?: number): void {
+    if (!this.allows(actor, operation, owner)) throw refusal(actor)
+  }
+}
+
+/** 401 to whom nobody knows yet, 403 to whom we know. */
+export function refusal(actor: Actor): AppError {
+  return actor.kind === 'anonymous'
+    ? new AppError('unauthenticated', 'Authentication required')
+    : new AppError('forbidden', 'Not permitted')
+}

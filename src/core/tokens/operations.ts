@@ -1,0 +1,74 @@
+import type { Actor } from '../actor.ts'
+import { AppError, tooManyRequests } from '../errors.ts'
+import { badInput, fieldsOf, text } from '../input.ts'
+import type { Passwords, RateLimiter, TokenSigner } from '../ports.ts'
+import type { UserStore } from '../store.ts'
+import { loginKeyOf } from '../users/user.ts'
+
+export interface TokensParts {
+  readonly store: UserStore
+  readonly passwords: Passwords
+  readonly signer: TokenSigner
+  readonly limits: LoginLimits
+}
+
+export interface LoginLimits {
+  /** All attempts of a client. */
+  readonly perClient: RateLimiter
+  /** A client's failed attempts on one e-mail. */
+  readonly perEmail: RateLimiter
+}
+
+/** Who somebody is: getting a token, and what a token is worth. */
+export class Tokens {
+  readonly #store: UserStore
+  readonly #passwords: Passwords
+  readonly #signer: TokenSigner
+  readonly #limits: LoginLimits
+
+  constructor({ store, passwords, signer, limits }: TokensParts) {
+    this.#store = store
+    this.#passwords = passwords
+    this.#signer = signer
+    this.#limits = limits
+  }
+
+  async logIn(client: string, body: unknown): Promise<string> {
+    const { email, password } = credentialsOf(body)
+    const attempt = `${client} ${email}`
+    await take(this.#limits.perClient, client)
+    // Taken before the answer is known, so that attempts at the same time cannot pass together.
+    await take(this.#limits.perEmail, attempt)
+    const user = await this.#store.credentials(email)
+    if (!(await this.#passwords.matches(password, user?.passwordHash)) || user === undefined) {
+      throw new AppError('unauthenticated', 'Invalid email or password')
+    }
+    await this.#limits.perEmail.giveBack(attempt)
+    return this.#signer.issue(user)
+  }
+
+  /** A token's user must still be there, and unchanged in what tokens depend on. */
+  async identify(token: string): Promise<Actor> {
+    const claims = await this.#signer.verify(token)
+    const standing = claims === undefined ? undefined : await this.#store.standing(claims.userId)
+    if (claims === undefined || standing === undefined || standing.mark !== claims.mark) throw invalidToken()
+    return { kind: 'user', id: claims.userId, role: standing.role }
+  }
+}
+
+export function invalidToken(): AppError {
+  return new AppError('unauthenticated', 'Invalid or expired token')
+}
+
+async function take(limiter: RateLimiter, key: string): Promise<void> {
+  const { allowed, resetSeconds } = await limiter.take(key)
+  if (!allowed) throw tooManyRequests(resetSeconds)
+}
+
+function credentialsOf(body: unknown): { email: string; password: string } {
+  const { email, password } = fieldsOf(body)
+  if (typeof email !== 'string' || typeof password !== 'string' || email === '' || password === '') {
+    throw badInput('Email and password required')
+  }
+  return { email: loginKeyOf(text('email', email, 320)), password }
+}

@@ -1,0 +1,103 @@
+import { type Access, refusal } from '../access.ts'
+import type { Actor } from '../actor.ts'
+import { AppError } from '../errors.ts'
+import { badInput, type Fields } from '../input.ts'
+import { type Page, pageOf, pageRequest } from '../page.ts'
+import type { Passwords, Randomness } from '../ports.ts'
+import type { Replaced, UserStore, UserValues, WriteRefusal } from '../store.ts'
+import { completeUser, partialUser, type User, type UserInput } from './user.ts'
+
+export interface UsersParts {
+  readonly store: UserStore
+  readonly access: Access
+  readonly passwords: Passwords
+  readonly randomness: Randomness
+}
+
+/** What can be done with users. An id that cannot name a row comes in as `undefined` and is absent. */
+export class Users {
+  readonly #store: UserStore
+  readonly #access: Access
+  readonly #passwords: Passwords
+  readonly #randomness: Randomness
+
+  constructor({ store, access, passwords, randomness }: UsersParts) {
+    this.#store = store
+    this.#access = access
+    this.#passwords = passwords
+    this.#randomness = randomness
+  }
+
+  async list(actor: Actor, query: Fields): Promise<Page<User>> {
+    this.#access.require(actor, 'list users')
+    const request = pageRequest(query)
+    return pageOf(await this.#store.list(request), request)
+  }
+
+  async read(actor: Actor, id: number | undefined): Promise<User> {
+    this.#access.require(actor, 'read a user', id)
+    return present(id === undefined ? undefined : await this.#store.read(id))
+  }
+
+  async readSelf(actor: Actor): Promise<User> {
+    this.#access.require(actor, 'read oneself')
+    if (actor.kind === 'anonymous') throw refusal(actor)
+    return present(await this.#store.read(actor.id))
+  }
+
+  async create(actor: Actor, body: unknown): Promise<User> {
+    this.#access.require(actor, 'create a user')
+    return accepted(actor, await this.#store.create(await this.#whole(completeUser(body))))
+  }
+
+  async replace(actor: Actor, id: number | undefined, body: unknown): Promise<Replaced> {
+    this.#access.require(actor, 'replace a user', id)
+    const input = completeUser(body)
+    if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
+    return accepted(actor, await this.#store.replace(id, await this.#whole(input), this.#rights(actor, id)))
+  }
+
+  async change(actor: Actor, id: number | undefined, body: unknown): Promise<User> {
+    this.#access.require(actor, 'change a user', id)
+    const { password, ...values } = partialUser(body)
+    if (id === undefined) throw absent()
+    const changes = { ...values, ...(password !== undefined && (await this.#secret(password))) }
+    const outcome = await this.#store.change(id, changes, this.#rights(actor, id))
+    if (outcome === 'absent') throw absent()
+    return accepted(actor, outcome)
+  }
+
+  async delete(actor: Actor, id: number | undefined): Promise<void> {
+    this.#access.require(actor, 'delete a user', id)
+    if (id !== undefined) await this.#store.delete(id)
+  }
+
+  #rights(actor: Actor, id: number): { mayChangePassword: boolean } {
+    return { mayChangePassword: this.#access.allows(actor, 'change an existing password', id) }
+  }
+
+  async #whole({ name, email, age = null, avatar = null, password }: UserInput): Promise<UserValues> {
+    const secret =
+      password === undefined ? { password: null, mark: this.#randomness.id() } : await this.#secret(password)
+    return { name, email, age, avatar, ...secret }
+  }
+
+  async #secret(password: string): Promise<Pick<UserValues, 'password' | 'mark'>> {
+    return { password: { hash: await this.#passwords.hash(password) }, mark: this.#randomness.id() }
+  }
+}
+
+function present(user: User | undefined): User {
+  if (user === undefined) throw absent()
+  return user
+}
+
+function absent(): AppError {
+  return new AppError('not-found', 'User not found')
+}
+
+function accepted<Outcome>(actor: Actor, outcome: Outcome | WriteRefusal): Exclude<Outcome, WriteRefusal> {
+  if (outcome === 'email taken') throw new AppError('conflict', 'Email is already in use')
+  if (outcome === 'password protected') throw refusal(actor)
+  return outcome as Exclude<Outcome, WriteRefusal>
+}

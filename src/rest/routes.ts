@@ -1,0 +1,24 @@
+import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { AppError } from '../core/errors.ts'
+import { type Fields, idOf } from '../core/input.ts'
+
+/** What the routes of a resource are registered with. */
+export interface RestServer {
+  readonly server: FastifyInstance
+  readonly authenticate: onRequestAsyncHookHandler
+  /** The interface is served at the root and below `/api`; the root's routes are the documented ones. */
+  readonly prefix: '' | '/api'
+}
+
+export const prefixes = ['', '/api'] as const
+
+/** The id in a path, if it can name a row. */
+export function idIn(request: FastifyRequest): number | undefined {
+  const { id } = request.params as { id: string }
+  if (id === '') throw new AppError('not-found', 'Not found') // `/users/` names no user at all
+  return idOf(id)
+}
+
+export function queryOf(request: FastifyRequest): Fields {
+  return request.query as Fields
+}

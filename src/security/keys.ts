@@ -1,0 +1,74 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
+
+/** An Ed25519 key of ours. */
+export interface TokenKey {
+  readonly id: string
+  readonly privateKey: CryptoKey
+  readonly publicKey: CryptoKey
+  readonly publicJwk: JWK
+}
+
+/** The first signs, all verify. */
+export type TokenKeys = readonly [TokenKey, ...TokenKey[]]
+
+/** A key set that cannot be used; the message never quotes a part of it. */
+export class KeyError extends Error {
+  override name = 'KeyError'
+}
+
+/** Reads a JWK Set, given as JSON or as the path of a file that holds it. The first key signs, all verify. */
+export async function readKeys(setOrPath: string): Promise<TokenKeys> {
+  const json = setOrPath.trimStart().startsWith('{') ? setOrPath : readText(setOrPath)
+  const keys = parseSet(json)
+  const read = await Promise.all(keys.map(readKey))
+  if (new Set(read.map(({ id }) => id)).size !== read.length) throw new KeyError('two keys have the same kid')
+  return read as unknown as TokenKeys
+}
+
+/** The key set kept in a file, made at the first time; readable by its owner alone. */
+export async function keysBeside(path: string): Promise<TokenKeys> {
+  if (!existsSync(path)) writeFileSync(path, await generateKeySet(), { mode: 0o600, flag: 'wx' })
+  return readKeys(path)
+}
+
+/** A JWK Set with one new key, as text for `TOKEN_KEYS`. */
+export async function generateKeySet(): Promise<string> {
+  const { privateKey } = await generateKeyPair('Ed25519', { extractable: true })
+  const jwk = await exportJWK(privateKey)
+  return `${JSON.stringify({ keys: [{ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'EdDSA', use: 'sig' }] })}\n`
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    throw new KeyError('is neither a JWK Set nor the path of a readable file')
+  }
+}
+
+function parseSet(json: string): readonly JWK[] {
+  try {
+    const { keys } = JSON.parse(json) as { keys?: unknown }
+    if (Array.isArray(keys) && keys.length > 0) return keys as JWK[]
+  } catch {
+    // told below, without what was read
+  }
+  throw new KeyError('is not a JWK Set with at least one key')
+}
+
+async function readKey(jwk: JWK): Promise<TokenKey> {
+  const { kty, crv, x, d } = jwk ?? {}
+  if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || typeof d !== 'string') {
+    throw new KeyError('holds a key that is not a private Ed25519 key')
+  }
+  try {
+    const id = jwk.kid ?? (await calculateJwkThumbprint(jwk))
+    const publicJwk = { kty, crv, x, kid: id, alg: 'EdDSA', use: 'sig' }
+    const privateKey = (await importJWK({ kty, crv, x, d }, 'EdDSA')) as CryptoKey
+    const publicKey = (await importJWK({ kty, crv, x }, 'EdDSA')) as CryptoKey
+    return { id, privateKey, publicKey, publicJwk }
+  } catch {
+    throw new KeyError('holds a key that cannot be read')
+  }
+}

@@ -1,0 +1,90 @@
+import { type CryptoKey, jwtVerify, SignJWT } from 'jose'
+import { idOf } from '../core/input.ts'
+import type { Claims, Clock, Randomness, TokenSigner } from '../core/ports.ts'
+import { Recent } from '../core/recent.ts'
+import type { TokenKey, TokenKeys } from './keys.ts'
+
+export interface JwtOptions {
+  readonly keys: TokenKeys
+  readonly ttlSeconds: number
+  readonly clock: Clock
+  readonly randomness: Randomness
+}
+
+const issuer = 'duet'
+const algorithms = ['EdDSA']
+const required = ['iss', 'sub', 'role', 'ver', 'iat', 'exp', 'jti']
+/** Longer ones are not ours. */
+const longestToken = 2_048
+/** Signatures that are known to be good. Each entry is a few hundred bytes. */
+const remembered = 10_000
+
+/** JSON Web Tokens signed with Ed25519. Keys come from our own set only, whatever a token's header says. */
+export class JwtSigner implements TokenSigner {
+  readonly #keys: TokenKeys
+  readonly #byId: ReadonlyMap<string, TokenKey>
+  readonly #ttlSeconds: number
+  readonly #clock: Clock
+  readonly #randomness: Randomness
+  // Checking a signature costs a hundred times what looking it up here does.
+  readonly #known = new Recent<string, Claims>(remembered)
+
+  constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {
+    this.#keys = keys
+    this.#byId = new Map(keys.map(key => [key.id, key]))
+    this.#ttlSeconds = ttlSeconds
+    this.#clock = clock
+    this.#randomness = randomness
+  }
+
+  get publicKeys(): { readonly keys: readonly object[] } {
+    return { keys: this.#keys.map(({ publicJwk }) => publicJwk) }
+  }
+
+  issue({ id, role, mark }: { id: number; role: string; mark: string }): Promise<string> {
+    const [{ id: kid, privateKey }] = this.#keys
+    const now = this.#seconds()
+    return new SignJWT({ role, ver: mark })
+      .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
+      .setIssuer(issuer)
+      .setSubject(String(id))
+      .setIssuedAt(now)
+      .setExpirationTime(now + this.#ttlSeconds)
+      .setJti(this.#randomness.id())
+      .sign(privateKey)
+  }
+
+  async verify(token: string): Promise<Claims | undefined> {
+    const claims = this.#known.get(token) ?? (await this.#check(token))
+    return claims !== undefined && claims.expiresAt > this.#seconds() ? claims : undefined
+  }
+
+  async #check(token: string): Promise<Claims | undefined> {
+    if (token.length > longestToken) return undefined
+    try {
+      const { payload } = await jwtVerify(token, ({ kid }) => this.#keyOf(kid), {
+        algorithms,
+        issuer,
+        requiredClaims: required,
+        currentDate: new Date(this.#clock.now()),
+      })
+      const userId = idOf(payload.sub ?? '')
+      if (userId === undefined || typeof payload.ver !== 'string' || payload.exp === undefined) return undefined
+      const claims = { userId, mark: payload.ver, expiresAt: payload.exp }
+      this.#known.set(token, claims)
+      return claims
+    } catch {
+      return undefined
+    }
+  }
+
+  #keyOf(kid: string | undefined): CryptoKey {
+    const key = this.#byId.get(kid ?? '')
+    if (key === undefined) throw new Error('The token names no key of ours')
+    return key.publicKey
+  }
+
+  #seconds(): number {
+    return Math.floor(this.#clock.now() / 1000)
+  }
+}

@@ -1,0 +1,39 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Actor, anonymous } from '../core/actor.ts'
+import type { AppError } from '../core/errors.ts'
+import { invalidToken, type Tokens } from '../core/tokens/operations.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who asks, on routes that authenticate. */
+    actor: Actor
+  }
+}
+
+/**
+ * Reads the bearer token before anything else of a request is looked at. No header: anonymous. A header that is not a
+ * valid token is refused on every route that uses this, public ones too: its sender believes to be somebody.
+ */
+export function authentication(server: FastifyInstance, tokens: Tokens) {
+  server.decorateRequest('actor')
+  return async (request: FastifyRequest): Promise<void> => {
+    const { authorization } = request.headers
+    request.actor = authorization === undefined ? anonymous : await tokens.identify(bearerOf(authorization))
+  }
+}
+
+function bearerOf(authorization: string): string {
+  // Two headers arrive joined by a comma, which no token contains.
+  const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization)?.[1]
+  if (token === undefined) throw invalidToken()
+  return token
+}
+
+/** RFC 6750: the challenge names an error only when a token was presented. */
+export function challenge(request: FastifyRequest, reply: FastifyReply, { message }: AppError): void {
+  const presented = request.headers.authorization !== undefined
+  reply.header(
+    'www-authenticate',
+    presented ? `Bearer error="invalid_token", error_description="${message}"` : 'Bearer',
+  )
+}

@@ -1,0 +1,66 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { tooManyRequests } from '../core/errors.ts'
+import type { Allowance, RateLimiter } from '../core/ports.ts'
+import { clientKey, type TrustedProxies } from './client-address.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    unlimited?: true
+  }
+}
+
+export interface RateLimit {
+  readonly limiter: RateLimiter
+  readonly paths: readonly string[]
+  readonly proxies: TrustedProxies
+}
+
+/** Counts the requests of each client on the given paths, good and bad ones alike, before anything is done for them. */
+export function limitRequests(server: FastifyInstance, { limiter, paths, proxies }: RateLimit): void {
+  const isLimited = limitedPaths(paths)
+  const policy = `"default";q=${limiter.limit};w=${Math.ceil(limiter.windowMs / 1000)}`
+  const decide = (reply: FastifyReply, { allowed, remaining, resetSeconds }: Allowance) => {
+    reply.header('ratelimit-policy', policy)
+    reply.header('ratelimit', `"default";r=${remaining};t=${resetSeconds}`)
+    return allowed ? undefined : tooManyRequests(resetSeconds)
+  }
+  server.addHook('onRequest', (request, reply, next) => {
+    const { raw } = request
+    if (
+      request.method === 'OPTIONS' ||
+      request.routeOptions.config.unlimited ||
+      !isLimited(raw.originalUrl ?? raw.url)
+    ) {
+      return next()
+    }
+    const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
+    if (!(allowance instanceof Promise)) return next(decide(reply, allowance))
+    allowance.then(known => next(decide(reply, known)), next)
+  })
+}
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** What the client sent, where the router has put something else in its place. */
+    originalUrl?: string
+  }
+}
+
+/** `/api/` covers all below it, `/graphql` itself and all below it, `/` everything; as the router decodes paths. */
+export function limitedPaths(paths: readonly string[]): (url: string | undefined) => boolean {
+  return (url = '') => {
+    const path = decoded(url.split(/[?;#]/, 1)[0] ?? '')
+    return paths.some(
+      prefix => path.startsWith(prefix) && (prefix.endsWith('/') || /^(?:$|\/)/.test(path.slice(prefix.length))),
+    )
+  }
+}
+
+function decoded(path: string): string {
+  if (!path.includes('%')) return path
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path.replaceAll(/%[0-7][\da-f]/gi, code => String.fromCharCode(Number.parseInt(code.slice(1), 16)))
+  }
+}

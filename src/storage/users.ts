@@ -1,0 +1,130 @@
+import type { Role } from '../core/actor.ts'
+import type { Credentials, PasswordRights, Replaced, UserValues, WriteRefusal } from '../core/store.ts'
+import { loginKeyOf, type Standing, type User } from '../core/users/user.ts'
+import { type Row, type Statement, sql, type Value } from './sql.ts'
+import { RunAgain, type Steps } from './verb.ts'
+
+export const userVerbs = {
+  *createUser(values: UserValues): Steps<User | 'email taken'> {
+    for (;;) {
+      const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
+      const id = Number(row?.[0])
+      const created = yield* insertUser(id, values)
+      if (created !== 'id taken') return created
+      // A client chose this id. Beyond the run of taken ones there is a free one, and the counter goes on from there.
+      yield sql`update counters set next = (
+                  select taken.id + 1 from users as taken
+                  where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
+                  order by taken.id limit 1
+                ) where name = 'users'`
+    }
+  },
+
+  *replaceUser(id: number, values: UserValues, rights: PasswordRights): Steps<Replaced | WriteRefusal> {
+    const known = yield* lockUser(id)
+    if (known === undefined) {
+      const created = yield* insertUser(id, values)
+      if (created === 'id taken') throw new RunAgain() // another created it meanwhile: now it will be found
+      return created === 'email taken' ? created : { user: created, created: true }
+    }
+    const replaced = yield* updateUser(known, values, rights)
+    return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
+  },
+
+  *changeUser(id: number, changes: Partial<UserValues>, rights: PasswordRights): Steps<User | 'absent' | WriteRefusal> {
+    const known = yield* lockUser(id)
+    if (known === undefined) return 'absent'
+    return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
+  },
+
+  *deleteUser(id: number): Steps<'deleted' | 'absent'> {
+    yield sql`insert into outbox (kind, post_id, created_at)
+              select 'post-deleted', id, now_plus(0) from posts where author_id = ${id}`
+    const deleted = yield sql`delete from users where id = ${id} returning id`
+    if (deleted.length === 0) return 'absent'
+    yield revoked(id)
+    return 'deleted'
+  },
+
+  *setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Steps<'set' | 'absent'> {
+    const [row] =
+      'id' in user
+        ? yield sql`update users set role = ${role}, token_mark = ${mark} where id = ${user.id} returning id`
+        : yield sql`update users set role = ${role}, token_mark = ${mark} where login_key = ${user.loginKey} returning id`
+    if (row === undefined) return 'absent'
+    yield revoked(Number(row[0]))
+    return 'set'
+  },
+}
+
+export const userReads = {
+  list: (limit: number, offset: number) =>
+    sql`select id, name, email, age, avatar from users order by id limit ${limit} offset ${offset}`,
+  byId: (id: number) => sql`select id, name, email, age, avatar from users where id = ${id}`,
+  standing: (id: number) => sql`select role, token_mark from users where id = ${id}`,
+  credentials: (loginKey: string) =>
+    sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
+}
+
+export function userOf([id, name, email, age, avatar]: Row): User {
+  return { id, name, email, age, avatar } as User
+}
+
+export function standingOf([role, mark]: Row): Standing {
+  return { role, mark } as Standing
+}
+
+export function credentialsOf([role, mark, id, passwordHash]: Row): Credentials {
+  return { role, mark, id, passwordHash } as Credentials
+}
+
+interface KnownUser {
+  readonly user: User
+  readonly hasPassword: boolean
+}
+
+function* lockUser(id: number): Steps<KnownUser | undefined> {
+  const [row] = yield sql`select id, name, email, age, avatar, login_key from users where id = ${id} for update`
+  return row === undefined ? undefined : { user: userOf(row), hasPassword: row[5] !== null }
+}
+
+function* insertUser(id: number, values: UserValues): Steps<User | 'email taken' | 'id taken'> {
+  const { name, email, age, avatar, password, mark } = values
+  const loginKey = password === null ? null : loginKeyOf(email)
+  const created = yield sql`
+    insert into users (id, name, email, age, avatar, login_key, password_hash, token_mark, created_at)
+    values (${id}, ${name}, ${email}, ${age}, ${avatar}, ${loginKey}, ${password?.hash ?? null}, ${mark}, now_plus(0))
+    on conflict do nothing returning id`
+  if (created.length > 0) return { id, name, email, age, avatar }
+  return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
+}
+
+function* updateUser(
+  { user, hasPassword }: KnownUser,
+  values: UserValues,
+  rights: PasswordRights,
+): Steps<User | WriteRefusal> {
+  const { id } = user
+  const { name, email, age, avatar, password, mark } = values
+  if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
+  const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
+  if (yield* isTaken(loginKey, id)) return 'email taken'
+  yield sql`update users set name = ${name}, email = ${email}, age = ${age}, avatar = ${avatar}, login_key = ${loginKey}
+            where id = ${id}`
+  if (password !== null) {
+    yield sql`update users set password_hash = ${password.hash}, token_mark = ${mark} where id = ${id}`
+    yield revoked(id)
+  }
+  return { id, name, email, age, avatar }
+}
+
+function* isTaken(loginKey: Value, except: number): Steps<boolean> {
+  if (loginKey === null) return false
+  const others = yield sql`select id from users where login_key = ${loginKey} and id <> ${except}`
+  return others.length > 0
+}
+
+/** Tells every instance that the user's tokens are dead. */
+function revoked(id: number): Statement {
+  return sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`
+}
