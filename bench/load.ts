@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+
+/** A server in a process of its own, which prints an address ending in /health once it listens. */
+export class BenchServer implements AsyncDisposable {
+  readonly port: number
+  readonly #process: ChildProcess
+
+  static async start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<BenchServer> {
+    const child = spawn(process.execPath, args, {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let printed = ''
+    for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
+      printed += text
+      const port = /http:\/\/[\d.]+:(\d+)\/health/.exec(printed)?.[1]
+      if (port !== undefined) {
+        child.stdout.resume()
+        return new BenchServer(child, Number(port))
+      }
+    }
+    throw new Error(`No server started: ${printed}`)
+  }
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#process = child
+    this.port = port
+  }
+
+  /** Microseconds of CPU that the process has used, all threads together. */
+  cpu(): number {
+    const stat = readFileSync(`/proc/${this.#process.pid}/stat`, 'utf8')
+    const [, , ...fields] = stat.slice(stat.lastIndexOf(')')).split(' ')
+    return (Number(fields[10]) + Number(fields[11])) * 10_000
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const gone = once(this.#process, 'exit')
+    this.#process.kill('SIGKILL')
+    await gone
+  }
+}
+
+/** Sends one request after another on each of so many connections, and counts whole answers. */
+export async function load(port: number, request: string, connections: number, ms: number): Promise<number> {
+  const end = performance.now() + ms
+  let answers = 0
+  const client = (socket: Socket) =>
+    new Promise<void>((resolve, reject) => {
+      let received = Buffer.alloc(0)
+      socket.on('error', reject)
+      socket.on('data', data => {
+        received = received.length === 0 ? data : Buffer.concat([received, data])
+        const head = received.indexOf('\r\n\r\n')
+        const length = /content-length: (\d+)/i.exec(received.toString('latin1', 0, head))?.[1]
+        if (head < 0 || received.length < head + 4 + Number(length)) return
+        if (received[9] !== 0x32) return reject(new Error(received.toString('utf8')))
+        received = Buffer.alloc(0)
+        answers++
+        if (performance.now() < end) socket.write(request)
+        else {
+          socket.end()
+          resolve()
+        }
+      })
+      socket.write(request)
+    })
+  await Promise.all(Array.from({ length: connections }, () => client(connect(port, '127.0.0.1').setNoDelay())))
+  return answers
+}
+
+export function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0
+}
