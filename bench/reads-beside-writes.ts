@@ -57,7 +57,7 @@ async function onTheSameThread(path: string): Promise<Round> {
   using reader = new SqliteConnection(path, 'read')
   using writer = new SqliteConnection(path, 'write')
   const end = performance.now() + roundMs
-  const jobs = Array.from({ length: writers }, (_, id) => [id, 'pay', [100 as never]] as const)
+  const jobs = Array.from({ length: writers }, (_, id) => [id, 'pay', [100 as never], 0] as const)
   let writes = 0
   let committing = true
   const commitNext = () => {

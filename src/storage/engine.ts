@@ -26,10 +26,16 @@ export const bounds = Object.freeze({
   statements: 400,
   /** Operations that may wait for the store at once; further ones are refused at once. */
   waiting: 10_000,
-  /** Milliseconds after which an operation that is still waiting for the store is refused. */
-  patience: 1_500,
+  /** Milliseconds within which an operation must have got through all but its commit. */
+  patience: 1_200,
+  /** Milliseconds that must be left of it to begin at all. */
+  leastTime: 200,
+  /** Milliseconds for a commit. */
+  commit: 400,
+  /** Milliseconds after which a write to a disk that says nothing is given up. */
+  hang: 5_000,
   /** About how many milliseconds to wait for another transaction's lock before giving way and trying again. */
   lockWait: 250,
   /** Milliseconds more to find out whether a commit happened whose answer was lost. */
-  doubt: 400,
+  doubt: 300,
 })

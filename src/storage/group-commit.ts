@@ -5,7 +5,8 @@ import type { Verbs } from './verb.ts'
 /** The name of a verb that writes nothing: it fails, or waits, where the others do. */
 export const pingVerb = '(ping)'
 
-export type Job = readonly [id: number, verb: string, args: readonly never[]]
+/** `now` is the time that `now_plus(seconds)` counts from in this verb. */
+export type Job = readonly [id: number, verb: string, args: readonly never[], now: number]
 
 export type Result = readonly [id: number, outcome: unknown, error?: AppError]
 
@@ -28,15 +29,26 @@ export function commitTogether(
   }
   try {
     return transact(connection, verbs, jobs, takeMore, runBare)
-  } catch {
+  } catch (error) {
+    if (error instanceof NotBegun) {
+      while (takeMore().length > 0);
+      return taken.map(refusedFor(error.cause))
+    }
     // A verb threw, which is rare. Once more, each in a savepoint, which costs a third more, to spare its neighbours.
   }
   try {
     return transact(connection, verbs, taken, () => [], runInSavepoint)
   } catch (error) {
-    const lost = unavailable(error)
-    return taken.map(([id]) => [id, undefined, lost])
+    return taken.map(refusedFor(error instanceof NotBegun ? error.cause : error))
   }
+}
+
+/** Another process holds the file: whoever waits by now has waited with us. */
+class NotBegun extends Error {}
+
+function refusedFor(cause: unknown): (job: Job) => Result {
+  const refusal = unavailable(cause)
+  return ([id]) => [id, undefined, refusal]
 }
 
 type Run = (connection: SqliteConnection, verbs: Verbs, job: Job) => Result
@@ -49,7 +61,7 @@ function transact(
   run: Run,
 ): Result[] {
   const results: Result[] = []
-  connection.run(begin)
+  beginOn(connection)
   try {
     for (let batch = jobs; batch.length > 0; batch = more()) {
       for (const job of batch) results.push(run(connection, verbs, job))
@@ -62,9 +74,19 @@ function transact(
   }
 }
 
-function runBare(connection: SqliteConnection, verbs: Verbs, [id, name, args]: Job): Result {
+function beginOn(connection: SqliteConnection): void {
+  try {
+    if (connection.database.isTransaction) connection.database.exec('rollback') // one that failed to roll back
+    connection.run(begin)
+  } catch (cause) {
+    throw new NotBegun('No transaction could be begun', { cause })
+  }
+}
+
+function runBare(connection: SqliteConnection, verbs: Verbs, [id, name, args, now]: Job): Result {
   const verb = verbs[name]
   if (verb === undefined) throw new Error(`No verb is called ${name}`)
+  connection.setTime(now)
   const steps = verb(...args)
   let step = steps.next([])
   while (!step.done) step = steps.next(connection.run(step.value))

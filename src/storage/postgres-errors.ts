@@ -5,7 +5,7 @@ import { RunAgain } from './verb.ts'
 export type Failure =
   | 'race' // another transaction wrote what this one had found free, or removed what it refers to
   | 'conflict' // another transaction was in the way: the same verb may succeed when run again
-  | 'lost' // the connection is gone, and the transaction with it
+  | 'lost' // the connection is gone or of no more use, and the transaction with it
   | 'overloaded' // the database answers that it cannot now
   | 'defect' // our statement is wrong
 
@@ -17,9 +17,10 @@ export function failureOf(error: unknown): Failure {
   // Serialization failure, deadlock, and a lock not had in time, which is how most deadlocks end here: PostgreSQL looks
   // for them after a second only, and waiters give way earlier.
   if (state === '40001' || state === '40P01' || state === '55P03') return 'conflict'
-  if (state.startsWith('08') || state.startsWith('57P')) return 'lost'
-  // Resources, operator intervention and time-outs, a server that only reads (failing over).
-  return /^(53|57|58|25006|25P03)/.test(state) ? 'overloaded' : 'defect'
+  // So is a connection to a server that turned read-only, and one whose prepared statements are gone or out of date.
+  if (/^(08|57P|25006|25P02|26000)/.test(state) || isStalePlan(error)) return 'lost'
+  // Resources, operator intervention and time-outs.
+  return /^(53|57|58|25P03)/.test(state) ? 'overloaded' : 'defect'
 }
 
 /** What callers are told. The cause names the state and the place, never the values that PostgreSQL quotes. */
@@ -31,6 +32,10 @@ export function postgresError(error: unknown): AppError {
   const cause = new Error(`PostgreSQL ${state} ${constraint ?? routine ?? ''}`.trim())
   // A race that repeats itself is none.
   return ['defect', 'race'].includes(failureOf(error)) ? fault(cause) : unavailable(cause)
+}
+
+function isStalePlan(error: unknown): boolean {
+  return sqlState(error) === '0A000' && (error as Error).message.includes('cached plan')
 }
 
 function sqlState(error: unknown): string | undefined {

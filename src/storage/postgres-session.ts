@@ -18,8 +18,6 @@ export class PostgresSession {
   readonly slot: CommitSlot
   /** The connection must not be used again. */
   broken = false
-  /** Whether the slot's latest commit happened is not known: nobody else may use the slot. */
-  inDoubt = false
   readonly #statements = new Recent<string, Prepared>(bounds.statements, ({ name }) => {
     if (name !== undefined) this.#stale.push(name)
   })
@@ -38,22 +36,29 @@ export class PostgresSession {
   async begin(isolation: Verb['isolation'], deadline: number): Promise<void> {
     const attempt = ++this.slot.attempt
     const lockWait = Math.round(bounds.lockWait * (0.3 + Math.random()))
+    // A little less than what is left: PostgreSQL gives up first, and the connection survives.
+    const left = Math.max(1, Math.round(deadline - performance.now() - 50))
     await this.#ask(
-      `begin${isolation === 'serializable' ? ' isolation level serializable' : ''}; set local lock_timeout = ${lockWait};
+      `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
+       set local lock_timeout = ${lockWait}; set local statement_timeout = ${left};
        insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
        on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at`,
       deadline,
     )
   }
 
-  async commit(deadline: number): Promise<void> {
-    const command = await this.#ask('commit', deadline)
+  /** Has a time of its own: to be cut off here is to be in doubt. */
+  async commit(): Promise<void> {
+    const command = await this.#ask('commit', performance.now() + bounds.commit)
     if (command !== 'COMMIT') throw fault(new Error(`COMMIT was answered with ${command}`))
   }
 
   /** Never throws: whoever rolls back has a better error to tell. */
-  async rollback(deadline: number): Promise<void> {
-    if (!this.broken) await this.#ask('rollback', deadline).catch(() => {})
+  async rollback(): Promise<void> {
+    if (this.broken) return
+    await this.#ask('rollback', performance.now() + bounds.commit).catch(() => {
+      this.broken = true
+    })
   }
 
   /** A statement is prepared under a name from its second use on: most texts of a curious client come once. */

@@ -5,7 +5,8 @@ import type { Randomness, StoreObserver } from '../core/ports.ts'
 import { bounds, type Engine, type EngineOptions } from './engine.ts'
 import { type Migration, migrate } from './migrate.ts'
 import { type Failure, failureOf, postgresError } from './postgres-errors.ts'
-import { type CommitSlot, PostgresSession } from './postgres-session.ts'
+import { getTypeParser, PostgresPool } from './postgres-pool.ts'
+import type { PostgresSession } from './postgres-session.ts'
 import { type Row, type Statement, sql } from './sql.ts'
 import { type ArgsOf, type Catalogue, type OutcomeOf, RunAgain, type Steps, type Verb, type Verbs } from './verb.ts'
 
@@ -17,42 +18,21 @@ export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
 
 /** The shared engine: any number of instances over one PostgreSQL. Its clock, not ours, decides. */
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
-  readonly #pool: pg.Pool
+  readonly #pool: PostgresPool
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
-  readonly #randomness: Randomness
-  readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>()
-  /** Slots of connections that are gone, so that an instance leaves few rows in `commit_marks`. */
-  readonly #freeSlots: CommitSlot[] = []
 
-  constructor({ url, poolMax, catalogue, observer, randomness }: PostgresOptions<V>) {
-    this.#catalogue = catalogue
-    this.#observer = observer
-    this.#randomness = randomness
-    this.#pool = new pg.Pool({
-      connectionString: url,
-      max: poolMax,
-      application_name: 'duet',
-      connectionTimeoutMillis: bounds.patience / 2,
-      idleTimeoutMillis: 60_000,
-      keepAlive: true,
-      statement_timeout: bounds.patience,
-      lock_timeout: bounds.lockWait,
-      idle_in_transaction_session_timeout: bounds.patience * 2,
-      // Compiling a plan costs more than any of our statements.
-      options: '-c jit=off',
-      types: { getTypeParser },
-    })
-    // A connection lost while idle, or between two of a verb's statements, must not end the process.
-    this.#pool.on('error', error => observer.trouble('An idle database connection was lost', postgresError(error)))
-    this.#pool.on('connect', client => client.on('error', () => {}))
-    this.#pool.on('remove', client => this.#recycleSlot(client))
+  constructor(options: PostgresOptions<V>) {
+    this.#pool = new PostgresPool(options)
+    this.#catalogue = options.catalogue
+    this.#observer = options.observer
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
+    const deadline = started + bounds.patience
     try {
-      return await this.#withRetries(started, session => session.run(statement, started + bounds.patience))
+      return await withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
@@ -71,11 +51,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const verb: Verb | undefined = this.#catalogue.verbs[name]
     if (verb === undefined) throw fault(new Error(`No verb is called ${name}`))
     const started = performance.now()
+    const deadline = started + bounds.patience
     try {
       const steps = () => verb(...(args as unknown as readonly never[]))
-      const outcome = await this.#withRetries(started, session =>
-        this.#transact(session, verb.isolation, steps, started + bounds.patience),
-      )
+      const outcome = await withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline))
       this.#observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
     } finally {
@@ -83,81 +62,22 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     }
   }
 
+  /** A server that only reads (a standby, or one that is failing over) is not there for us. */
   async ping(): Promise<void> {
-    await this.read(sql`select 1`)
+    const [row] = await this.read(sql`select current_setting('transaction_read_only')`)
+    if (row?.[0] !== 'off') throw unavailable(new Error('The database only reads'))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#pool.end()
+    await this.#pool[Symbol.asyncDispose]()
   }
 
-  /**
-   * Runs work that leaves no trace when it fails, again where that can help: at once after a lost connection (the pool
-   * may have held dead ones since a restart), after a random pause when transactions were in each other's way.
-   */
-  async #withRetries<Outcome>(started: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.#withSession(work)
-      } catch (error) {
-        if (error instanceof AppError) throw error
-        const failure = failureOf(error)
-        const pause = failure === 'conflict' ? Math.random() * 20 * tries : 0
-        if (tries >= mostTries[failure] || performance.now() + pause > started + bounds.patience)
-          throw postgresError(error)
-        await delay(pause)
-      }
-    }
-  }
-
-  async #withSession<Outcome>(work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
-    if (this.#pool.waitingCount >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
-    const client = await this.#pool.connect()
-    const session = this.#sessionOf(client)
-    try {
-      return await work(session)
-    } finally {
-      client.release(session.broken)
-    }
-  }
-
-  #sessionOf(client: pg.PoolClient): PostgresSession {
-    let session = this.#sessions.get(client)
-    if (session === undefined) {
-      session = new PostgresSession(client, this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 })
-      this.#sessions.set(client, session)
-    }
-    return session
-  }
-
-  #recycleSlot(client: pg.PoolClient): void {
-    const session = this.#sessions.get(client)
-    if (session !== undefined && !session.inDoubt) this.#freeSlots.push(session.slot)
-  }
-
-  async #transact(
-    session: PostgresSession,
-    isolation: Verb['isolation'],
-    verb: () => Steps<unknown>,
-    deadline: number,
-  ): Promise<unknown> {
-    await session.begin(isolation, deadline)
-    let outcome: unknown
-    try {
-      outcome = await drive(guarded(verb()), statement => session.run(statement, deadline))
-    } catch (error) {
-      await session.rollback(deadline)
-      throw error
-    }
-    const attempt = session.slot.attempt
-    try {
-      await session.commit(deadline)
-    } catch (error) {
-      if (error instanceof AppError || failureOf(error) !== 'lost') throw error
-      session.inDoubt = true
-      if (!(await this.#wasCommitted(session.slot.id, attempt, deadline + bounds.doubt))) throw error
-    }
-    return outcome
+  async #transact(isolation: Verb['isolation'], steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
+    const outcome = await this.#pool.use(deadline, session => transact(session, isolation, steps, deadline))
+    if (!(outcome instanceof CommitInDoubt)) return outcome
+    // The connection that broke is given back by now: asking needs one, too.
+    if (await this.#wasCommitted(outcome, deadline + bounds.commit + bounds.doubt)) return outcome.outcome
+    throw outcome.cause
   }
 
   /**
@@ -165,10 +85,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
    * still there (reading it would not, where that transaction inserts the row), so that the answer is final either way.
    * When PostgreSQL cannot be asked in time, the caller is told 503 and can find out by asking for what it wrote.
    */
-  async #wasCommitted(slot: string, attempt: number, deadline: number): Promise<boolean> {
+  async #wasCommitted({ slot, attempt }: CommitInDoubt, deadline: number): Promise<boolean> {
     for (;;) {
       try {
-        const [mark] = await this.#withSession(session => session.run(touchMark(slot), deadline))
+        const [mark] = await this.#pool.use(deadline, session => session.run(touchMark(slot), deadline))
         return mark?.[0] === attempt
       } catch (error) {
         if (performance.now() + 50 > deadline) throw unavailable(new Error('A commit is in doubt', { cause: error }))
@@ -178,7 +98,72 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 }
 
-const mostTries: Readonly<Record<Failure, number>> = { conflict: 10, race: 3, lost: 2, overloaded: 1, defect: 1 }
+/** A transaction whose verb ran to its end, but whose COMMIT was not answered. */
+class CommitInDoubt {
+  readonly slot: string
+  readonly attempt: number
+  readonly outcome: unknown
+  readonly cause: unknown
+
+  constructor({ slot }: PostgresSession, outcome: unknown, cause: unknown) {
+    this.slot = slot.id
+    this.attempt = slot.attempt
+    this.outcome = outcome
+    this.cause = cause
+  }
+}
+
+async function transact(
+  session: PostgresSession,
+  isolation: Verb['isolation'],
+  steps: () => Steps<unknown>,
+  deadline: number,
+): Promise<unknown> {
+  // What is begun too late would be cut off in the middle, and its connection with it.
+  if (performance.now() + bounds.leastTime > deadline) throw unavailable(new Error('Too late to begin'))
+  let outcome: unknown
+  try {
+    await session.begin(isolation, deadline)
+    outcome = await drive(guarded(steps()), statement => session.run(statement, deadline))
+  } catch (error) {
+    await session.rollback()
+    throw error
+  }
+  try {
+    await session.commit()
+    return outcome
+  } catch (error) {
+    if (error instanceof AppError || failureOf(error) !== 'lost') throw error
+    return new CommitInDoubt(session, outcome, error)
+  }
+}
+
+/**
+ * Runs work that leaves no trace when it fails, again where that can help: at once after a lost connection (the pool may
+ * have held dead ones since a restart), after a random pause when transactions were in each other's way.
+ */
+async function withRetries<Outcome>(deadline: number, work: () => Promise<Outcome>): Promise<Outcome> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (error instanceof AppError) throw error
+      const { most, pauseMs } = retries[failureOf(error)]
+      if (tries >= most) throw postgresError(error)
+      const pause = Math.random() * pauseMs * tries
+      if (performance.now() + pause + bounds.leastTime > deadline) throw unavailable(error)
+      await delay(pause)
+    }
+  }
+}
+
+const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseMs: number }>> = {
+  conflict: { most: 10, pauseMs: 20 },
+  race: { most: 10, pauseMs: 4 },
+  lost: { most: 2, pauseMs: 0 },
+  overloaded: { most: 1, pauseMs: 0 },
+  defect: { most: 1, pauseMs: 0 },
+}
 
 function touchMark(slot: string): Statement {
   return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, 0, now())
@@ -228,10 +213,3 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
 
 // Any number will do, as long as every version of the program uses the same.
 const migrationLock = 4_041_980
-
-// Integers are numbers (the schema keeps them below 2^53); everything else stays the text PostgreSQL sent, JSON included.
-function getTypeParser(oid: number): (text: string) => string | number {
-  return integerTypes.has(oid) ? Number : text => text
-}
-
-const integerTypes = new Set([20, 21, 23])

@@ -1,4 +1,7 @@
-/** A value that both engines store and return alike. Dates are canonical text, booleans do not occur. */
+/**
+ * A value that both engines store and return alike. Dates are canonical text, booleans do not occur. SQLite binds numbers
+ * as reals: cast a parameter where its type shows, as in JSON or `||`; columns of the schema convert by themselves.
+ */
 export type Value = string | number | null
 
 export type Row = readonly Value[]

@@ -18,7 +18,7 @@ export class SqliteConnection implements Disposable {
     })
     if (mode === 'write') this.database.exec('pragma journal_mode = wal')
     this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
-    this.database.exec('pragma trusted_schema = off; pragma cache_size = -65536; pragma mmap_size = 268435456')
+    this.database.exec('pragma trusted_schema = off; pragma cache_size = -65536; pragma journal_size_limit = 67108864')
     this.database.function('now_plus', { directOnly: true }, seconds =>
       new Date(this.#now + Number(seconds) * 1000).toISOString(),
     )

@@ -1,6 +1,6 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type Migration, migrate } from './migrate.ts'
 import { SqliteConnection } from './sqlite-connection.ts'
@@ -17,8 +17,7 @@ export interface SqliteFile extends Disposable {
 export function claimSqliteFile(path: string): SqliteFile {
   checkVersion(process.versions.sqlite ?? '0')
   const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
-  const file = temporary === undefined ? path : join(temporary, 'duet.db')
-  mkdirSync(dirname(file), { recursive: true })
+  const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')
   const lock = lockFor(file)
   return {
     path: file,
@@ -29,8 +28,15 @@ export function claimSqliteFile(path: string): SqliteFile {
   }
 }
 
+/** Under one name, whatever link leads to it, so that two servers find the same lock. */
+function realPath(path: string): string {
+  mkdirSync(dirname(path), { recursive: true })
+  return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
+}
+
 /** Brings a file's schema up to date. Other processes that try the same wait for their turn. */
 export function migrateSqlite(path: string, migrations: readonly Migration[]): readonly Migration[] {
+  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
   using connection = new SqliteConnection(path, 'write')
   const { database } = connection
   database.exec('begin immediate')

@@ -8,7 +8,7 @@ import type { Catalogue } from './verb.ts'
  * The thread that writes. A durable commit waits for the disk, and here that wait delays no reader; whatever the main
  * thread sends meanwhile shares the next commit. Messages are JSON, which crosses threads faster than objects do.
  */
-export type ToWriter = { readonly now: number; readonly jobs: readonly Job[] } | { readonly close: true }
+export type ToWriter = readonly Job[] | 'close'
 export type FromWriter = readonly SentResult[]
 export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
 
@@ -31,14 +31,14 @@ port.on('message', (first: string) => {
   let closing = false
   let room = largestBatch
   const jobsOf = (text: string | undefined): readonly Job[] => {
-    const message = text === undefined ? none : (JSON.parse(text) as ToWriter)
-    if ('close' in message) {
+    if (text === undefined) return []
+    const message = JSON.parse(text) as ToWriter
+    if (message === 'close') {
       closing = true
       return []
     }
-    room -= message.jobs.length
-    connection.setTime(message.now)
-    return message.jobs
+    room -= message.length
+    return message
   }
   const jobs = jobsOf(first)
   if (jobs.length > 0) {
@@ -48,8 +48,6 @@ port.on('message', (first: string) => {
   }
   if (closing) close()
 })
-
-const none: ToWriter = { now: 0, jobs: [] }
 
 function close(): void {
   connection[Symbol.dispose]()

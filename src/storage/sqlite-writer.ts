@@ -14,6 +14,7 @@ export class SqliteWriter implements AsyncDisposable {
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #outgoing: Job[] = []
+  #watch: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
 
@@ -31,8 +32,9 @@ export class SqliteWriter implements AsyncDisposable {
     if (this.#waiting.size >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many writes wait')))
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      this.#waiting.set(id, { resolve, reject })
-      this.#outgoing.push([id, verb, args as readonly never[]])
+      this.#waiting.set(id, { resolve, reject, since: performance.now() })
+      this.#watch ??= setInterval(() => this.#refuseForgotten(), bounds.patience).unref()
+      this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
     })
   }
@@ -46,7 +48,7 @@ export class SqliteWriter implements AsyncDisposable {
     if (jobs.length === 0) return
     this.#outgoing = []
     this.#worker ??= this.#launch()
-    this.#worker.postMessage(JSON.stringify({ now: this.#now(), jobs } satisfies ToWriter))
+    this.#worker.postMessage(JSON.stringify(jobs satisfies ToWriter))
   }
 
   #launch(): Worker {
@@ -69,6 +71,19 @@ export class SqliteWriter implements AsyncDisposable {
     else waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail) }))
   }
 
+  // A disk that hangs answers nothing, not even an error. What hangs there may still happen.
+  #refuseForgotten(): void {
+    const late = performance.now() - bounds.hang
+    for (const [id, { since, reject }] of this.#waiting) {
+      if (since > late) return
+      this.#waiting.delete(id)
+      reject(unavailable(new Error('The disk does not answer')))
+    }
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#watch)
+    this.#watch = undefined
+  }
+
   // Whoever waited cannot know whether it was committed; the next write starts a new thread.
   #lost(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
@@ -80,16 +95,18 @@ export class SqliteWriter implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
+    clearInterval(this.#watch)
     this.#send()
     const worker = this.#worker
     if (worker === undefined) return
     const gone = new Promise(resolve => worker.once('exit', resolve))
-    worker.postMessage(JSON.stringify({ close: true } satisfies ToWriter))
+    worker.postMessage(JSON.stringify('close' satisfies ToWriter))
     await gone
   }
 }
 
 interface Waiting {
+  readonly since: number
   resolve(outcome: unknown): void
   reject(error: AppError): void
 }

@@ -2,7 +2,7 @@ import type { Role } from '../core/actor.ts'
 import type { Credentials, PasswordRights, Replaced, UserValues, WriteRefusal } from '../core/store.ts'
 import { loginKeyOf, type Standing, type User } from '../core/users/user.ts'
 import { type Row, type Statement, sql, type Value } from './sql.ts'
-import { RunAgain, type Steps } from './verb.ts'
+import type { Steps } from './verb.ts'
 
 export const userVerbs = {
   *createUser(values: UserValues): Steps<User | 'email taken'> {
@@ -12,23 +12,26 @@ export const userVerbs = {
       const created = yield* insertUser(id, values)
       if (created !== 'id taken') return created
       // A client chose this id. Beyond the run of taken ones there is a free one, and the counter goes on from there.
+      // If what was in the way is gone by now, the next id will do: the next taken one may be at the end of all ids.
       yield sql`update counters set next = (
                   select taken.id + 1 from users as taken
                   where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
                   order by taken.id limit 1
-                ) where name = 'users'`
+                ) where name = 'users' and exists (select 1 from users where id = ${id})`
     }
   },
 
   *replaceUser(id: number, values: UserValues, rights: PasswordRights): Steps<Replaced | WriteRefusal> {
-    const known = yield* lockUser(id)
-    if (known === undefined) {
+    for (;;) {
+      const known = yield* lockUser(id)
+      if (known !== undefined) {
+        const replaced = yield* updateUser(known, values, rights)
+        return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
+      }
       const created = yield* insertUser(id, values)
-      if (created === 'id taken') throw new RunAgain() // another created it meanwhile: now it will be found
-      return created === 'email taken' ? created : { user: created, created: true }
+      // Where another created it meanwhile, it will be found now, however often others create and delete it.
+      if (created !== 'id taken') return created === 'email taken' ? created : { user: created, created: true }
     }
-    const replaced = yield* updateUser(known, values, rights)
-    return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
   },
 
   *changeUser(id: number, changes: Partial<UserValues>, rights: PasswordRights): Steps<User | 'absent' | WriteRefusal> {
@@ -109,12 +112,12 @@ function* updateUser(
   if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
   const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
   if (yield* isTaken(loginKey, id)) return 'email taken'
-  yield sql`update users set name = ${name}, email = ${email}, age = ${age}, avatar = ${avatar}, login_key = ${loginKey}
+  // In one statement, since a login key and a password are there together or not at all.
+  yield sql`update users set name = ${name}, email = ${email}, age = ${age}, avatar = ${avatar}, login_key = ${loginKey},
+            password_hash = coalesce(${password?.hash ?? null}, password_hash),
+            token_mark = coalesce(${password === null ? null : mark}, token_mark)
             where id = ${id}`
-  if (password !== null) {
-    yield sql`update users set password_hash = ${password.hash}, token_mark = ${mark} where id = ${id}`
-    yield revoked(id)
-  }
+  if (password !== null) yield revoked(id)
   return { id, name, email, age, avatar }
 }
 

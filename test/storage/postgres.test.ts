@@ -31,6 +31,54 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     })
   }
 
+  it('finds out about a commit even when the only connection was the one that broke', async () => {
+    await using setup = await preparedThroughProxy({ poolMax: 1 })
+    const { engine, proxy } = setup
+    await engine.write('put', 'counter', '0')
+    let cuts = 0
+    proxy.decide = data => (isCommit(data) && cuts++ === 0 ? 'cut after' : 'pass')
+    assert.equal(await engine.write('increment', 'counter'), 1)
+    assert.deepEqual(await engine.read(sql`select value from notes where key = 'counter'`), [['1']])
+  })
+
+  it('leaves its connection usable when a transaction cannot even begin', async () => {
+    await using setup = await prepared({ poolMax: 1 })
+    const { engine, url } = setup
+    await engine.write('put', 'a', '1')
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query('begin; lock table commit_marks in access exclusive mode')
+    await answersUnavailable(engine.write('put', 'a', '2'))
+    assert.deepEqual(await engine.read(sql`select value from notes where key = 'a'`), [['1']])
+    await other.query('rollback')
+    await other.end()
+    await engine.write('put', 'a', '3')
+  })
+
+  it('goes on when a migration elsewhere changed what a prepared statement returns', async () => {
+    await using setup = await prepared({ poolMax: 1 })
+    const { engine, url } = setup
+    await engine.write('put', 'a', '1')
+    const read = () => engine.read(sql`select * from notes where key = 'a'`)
+    for (let use = 0; use < 3; use++) await read()
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query('alter table notes add column more integer')
+    await other.end()
+    assert.deepEqual(await read(), [['a', '1', null]])
+  })
+
+  it('is not ready on a server that only reads', async () => {
+    await using setup = await prepared()
+    const admin = new pg.Client({ connectionString: setup.url })
+    await admin.connect()
+    await admin.query(`alter database ${new URL(setup.url).pathname.slice(1)} set default_transaction_read_only = on`)
+    await admin.end()
+    await using engine = postgresAt(setup.url).open(catalogue)
+    await assert.rejects(engine.ping(), isUnavailable)
+    await answersUnavailable(engine.write('put', 'a', '1'))
+  })
+
   it('answers 503 within two seconds when a commit stays in doubt, and recovers', async () => {
     await using setup = await preparedThroughProxy()
     const { engine, proxy } = setup
@@ -176,13 +224,13 @@ async function prepared(options?: OpenOptions) {
   return { engine, url: database.location, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
 }
 
-async function preparedThroughProxy() {
+async function preparedThroughProxy(options?: OpenOptions) {
   const database = await postgres.create()
   await database.migrate([...migrationsOf('postgres'), notes])
   const address = new URL(database.location)
   const proxy = await TcpProxy.to({ host: address.hostname, port: Number(address.port) })
   address.port = String(proxy.port)
-  const engine: Engine<typeof verbs> = postgresAt(address.href).open(catalogue)
+  const engine: Engine<typeof verbs> = postgresAt(address.href).open(catalogue, options)
   return {
     engine,
     proxy,

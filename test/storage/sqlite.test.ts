@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, statSync, symlinkSync } from 'node:fs'
+import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import type { Engine } from '../../src/storage/engine.ts'
+import { bounds, type Engine } from '../../src/storage/engine.ts'
+import { commitTogether } from '../../src/storage/group-commit.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { inSqlite } from '../../src/storage/sqlite-connection.ts'
+import { inSqlite, SqliteConnection } from '../../src/storage/sqlite-connection.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite-file.ts'
 import { migrationsOf, type OpenOptions, sqlite } from '../support/engines.ts'
-import { catalogue, notes, type verbs } from './contract-verbs.ts'
+import { catalogue, notes, verbs as testVerbs, type verbs } from './contract-verbs.ts'
 
 describe('Group commit', () => {
   it('lets verbs that arrive together share one commit', async t => {
@@ -62,6 +64,37 @@ describe('Group commit', () => {
     await limit(1_000_000)
     await engine.write('put', 'large', large)
     assert.deepEqual(await engine.read(sql`select key from notes order by key`), [['kept'], ['large']])
+  })
+
+  it('gives every verb its own time, also when the batch has to be run a second time', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    using connection = new SqliteConnection(database.location, 'write')
+    const times = [Date.parse('2030-01-01T00:00:00.000Z'), Date.parse('2031-01-01T00:00:00.000Z')]
+    const tell = [[sql`select now_plus(0)`]] as unknown as never[]
+    const jobs = times.map((now, id) => [id, 'run', tell, now] as const)
+    const failing = [2, 'putThenFail', [], 0] as const
+    const [first, second] = commitTogether(connection, testVerbs, [...jobs, failing], () => [])
+    assert.deepEqual(first, [0, [[['2030-01-01T00:00:00.000Z']]]])
+    assert.deepEqual(second, [1, [[['2031-01-01T00:00:00.000Z']]]])
+  })
+
+  it('refuses all who wait, together, when another process does not let go of the file', async t => {
+    const { engine, path } = await prepared(t)
+    await engine.ping()
+    const other = new DatabaseSync(path)
+    other.exec('begin immediate')
+    const started = performance.now()
+    const writes = Array.from({ length: 5 }, async (_, index) => {
+      await new Promise(resolve => setTimeout(resolve, index * 100))
+      await assert.rejects(engine.write('put', `k${index}`, 'v'), isUnavailable)
+    })
+    await Promise.all(writes)
+    const taken = performance.now() - started
+    other.exec('rollback')
+    other.close()
+    await engine.write('put', 'after', 'v')
+    assert.ok(taken < 2 * bounds.patience, `refused after ${Math.round(taken)} ms`)
   })
 
   it('counts time from the clock it was given', async t => {
@@ -120,6 +153,15 @@ describe('A SQLite file', () => {
     claimSqliteFile(database.location)[Symbol.dispose]()
   })
 
+  it('is served by one server at a time, also under another name', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    const alias = `${database.location}-alias`
+    symlinkSync(database.location, alias)
+    using _claim = claimSqliteFile(database.location)
+    assert.throws(() => claimSqliteFile(alias), /Another server is using/)
+  })
+
   it('called :memory: is a temporary one, gone afterwards', () => {
     let path: string
     {
@@ -144,7 +186,10 @@ describe('A SQLite file', () => {
   })
 })
 
-async function prepared(t: TestContext, options?: OpenOptions): Promise<{ engine: Engine<typeof verbs> }> {
+async function prepared(
+  t: TestContext,
+  options?: OpenOptions,
+): Promise<{ engine: Engine<typeof verbs>; path: string }> {
   const database = await sqlite.create()
   await database.migrate([...migrationsOf('sqlite'), notes])
   const engine = database.open(catalogue, options)
@@ -152,7 +197,7 @@ async function prepared(t: TestContext, options?: OpenOptions): Promise<{ engine
     await engine[Symbol.asyncDispose]()
     await database[Symbol.asyncDispose]()
   })
-  return { engine }
+  return { engine, path: database.location }
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -1,0 +1,99 @@
+import pg from 'pg'
+import { unavailable } from '../core/errors.ts'
+import type { Randomness, StoreObserver } from '../core/ports.ts'
+import { bounds } from './engine.ts'
+import { postgresError } from './postgres-errors.ts'
+import { type CommitSlot, PostgresSession } from './postgres-session.ts'
+
+export interface PoolOptions {
+  readonly url: string
+  readonly poolMax: number
+  readonly observer: StoreObserver
+  readonly randomness: Randomness
+}
+
+/** Connections to PostgreSQL, lent out for one piece of work at a time, with bounded waiting. */
+export class PostgresPool implements AsyncDisposable {
+  readonly #pool: pg.Pool
+  readonly #randomness: Randomness
+  readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>()
+  /** Slots of connections that ended well, so that an instance leaves few rows in `commit_marks`. */
+  readonly #freeSlots: CommitSlot[] = []
+
+  constructor({ url, poolMax, observer, randomness }: PoolOptions) {
+    this.#randomness = randomness
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: poolMax,
+      application_name: 'duet',
+      connectionTimeoutMillis: bounds.patience,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      statement_timeout: bounds.patience,
+      lock_timeout: bounds.lockWait,
+      idle_in_transaction_session_timeout: bounds.patience * 2,
+      // Compiling a plan costs more than any of our statements.
+      options: '-c jit=off',
+      types: { getTypeParser },
+    })
+    // A connection lost while idle, or between two of a verb's statements, must not end the process.
+    this.#pool.on('error', error => observer.trouble('An idle database connection was lost', postgresError(error)))
+    this.#pool.on('connect', client => client.on('error', () => {}))
+    this.#pool.on('remove', client => this.#recycleSlot(client))
+  }
+
+  async use<Outcome>(deadline: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
+    if (this.#pool.waitingCount >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
+    const client = await this.#connect(deadline)
+    const session = this.#sessionOf(client)
+    try {
+      return await work(session)
+    } finally {
+      client.release(session.broken)
+    }
+  }
+
+  async #connect(deadline: number): Promise<pg.PoolClient> {
+    const connecting = this.#pool.connect()
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const tooLate = () => reject(unavailable(new Error('No database connection was free in time')))
+    const timer = setTimeout(tooLate, deadline - performance.now())
+    try {
+      return await Promise.race([connecting, late])
+    } catch (error) {
+      connecting.then(
+        client => client.release(),
+        () => {},
+      )
+      throw error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #sessionOf(client: pg.PoolClient): PostgresSession {
+    let session = this.#sessions.get(client)
+    if (session === undefined) {
+      session = new PostgresSession(client, this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 })
+      this.#sessions.set(client, session)
+    }
+    return session
+  }
+
+  // The server may still be at work for a connection that broke, and hold its slot's row.
+  #recycleSlot(client: pg.PoolClient): void {
+    const session = this.#sessions.get(client)
+    if (session !== undefined && !session.broken) this.#freeSlots.push(session.slot)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.end()
+  }
+}
+
+// Integers are numbers (the schema keeps them below 2^53); everything else stays the text PostgreSQL sent, JSON included.
+export function getTypeParser(oid: number): (text: string) => string | number {
+  return integerTypes.has(oid) ? Number : text => text
+}
+
+const integerTypes = new Set([20, 21, 23])
