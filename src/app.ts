@@ -10,6 +10,7 @@ import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
 import { Users } from './core/users/operations.ts'
 import { Links } from './rest/links.ts'
 import { prefixes } from './rest/routes.ts'
+import { restComponents } from './rest/schemas.ts'
 import { serveTokens } from './rest/tokens.ts'
 import { serveUsers } from './rest/users.ts'
 import { KeyError, keysBeside, readKeys, type TokenKeys } from './security/keys.ts'
@@ -17,12 +18,15 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { TrustedProxies } from './server/client-address.ts'
+import { serveDocs } from './server/docs.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { Metrics, serveMetrics } from './server/metrics.ts'
+import { collectOperations, serveDocument } from './server/openapi.ts'
 import { rememberMethods } from './server/routing.ts'
 import { createServer } from './server/server.ts'
+import { serviceOperations } from './server/service-operations.ts'
 import { shutDown } from './server/shutdown.ts'
 import { plantDemoData } from './storage/demo-data.ts'
 import type { Engine, EngineOptions } from './storage/engine.ts'
@@ -79,6 +83,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   })
   parts.defer(() => shutDown(server, lifecycle, config.drainMs))
   const answerOtherMethods = rememberMethods(server)
+  const describe = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle)
   serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })
   servePublicKeys(server, signer.publicKeys)
@@ -89,6 +94,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     serveUsers(rest, users, links)
     serveTokens(rest, tokens, proxies)
   }
+  serveDocument(server, describe(restComponents))
+  serveDocs(server)
   answerOtherMethods()
 
   const url = await server.listen({
@@ -120,6 +127,9 @@ export async function withStore<Outcome>(
   { database }: Config,
   work: (store: Store, engine: Engine<typeof verbs>) => Promise<Outcome>,
 ): Promise<Outcome> {
+  if (database.kind === 'sqlite' && database.path === ':memory:') {
+    throw new ConfigError('DATABASE_URL: a temporary database is gone before anything could be done with it')
+  }
   await migrateDatabase(database)
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const options = { catalogue, clock: systemClock, observer }

@@ -111,6 +111,7 @@ function greeting(url: string, withDemoData: boolean): string {
   Duet is ready.
 
     HTTP interface  ${url}/users        (also under ${url}/api)
+    Docs            ${url}/docs         (as data: ${url}/openapi.json)
     Public keys     ${url}/.well-known/jwks.json
     Health          ${url}/health/ready
     Metrics         ${url}/metrics

@@ -41,6 +41,10 @@ export class Access {
   }
 }
 
+export function invalidToken(): AppError {
+  return new AppError('unauthenticated', 'Invalid or expired token')
+}
+
 /** 401 to whom nobody knows yet, 403 to whom we know. */
 export function refusal(actor: Actor): AppError {
   return actor.kind === 'anonymous'

@@ -4,8 +4,12 @@ import { AppError } from './errors.ts'
 export type Fields = Readonly<Record<string, unknown>>
 
 export function fieldsOf(body: unknown): Fields {
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Fields
+  if (isObject(body)) return body
   throw badInput('Request body must be a JSON object')
+}
+
+export function isObject(body: unknown): body is Fields {
+  return typeof body === 'object' && body !== null && !Array.isArray(body)
 }
 
 export function badInput(sentence: string): AppError {

@@ -11,7 +11,7 @@ export interface PageRequest {
   readonly offset: number
 }
 
-export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000 })
+export const pageBounds = Object.freeze({ limit: 1000, offset: 999_999_999_999_999 })
 
 /** From the texts of a query string: nothing said means the first thousand. */
 export function pageRequest({ limit, offset }: Fields): PageRequest {

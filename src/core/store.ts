@@ -1,4 +1,4 @@
-import type { Role } from './actor.ts'
+import type { Actor, Role } from './actor.ts'
 import type { PageRequest } from './page.ts'
 import type { Standing, User } from './users/user.ts'
 
@@ -17,9 +17,9 @@ export interface UserStore {
   credentials(loginKey: string): Promise<Credentials | undefined>
   create(values: UserValues): Promise<User | 'email taken'>
   /** Creates the user under this id where there is none. */
-  replace(id: number, values: UserValues, rights: PasswordRights): Promise<Replaced | WriteRefusal>
-  change(id: number, values: Partial<UserValues>, rights: PasswordRights): Promise<User | 'absent' | WriteRefusal>
-  delete(id: number): Promise<void>
+  replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | WriteRefusal>
+  change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
+  delete(id: number, actor: Actor): Promise<'gone' | 'token revoked'>
   setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Promise<'set' | 'absent'>
 }
 
@@ -39,7 +39,9 @@ export interface UserValues {
   readonly mark: string
 }
 
-export interface PasswordRights {
+/** Whoever writes must still be who they were when they were let in: passwords take their time to be hashed. */
+export interface WriteRights {
+  readonly actor: Actor
   readonly mayChangePassword: boolean
 }
 
@@ -48,4 +50,4 @@ export interface Replaced {
   readonly created: boolean
 }
 
-export type WriteRefusal = 'email taken' | 'password protected'
+export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked'

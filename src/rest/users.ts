@@ -2,40 +2,44 @@ import type { Users } from '../core/users/operations.ts'
 import type { User } from '../core/users/user.ts'
 import type { Links } from './links.ts'
 import { idIn, queryOf, type RestServer } from './routes.ts'
+import { userOperations } from './user-operations.ts'
 
 /** `/users`: decode, call one operation, represent. */
 export function serveUsers({ server, authenticate, prefix }: RestServer, users: Users, links: Links): void {
   const path = `${prefix}/users`
-  const options = { onRequest: authenticate }
+  const options = (name: keyof typeof userOperations) => ({
+    onRequest: authenticate,
+    config: { operation: userOperations[name] },
+  })
 
-  server.get(path, options, async (request, reply) => {
+  server.get(path, options('list'), async (request, reply) => {
     const page = await users.list(request.actor, queryOf(request))
     const pages = links.pages('/users', page)
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
 
-  server.post(path, options, async (request, reply) => {
+  server.post(path, options('create'), async (request, reply) => {
     const user = await users.create(request.actor, request.body)
     reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
 
-  server.get(`${path}/me`, options, async request => represent(await users.readSelf(request.actor)))
+  server.get(`${path}/me`, options('readSelf'), async request => represent(await users.readSelf(request.actor)))
 
-  server.get(`${path}/:id`, options, async request => represent(await users.read(request.actor, idIn(request))))
+  server.get(`${path}/:id`, options('read'), async request => represent(await users.read(request.actor, idIn(request))))
 
-  server.put(`${path}/:id`, options, async (request, reply) => {
+  server.put(`${path}/:id`, options('replace'), async (request, reply) => {
     const { user, created } = await users.replace(request.actor, idIn(request), request.body)
     if (created) reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
 
-  server.patch(`${path}/:id`, options, async request =>
+  server.patch(`${path}/:id`, options('change'), async request =>
     represent(await users.change(request.actor, idIn(request), request.body)),
   )
 
-  server.delete(`${path}/:id`, options, async (request, reply) => {
+  server.delete(`${path}/:id`, options('delete'), async (request, reply) => {
     await users.delete(request.actor, idIn(request))
     return reply.code(204).send()
   })

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 
 /** An Ed25519 key of ours. */
@@ -28,8 +28,17 @@ export async function readKeys(setOrPath: string): Promise<TokenKeys> {
 
 /** The key set kept in a file, made at the first time; readable by its owner alone. */
 export async function keysBeside(path: string): Promise<TokenKeys> {
-  if (!existsSync(path)) writeFileSync(path, await generateKeySet(), { mode: 0o600, flag: 'wx' })
-  return readKeys(path)
+  if (!existsSync(path)) {
+    // Complete or not there at all, also after a crash: half a key would stop every later start.
+    const draft = `${path}.new`
+    writeFileSync(draft, await generateKeySet(), { mode: 0o600, flush: true })
+    renameSync(draft, path)
+  }
+  try {
+    return await readKeys(path)
+  } catch (error) {
+    throw error instanceof KeyError ? new KeyError(`its key file ${path} ${error.message}`) : error
+  }
 }
 
 /** A JWK Set with one new key, as text for `TOKEN_KEYS`. */
@@ -58,12 +67,14 @@ function parseSet(json: string): readonly JWK[] {
 }
 
 async function readKey(jwk: JWK): Promise<TokenKey> {
-  const { kty, crv, x, d } = jwk ?? {}
+  const { kty, crv, x, d, kid } = jwk ?? {}
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || typeof d !== 'string') {
     throw new KeyError('holds a key that is not a private Ed25519 key')
   }
+  if (kid !== undefined && (typeof kid !== 'string' || kid === ''))
+    throw new KeyError('holds a key with an unusable kid')
   try {
-    const id = jwk.kid ?? (await calculateJwkThumbprint(jwk))
+    const id = kid ?? (await calculateJwkThumbprint(jwk))
     const publicJwk = { kty, crv, x, kid: id, alg: 'EdDSA', use: 'sig' }
     const privateKey = (await importJWK({ kty, crv, x, d }, 'EdDSA')) as CryptoKey
     const publicKey = (await importJWK({ kty, crv, x }, 'EdDSA')) as CryptoKey

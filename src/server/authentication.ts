@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { invalidToken } from '../core/access.ts'
 import { type Actor, anonymous } from '../core/actor.ts'
 import type { AppError } from '../core/errors.ts'
-import { invalidToken, type Tokens } from '../core/tokens/operations.ts'
+import type { Tokens } from '../core/tokens/operations.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -29,9 +30,9 @@ function bearerOf(authorization: string): string {
   return token
 }
 
-/** RFC 6750: the challenge names an error only when a token was presented. */
+/** RFC 6750: the challenge names an error only when a token was presented, and not for another scheme. */
 export function challenge(request: FastifyRequest, reply: FastifyReply, { message }: AppError): void {
-  const presented = request.headers.authorization !== undefined
+  const presented = /^Bearer(?:[ ,]|$)/i.test(request.headers.authorization ?? '')
   reply.header(
     'www-authenticate',
     presented ? `Bearer error="invalid_token", error_description="${message}"` : 'Bearer',

@@ -16,7 +16,10 @@ export class TrustedProxies {
     }
   }
 
-  /** The right-most address that is not one of the proxies. Without trust in the sender, the sender. */
+  /**
+   * The right-most address that is not one of the proxies; where there is none, the farthest proxy that others vouch
+   * for. Without trust in the sender, the sender.
+   */
   clientOf({ socket, headers }: IncomingMessage): string {
     const sender = plain(socket.remoteAddress ?? '')
     const forwarded = headers['x-forwarded-for']
@@ -24,11 +27,13 @@ export class TrustedProxies {
     const hops = String(forwarded)
       .split(',')
       .map(hop => plain(hop.trim()))
+    let farthest = sender
     for (const hop of hops.reverse()) {
       if (isIP(hop) === 0) break
-      if (!this.#includes(hop)) return hop
+      farthest = hop
+      if (!this.#includes(hop)) break
     }
-    return sender
+    return farthest
   }
 
   #includes(address: string): boolean {
@@ -39,18 +44,31 @@ export class TrustedProxies {
 
 /** What counts as one client: an IPv4 address, or the /64 that an IPv6 client can choose its addresses from. */
 export function clientKey(address: string): string {
-  if (!address.includes(':')) return address
-  const [head = '', tail] = address.split('%', 1)[0]?.split('::') ?? []
-  const groups = head.split(':').filter(group => group !== '')
-  const after = tail === undefined ? [] : tail.split(':').filter(group => group !== '')
-  while (tail !== undefined && groups.length + after.length < 8) groups.push('0')
-  return [...groups, ...after]
-    .slice(0, 4)
-    .map(group => Number.parseInt(group, 16).toString(16))
-    .join(':')
+  const client = plain(address)
+  return client.includes(':') ? groupsOf(client).slice(0, 4).join(':') : client
 }
 
-// A client that speaks IPv4 to a socket of both kinds is still the same client.
+// A client that speaks IPv4 to a socket of both kinds is still the same client, however its address is written.
 function plain(address: string): string {
-  return address.toLowerCase().startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
+  if (!address.includes(':') || isIP(address) === 0) return address
+  const groups = groupsOf(address)
+  if (groups.slice(0, 6).join(':') !== '0:0:0:0:0:ffff') return address
+  return groups.slice(6).map(bytesOf).join('.')
+}
+
+/** The eight groups of an IPv6 address, in their shortest form. */
+function groupsOf(address: string): readonly string[] {
+  const [bare = ''] = address.split('%', 1)
+  const hexadecimal = bare.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes) => {
+    const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number)
+    return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
+  })
+  const [head = [], tail = []] = hexadecimal.split('::').map(part => part.split(':').filter(group => group !== ''))
+  const zeros = Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0')
+  return [...head, ...zeros, ...tail].map(group => Number.parseInt(group, 16).toString(16))
+}
+
+function bytesOf(group: string): string {
+  const value = Number.parseInt(group, 16)
+  return `${value >> 8}.${value & 255}`
 }

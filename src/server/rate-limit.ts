@@ -25,14 +25,10 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
     return allowed ? undefined : tooManyRequests(resetSeconds)
   }
   server.addHook('onRequest', (request, reply, next) => {
-    const { raw } = request
-    if (
-      request.method === 'OPTIONS' ||
-      request.routeOptions.config.unlimited ||
-      !isLimited(raw.originalUrl ?? raw.url)
-    ) {
-      return next()
-    }
+    const { raw, routeOptions } = request
+    // Its route counts too: however a target is written, that is what it will be served as.
+    const limited = isLimited(raw.originalUrl ?? raw.url) || isLimited(routeOptions.url)
+    if (!limited || request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
     const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
     if (!(allowance instanceof Promise)) return next(decide(reply, allowance))
     allowance.then(known => next(decide(reply, known)), next)
@@ -48,12 +44,18 @@ declare module 'node:http' {
 
 /** `/api/` covers all below it, `/graphql` itself and all below it, `/` everything; as the router decodes paths. */
 export function limitedPaths(paths: readonly string[]): (url: string | undefined) => boolean {
+  if (paths.includes('/')) return () => true
   return (url = '') => {
-    const path = decoded(url.split(/[?;#]/, 1)[0] ?? '')
+    const path = decoded(withoutOrigin(url).split(/[?#]/, 1)[0] ?? '')
     return paths.some(
       prefix => path.startsWith(prefix) && (prefix.endsWith('/') || /^(?:$|\/)/.test(path.slice(prefix.length))),
     )
   }
+}
+
+// A target may be a whole address (`GET http://host/api/users`), which the router takes for its path.
+function withoutOrigin(url: string): string {
+  return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
 }
 
 function decoded(path: string): string {

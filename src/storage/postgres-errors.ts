@@ -1,5 +1,4 @@
 import { AppError, fault, unavailable } from '../core/errors.ts'
-import { RunAgain } from './verb.ts'
 
 /** What an error of PostgreSQL, or of the way to it (an error without a state), means for a transaction that has not tried to commit. */
 export type Failure =
@@ -10,7 +9,6 @@ export type Failure =
   | 'defect' // our statement is wrong
 
 export function failureOf(error: unknown): Failure {
-  if (error instanceof RunAgain) return 'race'
   const state = sqlState(error)
   if (state === undefined) return 'lost'
   if (state === '23505' || state === '23503') return 'race'

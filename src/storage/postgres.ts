@@ -8,7 +8,7 @@ import { type Failure, failureOf, postgresError } from './postgres-errors.ts'
 import { getTypeParser, PostgresPool } from './postgres-pool.ts'
 import type { PostgresSession } from './postgres-session.ts'
 import { type Row, type Statement, sql } from './sql.ts'
-import { type ArgsOf, type Catalogue, type OutcomeOf, RunAgain, type Steps, type Verb, type Verbs } from './verb.ts'
+import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from './verb.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly url: string
@@ -186,7 +186,7 @@ function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
   try {
     return yield* steps
   } catch (error) {
-    throw error instanceof AppError || error instanceof RunAgain ? error : fault(error)
+    throw error instanceof AppError ? error : fault(error)
   }
 }
 

@@ -20,7 +20,7 @@ export function createStore(engine: Engine<typeof verbs>): Store {
       create: values => engine.write('createUser', values),
       replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
-      delete: async id => void (await engine.write('deleteUser', id)),
+      delete: (id, actor) => engine.write('deleteUser', id, actor),
       setRole: (user, role, mark) => engine.write('setRole', user, role, mark),
     },
   }

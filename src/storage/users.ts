@@ -1,5 +1,5 @@
-import type { Role } from '../core/actor.ts'
-import type { Credentials, PasswordRights, Replaced, UserValues, WriteRefusal } from '../core/store.ts'
+import type { Actor, Role } from '../core/actor.ts'
+import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../core/store.ts'
 import { loginKeyOf, type Standing, type User } from '../core/users/user.ts'
 import { type Row, type Statement, sql, type Value } from './sql.ts'
 import type { Steps } from './verb.ts'
@@ -21,7 +21,8 @@ export const userVerbs = {
     }
   },
 
-  *replaceUser(id: number, values: UserValues, rights: PasswordRights): Steps<Replaced | WriteRefusal> {
+  *replaceUser(id: number, values: UserValues, rights: WriteRights): Steps<Replaced | WriteRefusal> {
+    if (yield* isRevoked(rights.actor)) return 'token revoked'
     for (;;) {
       const known = yield* lockUser(id)
       if (known !== undefined) {
@@ -34,19 +35,21 @@ export const userVerbs = {
     }
   },
 
-  *changeUser(id: number, changes: Partial<UserValues>, rights: PasswordRights): Steps<User | 'absent' | WriteRefusal> {
+  *changeUser(id: number, changes: Partial<UserValues>, rights: WriteRights): Steps<User | 'absent' | WriteRefusal> {
+    if (yield* isRevoked(rights.actor)) return 'token revoked'
     const known = yield* lockUser(id)
     if (known === undefined) return 'absent'
     return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
   },
 
-  *deleteUser(id: number): Steps<'deleted' | 'absent'> {
+  *deleteUser(id: number, actor: Actor): Steps<'gone' | 'token revoked'> {
+    if (yield* isRevoked(actor)) return 'token revoked'
+    if ((yield* lockUser(id)) === undefined) return 'gone' // locked, nobody can add a post that would vanish untold
     yield sql`insert into outbox (kind, post_id, created_at)
               select 'post-deleted', id, now_plus(0) from posts where author_id = ${id}`
-    const deleted = yield sql`delete from users where id = ${id} returning id`
-    if (deleted.length === 0) return 'absent'
+    yield sql`delete from users where id = ${id}`
     yield revoked(id)
-    return 'deleted'
+    return 'gone'
   },
 
   *setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Steps<'set' | 'absent'> {
@@ -86,6 +89,12 @@ interface KnownUser {
   readonly hasPassword: boolean
 }
 
+function* isRevoked(actor: Actor): Steps<boolean> {
+  if (actor.kind === 'anonymous') return false
+  const [row] = yield sql`select token_mark from users where id = ${actor.id}`
+  return row?.[0] !== actor.mark
+}
+
 function* lockUser(id: number): Steps<KnownUser | undefined> {
   const [row] = yield sql`select id, name, email, age, avatar, login_key from users where id = ${id} for update`
   return row === undefined ? undefined : { user: userOf(row), hasPassword: row[5] !== null }
@@ -105,7 +114,7 @@ function* insertUser(id: number, values: UserValues): Steps<User | 'email taken'
 function* updateUser(
   { user, hasPassword }: KnownUser,
   values: UserValues,
-  rights: PasswordRights,
+  rights: WriteRights,
 ): Steps<User | WriteRefusal> {
   const { id } = user
   const { name, email, age, avatar, password, mark } = values

@@ -14,11 +14,6 @@ export interface Verb {
 
 export type Steps<Outcome> = Generator<Statement, Outcome, readonly Row[]>
 
-/** Thrown by a verb that lost a race on PostgreSQL and would decide differently from the start. */
-export class RunAgain extends Error {
-  override name = 'RunAgain'
-}
-
 export function serializable<V extends Verb>(verb: V): V & { readonly isolation: 'serializable' } {
   return Object.assign(verb, { isolation: 'serializable' } as const)
 }

@@ -1,11 +1,13 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { type App, startApp, systemClock, systemRandomness } from '../../src/app.ts'
+import { type App, startApp, systemClock, systemRandomness, type World } from '../../src/app.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { rememberMethods } from '../../src/server/routing.ts'
 import { createServer, type ServerOptions } from '../../src/server/server.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
+import type { EngineKind, TestDatabase } from './engines.ts'
+import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
 
 interface Running extends AsyncDisposable {
@@ -15,7 +17,10 @@ interface Running extends AsyncDisposable {
 }
 
 /** The whole app, as `duet serve` starts it, on a free port and a temporary database. */
-export async function startTestApp(env: Environment = {}): Promise<Running & { readonly app: App }> {
+export async function startTestApp(
+  env: Environment = {},
+  world: Partial<World> = {},
+): Promise<Running & { readonly app: App }> {
   const config = readConfig({
     PORT: '0',
     DATABASE_URL: 'sqlite::memory:',
@@ -25,7 +30,7 @@ export async function startTestApp(env: Environment = {}): Promise<Running & { r
     ...env,
   })
   const { logger, logs } = collectLogs(config.logLevel)
-  const app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
+  const app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness, ...world })
   return {
     app,
     url: app.url,
@@ -33,6 +38,22 @@ export async function startTestApp(env: Environment = {}): Promise<Running & { r
     logs,
     [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
   }
+}
+
+export type TestApp = Running & { readonly app: App; readonly database: TestDatabase }
+
+/** The whole app on a new database of the given kind, which the test may open beside it. */
+export async function startTestAppOn(
+  kind: EngineKind,
+  env: Environment = {},
+  world: Partial<World> = {},
+): Promise<TestApp> {
+  await using parts = new AsyncDisposableStack()
+  const database = parts.use(await kind.create())
+  const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
+  const running = parts.use(await startTestApp({ DATABASE_URL: address, TOKEN_KEYS: tokenKeys, ...env }, world))
+  const all = parts.move()
+  return { ...running, database, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
 type TestServer = Running & { readonly server: FastifyInstance; readonly lifecycle: Lifecycle }

@@ -1,8 +1,9 @@
+import { invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError, tooManyRequests } from '../errors.ts'
 import { badInput, fieldsOf, text } from '../input.ts'
 import type { Passwords, RateLimiter, TokenSigner } from '../ports.ts'
-import type { UserStore } from '../store.ts'
+import type { Credentials, UserStore } from '../store.ts'
 import { loginKeyOf } from '../users/user.ts'
 
 export interface TokensParts {
@@ -39,12 +40,18 @@ export class Tokens {
     await take(this.#limits.perClient, client)
     // Taken before the answer is known, so that attempts at the same time cannot pass together.
     await take(this.#limits.perEmail, attempt)
-    const user = await this.#store.credentials(email)
-    if (!(await this.#passwords.matches(password, user?.passwordHash)) || user === undefined) {
-      throw new AppError('unauthenticated', 'Invalid email or password')
-    }
+    const user = await this.#userOf(email, password).catch(async error => {
+      await this.#limits.perEmail.giveBack(attempt) // nobody learned whether the password was right
+      throw error
+    })
+    if (user === undefined) throw new AppError('unauthenticated', 'Invalid email or password')
     await this.#limits.perEmail.giveBack(attempt)
     return this.#signer.issue(user)
+  }
+
+  async #userOf(email: string, password: string): Promise<Credentials | undefined> {
+    const user = await this.#store.credentials(email)
+    return (await this.#passwords.matches(password, user?.passwordHash)) ? user : undefined
   }
 
   /** A token's user must still be there, and unchanged in what tokens depend on. */
@@ -52,12 +59,8 @@ export class Tokens {
     const claims = await this.#signer.verify(token)
     const standing = claims === undefined ? undefined : await this.#store.standing(claims.userId)
     if (claims === undefined || standing === undefined || standing.mark !== claims.mark) throw invalidToken()
-    return { kind: 'user', id: claims.userId, role: standing.role }
+    return { kind: 'user', id: claims.userId, ...standing }
   }
-}
-
-export function invalidToken(): AppError {
-  return new AppError('unauthenticated', 'Invalid or expired token')
 }
 
 async function take(limiter: RateLimiter, key: string): Promise<void> {
@@ -70,5 +73,5 @@ function credentialsOf(body: unknown): { email: string; password: string } {
   if (typeof email !== 'string' || typeof password !== 'string' || email === '' || password === '') {
     throw badInput('Email and password required')
   }
-  return { email: loginKeyOf(text('email', email, 320)), password }
+  return { email: loginKeyOf(text('email', email, 320)), password: text('password', password, 128) }
 }

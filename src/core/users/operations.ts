@@ -1,10 +1,10 @@
-import { type Access, refusal } from '../access.ts'
+import { type Access, invalidToken, refusal } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import { badInput, type Fields } from '../input.ts'
 import { type Page, pageOf, pageRequest } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
-import type { Replaced, UserStore, UserValues, WriteRefusal } from '../store.ts'
+import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
 import { completeUser, partialUser, type User, type UserInput } from './user.ts'
 
 export interface UsersParts {
@@ -69,11 +69,11 @@ export class Users {
 
   async delete(actor: Actor, id: number | undefined): Promise<void> {
     this.#access.require(actor, 'delete a user', id)
-    if (id !== undefined) await this.#store.delete(id)
+    if (id !== undefined) accepted(actor, await this.#store.delete(id, actor))
   }
 
-  #rights(actor: Actor, id: number): { mayChangePassword: boolean } {
-    return { mayChangePassword: this.#access.allows(actor, 'change an existing password', id) }
+  #rights(actor: Actor, id: number): WriteRights {
+    return { actor, mayChangePassword: this.#access.allows(actor, 'change an existing password', id) }
   }
 
   async #whole({ name, email, age = null, avatar = null, password }: UserInput): Promise<UserValues> {
@@ -99,5 +99,6 @@ function absent(): AppError {
 function accepted<Outcome>(actor: Actor, outcome: Outcome | WriteRefusal): Exclude<Outcome, WriteRefusal> {
   if (outcome === 'email taken') throw new AppError('conflict', 'Email is already in use')
   if (outcome === 'password protected') throw refusal(actor)
+  if (outcome === 'token revoked') throw invalidToken()
   return outcome as Exclude<Outcome, WriteRefusal>
 }

@@ -1,5 +1,5 @@
 import type { Role } from '../actor.ts'
-import { badInput, type Fields, fieldsOf, integer, isBlank, text } from '../input.ts'
+import { badInput, type Fields, fieldsOf, integer, isBlank, isObject, text } from '../input.ts'
 
 export interface User {
   readonly id: number
@@ -27,7 +27,7 @@ export interface Standing {
 
 /** For POST and PUT: name and email are needed, and `null` for another field means that it is not there. */
 export function completeUser(body: unknown): UserInput {
-  const fields = fieldsOf(body)
+  const fields = isObject(body) ? body : {}
   if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
   return { name: nameOf(fields), email: emailOf(fields), ...optionsOf(given) }
@@ -77,7 +77,8 @@ function optionsOf({ age, avatar, password }: Fields): Pick<UserInput, 'age' | '
 
 function avatarOf(value: unknown): string {
   const avatar = text('avatar', value, 2048)
-  if (!/^https?:\/\//i.test(avatar) || !isUrl(avatar)) throw badInput('avatar must be an http or https address')
+  if (!/^https?:\/\/\S+$/i.test(avatar) || !URL.canParse(avatar))
+    throw badInput('avatar must be an http or https address')
   return avatar
 }
 
@@ -85,9 +86,4 @@ function passwordOf(value: unknown): string {
   const password = text('password', value, 128)
   if (password.length < 8) throw badInput('password must be at least 8 characters long')
   return password
-}
-
-// The core knows no platform, and every platform knows this.
-function isUrl(value: string): boolean {
-  return URL.canParse(value)
 }

@@ -1,0 +1,181 @@
+import { pageBounds } from '../core/page.ts'
+import type { Operation } from '../server/openapi.ts'
+import {
+  always,
+  answerHeaders,
+  failure,
+  response,
+  tokenNeeded,
+  tokenOptional,
+  withBody,
+} from '../server/openapi-parts.ts'
+import { json, type restResponses, schema } from './schemas.ts'
+
+const tags = ['Users'] as const
+const ada = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', age: 36 }
+const grace = { id: 2, name: 'Grace Hopper', email: 'grace@example.com' }
+const alan = { name: 'Alan Turing', email: 'alan@example.com' }
+const withAvatar = { ...alan, age: 41, avatar: 'https://example.com/alan.png', password: 'a-long-password' }
+const { password: _, ...shown } = withAvatar
+
+const byId = [{ $ref: '#/components/parameters/UserId' }]
+const malformed = ['Request body is not valid JSON', 'Request body must be a JSON object']
+const onWriting = { ...withBody, ...always }
+
+function answer(name: keyof typeof restResponses): object {
+  return { $ref: `#/components/responses/${name}` }
+}
+
+function user(description: string, examples: Readonly<Record<string, object>>, headers?: object): object {
+  return { description, headers: answerHeaders(headers), content: json(schema('User'), examples) }
+}
+
+function created(examples: Readonly<Record<string, object>>): object {
+  return user('The created user.', examples, { Location: { $ref: '#/components/headers/UserLocation' } })
+}
+
+function badInput(...sentences: readonly string[]): object {
+  return failure('The request is malformed, or a value in it is wrong.', sentences)
+}
+
+function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, description: string): object {
+  const range = { type: 'integer', minimum, maximum: pageBounds[name], default: fallback }
+  return { name, in: 'query', description, schema: range }
+}
+
+/** The operations on users, for the documentation. */
+export const userOperations = {
+  list: {
+    operationId: 'listUsers',
+    summary: 'List users',
+    description: 'In the order of their ids. Under the policy `enforced` this is for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: [
+      inQuery('limit', 1, pageBounds.limit, 'How many at most.'),
+      inQuery('offset', 0, 0, 'How many to skip.'),
+    ],
+    responses: {
+      200: {
+        description: 'A page of users.',
+        headers: answerHeaders({ Link: { $ref: '#/components/headers/Pages' } }),
+        content: json({ type: 'array', items: schema('User') }, { two: [ada, grace], none: [] }),
+      },
+      400: badInput('limit must be an integer from 1 to 1000'),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      ...always,
+    },
+  },
+  create: {
+    operationId: 'createUser',
+    summary: 'Create a user',
+    description: 'The service assigns the id. Anyone may do this, under either policy.',
+    tags,
+    security: tokenOptional,
+    requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
+    responses: {
+      201: created({ needed: { id: 6, ...alan }, everything: { id: 6, ...shown } }),
+      400: badInput('Name and email required', 'age must be an integer from 0 to 150', ...malformed),
+      401: response('Unauthenticated'),
+      409: answer('EmailTaken'),
+      ...onWriting,
+    },
+  },
+  readSelf: {
+    operationId: 'readSelf',
+    summary: 'Read the user of the token',
+    tags,
+    security: tokenNeeded,
+    responses: {
+      200: user('The authenticated user.', { ada }),
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      404: answer('UserNotFound'),
+      ...always,
+    },
+  },
+  read: {
+    operationId: 'readUser',
+    summary: 'Read a user',
+    description: 'Under the policy `enforced` this is for that user and for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    responses: {
+      200: user('The user.', { ada, grace }),
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      404: answer('UserNotFound'),
+      ...always,
+    },
+  },
+  replace: {
+    operationId: 'replaceUser',
+    summary: 'Replace a user, or create one under this id',
+    description:
+      'What is not sent is removed, but for the password, which is kept. Under the policy `enforced` this is for that ' +
+      'user and for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
+    responses: {
+      200: user('The replaced user.', { needed: { id: 1, ...alan }, everything: { id: 1, ...shown } }),
+      201: created({ needed: { id: 6, ...alan }, everything: { id: 6, ...shown } }),
+      400: badInput(
+        'Name and email required',
+        'A user id is an integer from 1 to 9007199254740991',
+        'age must be an integer from 0 to 150',
+        ...malformed,
+      ),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      409: answer('EmailTaken'),
+      ...onWriting,
+    },
+  },
+  change: {
+    operationId: 'changeUser',
+    summary: 'Change fields of a user',
+    description: 'Only what is sent changes. Under the policy `enforced` this is for that user and for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    requestBody: {
+      required: true,
+      content: json(schema('UserChanges'), {
+        'set-age': { age: 37 },
+        'remove-age': { age: null },
+        'new-name': { name: 'Ada King' },
+      }),
+    },
+    responses: {
+      200: user('The user, whole, after the change.', { ada: { ...ada, age: 37 } }),
+      400: badInput('name must not be empty', 'age must be an integer from 0 to 150', ...malformed),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      404: answer('UserNotFound'),
+      409: answer('EmailTaken'),
+      ...onWriting,
+    },
+  },
+  delete: {
+    operationId: 'deleteUser',
+    summary: 'Delete a user',
+    description:
+      'Posts and comments of the user go too. Deleting who is absent already succeeds. Under the policy `enforced` this ' +
+      'is for that user and for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    responses: {
+      204: { description: 'The user is gone.', headers: answerHeaders() },
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      ...onWriting,
+    },
+  },
+} as const satisfies Readonly<Record<string, Operation>>

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+
+const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
+const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
+const scriptType = 'text/javascript; charset=utf-8'
+
+/** What the page takes from the package. Its version is in the addresses, so that browsers may keep the files. */
+const assets = [
+  { address: `docs/swagger-ui-${manifest.version}.css`, file: 'swagger-ui.css', type: 'text/css; charset=utf-8' },
+  { address: `docs/swagger-ui-${manifest.version}.js`, file: 'swagger-ui-bundle.js', type: scriptType },
+] as const
+
+const starter = 'docs/start.js'
+
+// Addresses are relative: a gateway may publish all of it below a prefix.
+const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Duet: the HTTP interface</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assets[0].address}">
+</head>
+<body>
+<div id="docs"></div>
+<noscript>This page needs JavaScript. <a href="openapi.json">openapi.json</a> holds the same as data.</noscript>
+<script src="${assets[1].address}"></script>
+<script src="${starter}"></script>
+</body>
+</html>
+`
+
+// `validatorUrl` would send the document's address to a service of somebody else.
+const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null })
+`
+
+/** Nothing is loaded from elsewhere. Pictures in the style sheet are data. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** `GET /docs`: `/openapi.json` for people, rendered by Swagger UI, whose files are served from here. */
+export function serveDocs(server: FastifyInstance): void {
+  server.get('/docs', (_request, reply) => {
+    reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
+    return reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
+  })
+  server.get(`/${starter}`, (_request, reply) => reply.header('cache-control', 'no-cache').type(scriptType).send(start))
+  for (const { address, file, type } of assets) {
+    server.get(`/${address}`, async (_request, reply) => {
+      const content = await readFile(join(folder, file))
+      return reply.header('cache-control', 'public, max-age=31536000, immutable').type(type).send(content)
+    })
+  }
+}

@@ -1,0 +1,131 @@
+/** What the operations of every room refer to: the one shape of failures, the headers, and the ways to say who one is. */
+const schemas = {
+  Error: {
+    type: 'object',
+    description: 'The body of every failure.',
+    required: ['error'],
+    properties: { error: { type: 'string', minLength: 1, description: 'What is wrong, for a person to read.' } },
+  },
+}
+
+const headers = {
+  RequestId: {
+    description: 'The `X-Request-Id` that was sent, when it is sane, else a new one. Logs carry it.',
+    schema: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
+    example: '5f0c9d3e-2c0b-4a53-9a2e-0d9b1a6f7c11',
+  },
+  RateLimitPolicy: {
+    description: 'Requests per window of so many seconds. On paths that are limited.',
+    schema: { type: 'string' },
+    example: '"default";q=100;w=60',
+  },
+  RateLimit: {
+    description: 'Requests that remain, and seconds until the window ends. On paths that are limited.',
+    schema: { type: 'string' },
+    example: '"default";r=99;t=60',
+  },
+  RetryAfter: {
+    description: 'Seconds after which a retry makes sense.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+    example: '60',
+  },
+  Challenge: {
+    description: 'RFC 6750. Names an error when a token was presented.',
+    schema: { type: 'string', pattern: '^Bearer' },
+    example: 'Bearer error="invalid_token", error_description="Invalid or expired token"',
+  },
+}
+
+const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${name}` })
+
+const onEveryAnswer = { 'X-Request-Id': header('RequestId') }
+
+/** The headers of an answer: those of all answers, and its own. */
+export function answerHeaders(own: object = {}): object {
+  return {
+    ...own,
+    ...onEveryAnswer,
+    'RateLimit-Policy': header('RateLimitPolicy'),
+    RateLimit: header('RateLimit'),
+  }
+}
+
+/** A failure, with the sentences that it may come with, each an example. */
+export function failure(description: string, sentences: readonly string[], own: object = {}): object {
+  return failureWith(description, sentences, answerHeaders(own))
+}
+
+/** A failure of a route that is never limited. */
+export function unlimitedFailure(description: string, sentences: readonly string[], own: object = {}): object {
+  return failureWith(description, sentences, { ...own, ...onEveryAnswer })
+}
+
+function failureWith(description: string, sentences: readonly string[], headers: object): object {
+  const examples = Object.fromEntries(sentences.map(error => [nameOf(error), { value: { error } }]))
+  const schema = { $ref: '#/components/schemas/Error' }
+  return { description, headers, content: { 'application/json': { schema, examples } } }
+}
+
+function nameOf(sentence: string): string {
+  return sentence
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replace(/-$/, '')
+}
+
+const retryAfter = { 'Retry-After': header('RetryAfter') }
+export const challengeHeader = { 'WWW-Authenticate': header('Challenge') }
+export const busy = 'Service temporarily unavailable. Try again later.'
+
+const responses = {
+  Unauthenticated: failure(
+    'No token where one is needed, or one that is invalid or expired.',
+    ['Authentication required', 'Invalid or expired token'],
+    challengeHeader,
+  ),
+  Forbidden: failure('The token is valid, and its user may not do this.', ['Not permitted']),
+  BodyTooLarge: failure('The body is larger than `BODY_LIMIT_BYTES`, one mebibyte unless set otherwise.', [
+    'Request body is too large',
+  ]),
+  NotJson: failure('The body is of another type.', ['Content-Type must be application/json']),
+  TooManyRequests: failure('The rate limit is exceeded.', ['Too many requests. Try again later.'], retryAfter),
+  Fault: failure('A defect on our side.', ['Internal server error']),
+  Unavailable: failure(
+    'The service is under maintenance, or a part that the request needs does not answer now.',
+    ['Service under maintenance. Try again later.', busy],
+    retryAfter,
+  ),
+  NotReady: unlimitedFailure('The database does not answer, or the service is shutting down.', [busy], retryAfter),
+  BadRequest: failure('The request is malformed.', ['Malformed URL', 'One Host header required']),
+  Other: unlimitedFailure(
+    'What no operation is about: a request that is not good HTTP or did not arrive in time (408, 417, 431, 505).',
+    ['Expectation cannot be met'],
+  ),
+}
+
+export function response(name: keyof typeof responses): object {
+  return { $ref: `#/components/responses/${name}` }
+}
+
+/** What any request to the interface may be answered with. */
+export const always = {
+  429: response('TooManyRequests'),
+  500: response('Fault'),
+  503: response('Unavailable'),
+  default: response('Other'),
+}
+
+/** What a request with a body may be answered with, beside 400. */
+export const withBody = { 413: response('BodyTooLarge'), 415: response('NotJson') }
+
+const securitySchemes = {
+  token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A token from `POST /tokens`.' },
+  metricsToken: { type: 'http', scheme: 'bearer', description: 'The value of `METRICS_TOKEN`, where that is set.' },
+}
+
+export const commonComponents = { schemas, headers, responses, securitySchemes }
+
+/** Ways to say who one is, for `security`. */
+export const tokenNeeded = [{ token: [] }]
+export const tokenOptional = [{}, { token: [] }]
+export const tokenIgnored: [] = []

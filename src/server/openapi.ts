@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { commonComponents } from './openapi-parts.ts'
+
+/** Any object of an OpenAPI document that our code only passes on. */
+export type Part = Readonly<Record<string, unknown>>
+
+/** An operation as OpenAPI 3.1 writes it. It documents; what is accepted is decided by the core alone. */
+export interface Operation extends Part {
+  readonly operationId: string
+  readonly summary: string
+  readonly tags: readonly [keyof typeof tags]
+  readonly security: readonly Part[]
+  readonly responses: Part
+}
+
+/** What operations refer to, by kind and name. */
+export type Components = Readonly<Partial<Record<'schemas' | 'responses' | 'headers' | 'parameters', Part>>>
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    operation?: Operation
+  }
+}
+
+const tags = {
+  Users: 'Accounts of people.',
+  Tokens: 'Logging in, and who one is.',
+  Service: 'What operators, and whoever checks tokens, ask of the service. Served at the root only.',
+} as const
+
+/** A gateway may send these elsewhere than the interface: they have no twin below `/api`. */
+const atTheRoot = { servers: [{ url: '/', description: 'The root only' }] }
+
+/**
+ * Notes the operations of all routes that are registered from now on: those that carry one, and those of `known`, by
+ * path. Routes below `/api` are twins of others; the document names that prefix as a server instead.
+ */
+export function collectOperations(server: FastifyInstance, known: Readonly<Record<string, Operation>>) {
+  const paths: Record<string, Record<string, unknown>> = {}
+  server.addHook('onRoute', ({ url, method, config }) => {
+    const operation = config?.operation ?? known[url]
+    // Every GET has a HEAD, which needs no words; the routes that refuse all other methods have a list of them.
+    if (typeof method !== 'string' || method === 'HEAD') return
+    if (operation === undefined || url.startsWith('/api/')) return
+    const path = url.replaceAll(/:(\w+)/g, '{$1}')
+    paths[path] ??= operation.tags[0] === 'Service' ? { ...atTheRoot } : {}
+    paths[path][method.toLowerCase()] = operation
+  })
+  return (components: Components): object => ({
+    openapi: '3.1.1',
+    info,
+    servers: [
+      { url: '/', description: 'The root' },
+      { url: '/api', description: 'The same interface below a prefix of its own' },
+    ],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
+    paths,
+    components: {
+      ...commonComponents,
+      schemas: { ...components.schemas, ...commonComponents.schemas },
+      responses: { ...components.responses, ...commonComponents.responses },
+      headers: { ...components.headers, ...commonComponents.headers },
+      parameters: { ...components.parameters },
+    },
+  })
+}
+
+const manifest = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')
+
+const info = {
+  title: 'Duet',
+  version: (JSON.parse(manifest) as { version: string }).version,
+  summary: 'The resource-style HTTP interface of a content-and-account service.',
+  description: `Bodies are JSON in UTF-8. Every failure has its real status and the body \`{"error": "<text>"}\`.
+
+Unknown fields of a body are ignored; known ones of a wrong type are refused, never converted. An id that cannot name a
+resource (\`abc\`, \`0\`, \`01\`, \`1.5\`) is absent.
+
+A token is optional where the access policy lets anyone in, but a token that is invalid or expired is refused
+everywhere. Under the policy \`open\` everyone may do everything but change an existing password; under \`enforced\` users
+may see and change themselves, and admins everybody.
+
+\`HEAD\` works where \`GET\` does. Another method on a known path is answered 405 with \`Allow\`.`,
+  license: { name: 'MIT', identifier: 'MIT' },
+} as const
+
+/** `GET /openapi.json`, as it stands at the start. */
+export function serveDocument(server: FastifyInstance, document: object): void {
+  const text = JSON.stringify(document)
+  server.get('/openapi.json', (_request, reply) => {
+    reply.header('cache-control', 'no-cache').type('application/json; charset=utf-8')
+    return reply.send(text)
+  })
+}

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { after, before, describe, it, test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { accessTable, type Operation, type Policy } from '../src/core/access.ts'
+import type { User } from '../src/core/users/user.ts'
+import { prefixes } from '../src/rest/routes.ts'
+import { Argon2Passwords } from '../src/security/passwords.ts'
+import type { Engine } from '../src/storage/engine.ts'
+import { sql } from '../src/storage/sql.ts'
+import { catalogue, type verbs } from '../src/storage/verbs.ts'
+import { startTestApp, startTestAppOn, type TestApp } from './support/app.ts'
+import { TestClock } from './support/clock.ts'
+import { engineKinds } from './support/engines.ts'
+import { assertRefusal } from './support/refusal.ts'
+import { logIn, send, somebody } from './support/rest.ts'
+
+interface Attempt {
+  /** As the route is registered; `:id` stands for the user whom the operation is about. */
+  readonly route: string
+  readonly body?: () => object
+  /** The answer to who may. */
+  readonly success: number
+}
+
+/** One request for each operation of the access table. */
+const attempts: Readonly<Record<Operation, Attempt>> = {
+  'list users': { route: 'GET /users', success: 200 },
+  'read a user': { route: 'GET /users/:id', success: 200 },
+  'read oneself': { route: 'GET /users/me', success: 200 },
+  'create a user': { route: 'POST /users', body: somebody, success: 201 },
+  'replace a user': { route: 'PUT /users/:id', body: somebody, success: 200 },
+  'change a user': { route: 'PATCH /users/:id', body: () => ({ age: 99 }), success: 200 },
+  'change an existing password': {
+    route: 'PATCH /users/:id',
+    body: () => ({ password: 'another password' }),
+    success: 200,
+  },
+  'delete a user': { route: 'DELETE /users/:id', success: 204 },
+}
+
+/** Routes that ask nobody who they are, and ignore what they are told: no operation of the table. */
+const askNobody = [
+  /^POST \/tokens$/,
+  /^GET \/health\/(live|ready)$/,
+  /^GET \/metrics$/,
+  /^GET \/\.well-known\/jwks\.json$/,
+  /^GET \/openapi\.json$/,
+  /^GET \/docs(\/.*)?$/,
+]
+
+const alive = ['anonymous', 'owner', 'other user', 'admin'] as const
+const dead = ['deleted user', 'expired token', 'token from before a password change'] as const
+const callers = [...alive, ...dead]
+type Caller = (typeof callers)[number]
+type Rule = (typeof accessTable)[Operation][Policy]
+
+const policies: readonly Policy[] = ['open', 'enforced']
+const operations = Object.keys(accessTable) as Operation[]
+const password = 'right password'
+
+function expectedStatus(rule: Rule, caller: Caller, success: number): number {
+  if (dead.some(each => each === caller)) return 401
+  if (rule === 'anyone') return success
+  if (caller === 'anonymous') return 401
+  const permitted: Readonly<Record<Exclude<Rule, 'anyone'>, readonly Caller[]>> = {
+    'anyone with a token': ['owner', 'other user', 'admin'],
+    'the owner or an admin': ['owner', 'admin'],
+    'an admin': ['admin'],
+  }
+  return permitted[rule].includes(caller) ? success : 403
+}
+
+/** A running app, people in it, and a way to make more of them without hashing a password for each. */
+class Stage implements AsyncDisposable {
+  readonly app: TestApp
+  readonly #engine: Engine<typeof verbs>
+  readonly #hash: string
+  readonly #parts: AsyncDisposableStack
+  /** Of everybody but the owner, who is another one each time. */
+  readonly #tokens = new Map<Caller, string>()
+
+  static async set(kind: (typeof engineKinds)[number], policy: Policy): Promise<Stage> {
+    await using parts = new AsyncDisposableStack()
+    const clock = new TestClock()
+    const env = { ACCESS_POLICY: policy, LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0', TOKEN_TTL_SECONDS: '60' }
+    const app = parts.use(await startTestAppOn(kind, env, { clock }))
+    const engine = parts.use(app.database.open(catalogue))
+    const stage = new Stage(app, engine, await new Argon2Passwords().hash(password), parts.move())
+    await stage.#cast(clock)
+    return stage
+  }
+
+  private constructor(app: TestApp, engine: Engine<typeof verbs>, hash: string, parts: AsyncDisposableStack) {
+    this.app = app
+    this.#engine = engine
+    this.#hash = hash
+    this.#parts = parts
+  }
+
+  async #cast(clock: TestClock): Promise<void> {
+    const late = await this.person()
+    const expiring = await this.tokenOf(late)
+    this.#tokens.set('expired token', expiring)
+    // Used while it is good, so that a remembered signature must not outlive its token either.
+    assert.equal((await this.request('GET /users/me', late, undefined, expiring)).status, 200)
+    clock.pass(60_000)
+    this.#tokens.set('other user', await this.tokenOf(await this.person()))
+    const admin = await this.person()
+    await this.#engine.write('setRole', { id: admin.id }, 'admin', 'a new mark')
+    this.#tokens.set('admin', await this.tokenOf(admin))
+    const gone = await this.person()
+    this.#tokens.set('deleted user', await this.tokenOf(gone))
+    await this.request('DELETE /users/:id', gone, undefined, this.#tokens.get('admin'))
+    const changed = await this.person()
+    const old = await this.tokenOf(changed)
+    this.#tokens.set('token from before a password change', old)
+    await this.request('PATCH /users/:id', changed, { password: 'another password' }, old)
+  }
+
+  /** Somebody with a password, or without one. */
+  async person(secret: { hash: string } | null = { hash: this.#hash }): Promise<User> {
+    const values = { ...somebody(), age: 30, avatar: null, password: secret, mark: `mark ${Math.random()}` }
+    const user = await this.#engine.write('createUser', values)
+    return typeof user === 'string' ? assert.fail(user) : user
+  }
+
+  tokenOf({ email }: User): Promise<string> {
+    return logIn(this.app, email, password)
+  }
+
+  async tokenAs(caller: Caller, owner: User): Promise<string | undefined> {
+    return caller === 'owner' ? await this.tokenOf(owner) : this.#tokens.get(caller)
+  }
+
+  request(line: string, { id }: User, body?: object, token?: string) {
+    return send(this.app, line.replace(':id', String(id)), body, token)
+  }
+
+  /** Everything that is known of a user. */
+  async rowOf({ id }: User): Promise<unknown> {
+    const [row] = await this.#engine.read(
+      sql`select id, name, email, age, avatar, role, password_hash, token_mark from users where id = ${id}`,
+    )
+    return row
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#parts.disposeAsync()
+  }
+}
+
+async function registeredRoutes(): Promise<Set<string>> {
+  const routes = new Set<string>()
+  const watch = (message: unknown) => {
+    const { fastify } = message as { fastify: FastifyInstance }
+    fastify.addHook('onRoute', ({ method, url, config }) => {
+      // The answers to wrong methods are no routes to anything, and HEAD comes with each GET.
+      if (config?.allow !== undefined) return
+      for (const each of [method].flat()) if (each !== 'HEAD') routes.add(`${each} ${url}`)
+    })
+  }
+  subscribe('fastify.initialization', watch)
+  try {
+    await using _app = await startTestApp()
+  } finally {
+    unsubscribe('fastify.initialization', watch)
+  }
+  return routes
+}
+
+test('every operation of the access table has a request here, and every route its operation', async () => {
+  assert.deepEqual(Object.keys(attempts).sort(), [...operations].sort())
+  const routes = await registeredRoutes()
+  const used = new Set(Object.values(attempts).map(({ route }) => route))
+  for (const route of used) {
+    for (const prefix of prefixes) assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `${route} is not registered`)
+  }
+  const unknown = [...routes]
+    .map(route => route.replace(' /api/', ' /'))
+    .filter(route => !used.has(route) && !askNobody.some(pattern => pattern.test(route)))
+  assert.deepEqual(unknown, [], 'routes without an operation in the access table')
+})
+
+for (const kind of engineKinds) {
+  for (const policy of policies) {
+    describe(`Who may do what: ${policy}, on ${kind.name}`, { skip: kind.skip }, () => {
+      let stage: Stage
+      before(async () => {
+        stage = await Stage.set(kind, policy)
+      })
+      after(() => stage[Symbol.asyncDispose]())
+
+      it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly what the access table says, by each prefix', async () => {
+        const [expected, actual]: Record<string, number>[] = [{}, {}]
+        for (const prefix of prefixes) {
+          for (const operation of operations) {
+            const { route, body, success } = attempts[operation]
+            for (const caller of callers) {
+              const owner = await stage.person()
+              const token = await stage.tokenAs(caller, owner)
+              const before = await stage.rowOf(owner)
+              const line = route.replace(' ', ` ${prefix}`)
+              const response = await stage.request(line, owner, body?.(), token)
+              const cell = `${line}, to ${operation}, as ${caller}`
+              Object.assign(actual ?? {}, { [cell]: response.status })
+              Object.assign(expected ?? {}, {
+                [cell]: expectedStatus(accessTable[operation][policy], caller, success),
+              })
+              if (response.status < 400) continue
+              assertRefusal(response, response.status)
+              assert.equal(response.headers.has('www-authenticate'), response.status === 401, cell)
+              assert.deepEqual(await stage.rowOf(owner), before, `${cell}: refused, yet something changed`)
+            }
+          }
+        }
+        assert.deepEqual(actual, expected)
+      })
+
+      it('a changed password ends the tokens from before it, and only the new one logs in', async () => {
+        for (const caller of ['owner', 'admin'] as const) {
+          const owner = await stage.person()
+          const old = await stage.tokenOf(owner)
+          const token = caller === 'owner' ? old : await stage.tokenAs(caller, owner)
+          const line = caller === 'owner' ? 'PATCH /users/:id' : 'PUT /users/:id'
+          const { name, email } = owner
+          const response = await stage.request(line, owner, { name, email, password: 'another password' }, token)
+          assert.equal(response.status, 200, response.body)
+          assertRefusal(await stage.request('GET /users/me', owner, undefined, old), 401)
+          assertRefusal(await send(stage.app, 'POST /tokens', { email, password }), 401)
+          const fresh = await logIn(stage.app, email, 'another password')
+          assert.equal((await stage.request('GET /users/me', owner, undefined, fresh)).status, 200)
+        }
+      })
+
+      it('a PUT that carries another password needs the same right as a PATCH', async () => {
+        const rule = accessTable['change an existing password'][policy]
+        for (const caller of callers) {
+          const owner = await stage.person()
+          const token = await stage.tokenAs(caller, owner)
+          const before = await stage.rowOf(owner)
+          const { status } = await stage.request(
+            'PUT /users/:id',
+            owner,
+            { ...somebody(), password: 'another one' },
+            token,
+          )
+          assert.equal(status, expectedStatus(rule, caller, 200), caller)
+          if (status >= 400) assert.deepEqual(await stage.rowOf(owner), before, caller)
+        }
+      })
+
+      it("a user's first password is set by whoever may change the user", async () => {
+        const rule = accessTable['change a user'][policy]
+        for (const caller of ['anonymous', 'other user', 'admin'] as const) {
+          const user = await stage.person(null)
+          const token = await stage.tokenAs(caller, user)
+          const { status } = await stage.request('PATCH /users/:id', user, { password }, token)
+          assert.equal(status, expectedStatus(rule, caller, 200), caller)
+          if (status === 200)
+            assert.equal((await stage.request('GET /users/me', user, undefined, await stage.tokenOf(user))).status, 200)
+        }
+      })
+    })
+  }
+}
+
+test('R-ERR-9: under the enforced policy nobody learns by 404 or 400 what they may not see', async () => {
+  const [sqlite] = engineKinds
+  if (sqlite === undefined) return assert.fail()
+  await using stage = await Stage.set(sqlite, 'enforced')
+  const user = await stage.person()
+  const token = await stage.tokenOf(user)
+  for (const id of ['123456789', 'abc', '9007199254740993']) {
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      const body = method === 'PUT' || method === 'PATCH' ? { age: 'bad' } : undefined
+      assertRefusal(await send(stage.app, `${method} /users/${id}`, body), 401)
+      assertRefusal(await send(stage.app, `${method} /users/${id}`, body, token), 403)
+    }
+  }
+})
+
+test('routes that ask nobody ignore a dead token', async () => {
+  await using app = await startTestApp()
+  for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) {
+    assert.equal((await send(app, `GET ${path}`, undefined, 'dead')).status, 200, path)
+  }
+  assertRefusal(await send(app, 'POST /tokens', { email: 'a@b', password }, 'dead'), 401, 'Invalid email or password')
+})

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { AppError } from '../../src/core/errors.ts'
+import { fieldsOf, idOf, integer, isBlank, text } from '../../src/core/input.ts'
+
+const largest = 2n ** 53n - 1n
+
+/** What idOf must say, by way of numbers without bounds. */
+function oracle(written: string): number | undefined {
+  if (!/^-?\d+$/.test(written)) return undefined
+  const value = BigInt(written)
+  return String(value) === written && value >= 1n && value <= largest ? Number(value) : undefined
+}
+
+function refusal(sentence: string) {
+  return (error: unknown) => error instanceof AppError && error.code === 'bad-input' && error.message === sentence
+}
+
+test('an id is what its digits say, exactly, or nothing', () => {
+  const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 22 })
+  const around = fc.bigInt(largest - 20n, largest + 20n).map(String)
+  const any = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String)
+  const nearly = fc.string({ unit: fc.constantFrom(...'019 +-.eExn_\n\0١'), maxLength: 5 })
+  fc.assert(
+    fc.property(fc.oneof(digits, around, any, nearly, fc.string({ unit: 'binary' })), written => {
+      assert.equal(idOf(written), oracle(written), JSON.stringify(written))
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+test('the smallest and the largest id name a row, their neighbours do not', () => {
+  assert.equal(idOf('1'), 1)
+  assert.equal(idOf('9007199254740991'), Number(largest))
+  for (const written of ['', '0', '-1', '01', '9007199254740992', '9007199254740993', '1\n', '1 ', '１']) {
+    assert.equal(idOf(written), undefined, JSON.stringify(written))
+  }
+})
+
+test('every id that can be written comes back from its own digits', () => {
+  fc.assert(
+    fc.property(
+      fc.maxSafeInteger().filter(id => id > 0),
+      id => assert.equal(idOf(String(id)), id),
+    ),
+  )
+})
+
+test('text is taken if and only if it is a string, short enough, without U+0000 and well formed', () => {
+  const units = fc.oneof(
+    fc.string({ maxLength: 12 }),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 12 }).map(codes => String.fromCharCode(...codes)),
+    fc.array(fc.constantFrom('\ud83c', '\udf88', '\0', 'a'), { maxLength: 12 }).map(parts => parts.join('')),
+  )
+  fc.assert(
+    fc.property(units, value => {
+      const sound = value.length <= 10 && ![...value].some(character => /^[\0\ud800-\udfff]$/.test(character))
+      if (sound) assert.equal(text('name', value, 10), value)
+      else assert.throws(() => text('name', value, 10), AppError)
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('what is wrong with a text is told by its name', () => {
+  for (const value of [undefined, null, 1, true, [], {}, ['a']]) {
+    assert.throws(() => text('title', value, 10), refusal('title must be a string'))
+  }
+  assert.throws(() => text('title', 'x'.repeat(11), 10), refusal('title must be at most 10 characters long'))
+  assert.throws(() => text('title', '\0', 10), refusal('title contains characters that are not allowed'))
+})
+
+test('an integer is a number without a fraction between its bounds, and nothing else becomes one', () => {
+  for (const value of [0, 1, 150, 3e1]) assert.equal(integer('age', value, 0, 150), value)
+  for (const value of [-1, 151, 1.5, Number.NaN, Infinity, -Infinity, '30', '', null, undefined, true, [30], 30n]) {
+    assert.throws(() => integer('age', value, 0, 150), refusal('age must be an integer from 0 to 150'))
+  }
+})
+
+test('only an object has fields', () => {
+  const body = { name: 'Ada' }
+  assert.equal(fieldsOf(body), body)
+  for (const none of [undefined, null, [], 'x', 0, true]) {
+    assert.throws(() => fieldsOf(none), refusal('Request body must be a JSON object'))
+  }
+})
+
+test('blank is what shows nothing', () => {
+  for (const blank of ['', ' ', '\t\r\n', '\u00a0\u3000\u2028', '\ufeff']) assert.ok(isBlank(blank))
+  for (const filled of ['a', ' a ', '0', '\0']) assert.ok(!isBlank(filled))
+})

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { AppError } from '../../src/core/errors.ts'
+import { pageBounds, pageOf, pageRequest } from '../../src/core/page.ts'
+
+test('a list that is asked for without limit and offset is given from its start, 1000 items at most', () => {
+  assert.deepEqual(pageRequest({}), { limit: 1000, offset: 0 })
+  assert.deepEqual(pageRequest({ limit: undefined, offset: undefined, other: 'x' }), { limit: 1000, offset: 0 })
+})
+
+test('limit and offset are taken within their bounds, and refused with bad input beyond them', () => {
+  const around = (bound: number) => fc.integer({ min: -3, max: 3 }).map(step => bound + step)
+  const number = fc.oneof(around(0), around(pageBounds.limit), around(pageBounds.offset), fc.integer())
+  fc.assert(
+    fc.property(number, number, (limit, offset) => {
+      const sound = limit >= 1 && limit <= pageBounds.limit && offset >= 0 && offset <= pageBounds.offset
+      const request = () => pageRequest({ limit: String(limit), offset: String(offset) })
+      if (sound) assert.deepEqual(request(), { limit, offset })
+      else assert.throws(request, (error: unknown) => error instanceof AppError && error.code === 'bad-input')
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('what is not written as a plain whole number, or said twice, is refused', () => {
+  for (const value of [
+    '',
+    ' 1',
+    '1 ',
+    '+1',
+    '-0',
+    '1.0',
+    '1e1',
+    '0x1',
+    'NaN',
+    'Infinity',
+    '１',
+    '1\n',
+    ['1', '2'],
+    1,
+    null,
+  ]) {
+    assert.throws(() => pageRequest({ limit: value }), { message: 'limit must be an integer from 1 to 1000' })
+    assert.throws(() => pageRequest({ offset: value }), { message: /^offset must be an integer from 0 to / })
+  }
+})
+
+test('a page holds limit items at most, and says exactly when there is more', () => {
+  fc.assert(
+    fc.property(fc.nat({ max: 30 }), fc.integer({ min: 1, max: 10 }), fc.nat({ max: 40 }), (total, limit, offset) => {
+      const all = Array.from({ length: total }, (_, index) => index)
+      const page = pageOf(all.slice(offset, offset + limit + 1), { limit, offset })
+      assert.deepEqual(page, { items: all.slice(offset, offset + limit), more: total > offset + limit, limit, offset })
+    }),
+  )
+})

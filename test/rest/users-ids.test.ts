@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import type { RawResponse } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { bodyOf, createUser, logIn, send, somebody, type UserBody } from '../support/rest.ts'
+
+const password = 'right password'
+const taken = 'Email is already in use'
+
+function counted(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+function times<Outcome>(count: number, work: (index: number) => Promise<Outcome>): Promise<Outcome[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => work(index)))
+}
+
+for (const kind of engineKinds) {
+  describe(`Ids of users on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    before(async () => {
+      app = await startTestAppOn(kind)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    const choose = async (id: number) => bodyOf(await send(app, `PUT /users/${id}`, somebody()), 201)
+
+    it('R-USR-2: an assigned id is never assigned again, not even after its user is gone', async () => {
+      const seen = new Set<number>()
+      for (let count = 0; count < 6; count++) {
+        const { id } = await createUser(app)
+        assert.ok(!seen.has(id))
+        seen.add(id)
+        await send(app, `DELETE /users/${id}`)
+      }
+    })
+
+    it('an assigned id skips those that clients chose, one and a run of them, and goes on from there', async () => {
+      const { id } = await createUser(app)
+      const chosen = [await choose(id + 1), await choose(id + 3), await choose(id + 4), await choose(id + 5)]
+      const assigned = [await createUser(app), await createUser(app), await createUser(app)]
+      assert.deepEqual(
+        assigned.map(user => user.id),
+        [id + 2, id + 6, id + 7],
+      )
+      for (const user of chosen) assert.deepEqual(bodyOf(await send(app, `GET /users/${user.id}`)), user)
+    })
+
+    it('R-USR-11: the largest id can be chosen, and no chosen id, however large, stops creation', async () => {
+      const { id } = await createUser(app)
+      for (const large of [2147483648, 4294967296, 9007199254740990, 9007199254740991]) {
+        assert.deepEqual(bodyOf(await send(app, `GET /users/${(await choose(large)).id}`)).id, large)
+      }
+      assert.equal((await createUser(app)).id, id + 1)
+      assertRefusal(await send(app, 'PUT /users/9007199254740992', somebody()), 400)
+    })
+
+    it('users created at the same time, by POST and by PUT to the ids that come next, get ids of their own', async () => {
+      const { id } = await createUser(app)
+      const answers = await times(40, index =>
+        index % 2 ? send(app, `PUT /users/${id + index}`, somebody()) : send(app, 'POST /users', somebody()),
+      )
+      const created = answers.filter(({ status }) => status === 201).map(answer => bodyOf<UserBody>(answer, 201))
+      assert.equal(created.length + (counted(answers)[200] ?? 0), 40, JSON.stringify(counted(answers)))
+      assert.equal(new Set(created.map(user => user.id)).size, created.length)
+      // A PUT that came after a POST had been given its id replaced that user; the POSTs all created.
+      assert.ok(answers.every(({ status }, index) => index % 2 === 1 || status === 201))
+    })
+
+    it('creating under an id while it is chosen and deleted all the time meets no fault', async () => {
+      for (let round = 0; round < 6; round++) {
+        const { id } = await createUser(app)
+        const next = `/users/${id + 1}`
+        const answers = await times(12, index =>
+          index % 3 === 0
+            ? send(app, `PUT ${next}`, somebody())
+            : index % 3 === 1
+              ? send(app, `DELETE ${next}`)
+              : send(app, 'POST /users', somebody()),
+        )
+        assert.ok(
+          answers.every(({ status }) => status < 300),
+          JSON.stringify(counted(answers)),
+        )
+      }
+    })
+
+    it('of PUTs to one absent id at the same time one creates and all others replace', async () => {
+      const answers = await times(12, () => send(app, 'PUT /users/90000', { name: 'One', email: 'one@example.com' }))
+      assert.deepEqual(counted(answers), { 200: 11, 201: 1 })
+    })
+  })
+
+  describe(`E-mails of users on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    before(async () => {
+      app = await startTestAppOn(kind, { LOGIN_LIMIT_MAX: '0' })
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    it('the e-mail of a user with a password is taken, in any case, for others with a password: 409', async () => {
+      const { id, email } = await createUser(app, { email: 'Ada@Example.com', password })
+      for (const same of [email, 'ada@example.com', 'ADA@EXAMPLE.COM']) {
+        assertRefusal(await send(app, 'POST /users', { name: 'A', email: same, password }), 409, taken)
+        assertRefusal(await send(app, 'PUT /users/5000', { name: 'A', email: same, password }), 409, taken)
+      }
+      assertRefusal(await send(app, 'GET /users/5000'), 404)
+      assert.equal(
+        bodyOf(await send(app, 'GET /users/me', undefined, await logIn(app, 'aDa@eXample.com', password))).id,
+        id,
+      )
+    })
+
+    it('a user with a password cannot move to a taken e-mail, nor get one while sharing it: 409, nothing changes', async () => {
+      const { email } = await createUser(app, { password })
+      const other = await createUser(app, { password })
+      const sharing = await createUser(app, { email })
+      const upper = email.toUpperCase()
+      assertRefusal(await send(app, `PATCH /users/${other.id}`, { name: 'B', email: upper }), 409, taken)
+      assertRefusal(await send(app, `PUT /users/${other.id}`, { name: 'B', email: upper }), 409, taken)
+      assertRefusal(await send(app, `PATCH /users/${sharing.id}`, { age: 1, password }), 409, taken)
+      assertRefusal(await send(app, `PUT /users/${sharing.id}`, { name: 'B', email, password }), 409, taken)
+      for (const user of [other, sharing]) assert.deepEqual(bodyOf(await send(app, `GET /users/${user.id}`)), user)
+      await logIn(app, other.email, password)
+    })
+
+    it('users without a password may share an e-mail with anybody, and keep no login from the one who has it', async () => {
+      const first = await createUser(app)
+      const second = await createUser(app, { email: first.email })
+      const owner = await createUser(app, { email: first.email, password })
+      const third = await createUser(app, { email: first.email })
+      bodyOf(await send(app, `PATCH /users/${third.id}`, { email: first.email.toUpperCase() }))
+      assert.equal(new Set([first.id, second.id, owner.id, third.id]).size, 4)
+      const token = await logIn(app, first.email, password)
+      assert.equal(bodyOf(await send(app, 'GET /users/me', undefined, token)).id, owner.id)
+    })
+
+    it('a user may keep its own e-mail, in another case too, and one that was left is free', async () => {
+      const { id, name, email } = await createUser(app, { password })
+      const upper = email.toUpperCase()
+      assert.deepEqual(bodyOf(await send(app, `PATCH /users/${id}`, { email: upper })), { id, name, email: upper })
+      assert.deepEqual(bodyOf(await send(app, `PUT /users/${id}`, { name, email })), { id, name, email })
+      bodyOf(await send(app, `PATCH /users/${id}`, { email: 'moved@example.com' }))
+      await createUser(app, { email, password })
+    })
+
+    it('of users created at the same time with one e-mail and a password one is created, the others get 409', async () => {
+      const { email } = somebody()
+      const answers = await times(8, index =>
+        index % 2
+          ? send(app, 'POST /users', { name: 'A', email: email.toUpperCase(), password })
+          : send(app, `PUT /users/${7000 + index}`, { name: 'A', email, password }),
+      )
+      assert.deepEqual(counted(answers), { 201: 1, 409: 7 })
+      await logIn(app, email, password)
+    })
+
+    it('of users who move to one e-mail at the same time one gets it, the others get 409', async () => {
+      const { email } = somebody()
+      const movers = await times(6, () => createUser(app, { password }))
+      const answers = await Promise.all(movers.map(({ id }) => send(app, `PATCH /users/${id}`, { email })))
+      assert.deepEqual(counted(answers), { 200: 1, 409: 5 })
+    })
+
+    it('an e-mail that is given up and taken at the same time meets no fault', async () => {
+      for (let round = 0; round < 2; round++) {
+        const { id, email } = await createUser(app, { password })
+        const answers = await times(8, index =>
+          index === 4 ? send(app, `DELETE /users/${id}`) : send(app, 'POST /users', { name: 'A', email, password }),
+        )
+        const { 201: created = 0, 204: deleted, 409: refused = 0 } = counted(answers)
+        assert.deepEqual({ deleted, others: created + refused }, { deleted: 1, others: 7 })
+        assert.ok(created <= 1)
+      }
+    })
+  })
+}

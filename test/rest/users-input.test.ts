@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { sql } from '../../src/storage/sql.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { bodyOf, createUser, send, sendText, somebody } from '../support/rest.ts'
+
+const required = 'Name and email required'
+/** One character for a reader, two as JavaScript counts. */
+const balloon = '🎈'
+const nothing = { missing: undefined, null: null, empty: '', blank: ' \t\n\u3000', number: 1, list: ['a'], object: {} }
+const unstorable = {
+  'U+0000': 'a\u0000b',
+  'half a pair': 'a\ud800b',
+  'another half': 'a\udc00',
+  'a wrong pair': '\udc00\ud800',
+}
+
+/** Values that a field must not have, whichever request carries them. */
+const badFields: Readonly<Record<string, readonly unknown[]>> = {
+  name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...Object.values(unstorable)],
+  email: [
+    'ada',
+    'ada.example.com',
+    'a da@example.com',
+    ' ada@example.com',
+    'ada@example.com ',
+    'ada@example.com\n',
+    'ada\t@example.com',
+    'ada\u007f@example.com',
+    'ada\u0085@example.com',
+    'ada\u00a0@example.com',
+    `${'x'.repeat(309)}@example.com`,
+    ...Object.values(unstorable).map(text => `${text}@example.com`),
+  ],
+  age: [-1, 1.5, '30', 151, true, [30], {}, '', -0.5, 1e21],
+  avatar: [
+    '',
+    'x',
+    '/a.png',
+    '//example.com/a.png',
+    'ftp://example.com/a.png',
+    'javascript:alert(1)',
+    'data:image/png;base64,AA',
+    'https://',
+    'https:/example.com',
+    ' https://example.com',
+    1,
+    true,
+    ['https://example.com'],
+    `https://example.com/${'x'.repeat(2029)}`,
+    ...Object.values(unstorable).map(text => `https://example.com/${text}`),
+  ],
+  password: [
+    '',
+    '1234567',
+    'x'.repeat(129),
+    12345678,
+    true,
+    ['12345678'],
+    ...Object.values(unstorable).map(text => text.repeat(8)),
+  ],
+}
+
+/** Values at the edge of what a field may have. They are kept as they are. */
+const goodFields: Readonly<Record<string, readonly unknown[]>> = {
+  name: [
+    'x',
+    'x'.repeat(320),
+    balloon.repeat(160),
+    ' Ada ',
+    "Robert'); drop table users;--",
+    '\u200b',
+    'a\u0301',
+    'null',
+  ],
+  email: [
+    '@',
+    'a@b',
+    `${'x'.repeat(308)}@example.com`,
+    `${balloon.repeat(154)}@example.com`,
+    'ADA@Example.COM',
+    'ä@ö.example',
+  ],
+  age: [0, 1, 150],
+  avatar: ['http://a', 'HTTPS://example.com/a.png?b=c&d#e', `https://example.com/${'x'.repeat(2028)}`],
+}
+
+for (const kind of engineKinds) {
+  describe(`What may be said of a user, on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    before(async () => {
+      app = await startTestAppOn(kind)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    const everyone = async () => bodyOf<unknown[]>(await send(app, 'GET /users'))
+
+    it('R-ERR-14, R-ERR-7, R-USR-8: without a name or an e-mail POST answers 400 with Name and email required', async () => {
+      const before = await everyone()
+      for (const value of Object.values(nothing)) {
+        assertRefusal(await send(app, 'POST /users', { ...somebody(), name: value }), 400, required)
+        assertRefusal(await send(app, 'POST /users', { ...somebody(), email: value }), 400, required)
+      }
+      assertRefusal(await send(app, 'POST /users', {}), 400, required)
+      assertRefusal(await send(app, 'POST /users', { name: '', email: 'no address', age: -1 }), 400, required)
+      assert.deepEqual(await everyone(), before)
+    })
+
+    it('R-USR-9, R-ERR-7: PUT needs name and e-mail too, whether it would create or replace', async () => {
+      const known = await createUser(app)
+      for (const id of [known.id, 4711]) {
+        for (const value of Object.values(nothing)) {
+          assertRefusal(await send(app, `PUT /users/${id}`, { ...somebody(), name: value }), 400, required)
+          assertRefusal(await send(app, `PUT /users/${id}`, { ...somebody(), email: value }), 400, required)
+        }
+      }
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${known.id}`)), known)
+      assertRefusal(await send(app, 'GET /users/4711'), 404)
+    })
+
+    it('PATCH refuses a name or an e-mail that is empty, blank or no string with 400', async () => {
+      const known = await createUser(app)
+      const { missing, ...rest } = nothing
+      assert.equal(missing, undefined)
+      for (const field of ['name', 'email']) {
+        for (const value of Object.values(rest)) {
+          assertRefusal(await send(app, `PATCH /users/${known.id}`, { [field]: value }), 400)
+        }
+      }
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${known.id}`)), known)
+    })
+
+    for (const [field, values] of Object.entries(badFields)) {
+      it(`R-ERR-6: a bad ${field} is refused with 400 that names it, by POST, PUT and PATCH, and changes nothing`, async () => {
+        const known = await createUser(app)
+        const before = await everyone()
+        for (const value of values) {
+          const requests = {
+            'POST /users': { ...somebody(), [field]: value },
+            [`PUT /users/${known.id}`]: { ...somebody(), [field]: value },
+            'PUT /users/4711': { ...somebody(), [field]: value },
+            [`PATCH /users/${known.id}`]: { name: 'Changed', [field]: value },
+          }
+          for (const [line, body] of Object.entries(requests)) {
+            const response = await send(app, line, body)
+            assertRefusal(response, 400)
+            assert.match(response.body, new RegExp(`^\\{"error":"${field} `), `${line} ${JSON.stringify(body)}`)
+          }
+        }
+        assert.deepEqual(await everyone(), before)
+      })
+    }
+
+    for (const [field, values] of Object.entries(goodFields)) {
+      it(`a good ${field} is kept to the letter, by POST, PUT and PATCH`, async () => {
+        const { id } = await createUser(app)
+        for (const value of values) {
+          const body = { ...somebody(), [field]: value }
+          const created = bodyOf(await send(app, 'POST /users', body), 201)
+          assert.deepEqual(created, { id: created.id, ...body })
+          assert.deepEqual(bodyOf(await send(app, `PUT /users/${id}`, body)), { id, ...body })
+          assert.deepEqual(bodyOf(await send(app, `PATCH /users/${id}`, { [field]: value })), { id, ...body })
+          assert.deepEqual(bodyOf(await send(app, `GET /users/${created.id}`)), { id: created.id, ...body })
+        }
+      })
+    }
+
+    it('a password of 8 to 128 characters is taken as it is, blanks included', async () => {
+      for (const password of ['12345678', 'x'.repeat(128), ' '.repeat(8), balloon.repeat(4), balloon.repeat(64)]) {
+        const { email } = await createUser(app, { password })
+        assert.equal((await send(app, 'POST /tokens', { email, password })).status, 200)
+        assertRefusal(await send(app, 'POST /tokens', { email, password: `${password.slice(0, -2)}y` }), 401)
+      }
+    })
+
+    it('numbers as JSON may write them: 1e999 is refused, 3e1 and 30.0 are 30, -0 is 0', async () => {
+      const withAge = async (age: string) => sendText(app, 'POST /users', `{"name":"A","email":"a@b","age":${age}}`)
+      for (const age of ['1e999', '-1e999', '1e-5', '30.5', '9007199254740993']) assertRefusal(await withAge(age), 400)
+      for (const age of ['3e1', '30.0']) assert.equal(bodyOf(await withAge(age), 201).age, 30)
+      const { id } = bodyOf(await withAge('-0'), 201)
+      assert.equal((await send(app, `GET /users/${id}`)).body, `{"id":${id},"name":"A","email":"a@b","age":0}`)
+    })
+
+    it('null for an optional field means absent, on POST and PUT', async () => {
+      const options = { age: null, avatar: null, password: null }
+      const created = await createUser(app, options)
+      assert.deepEqual(Object.keys(created).sort(), ['email', 'id', 'name'])
+      const full = await createUser(app, { age: 30, avatar: 'https://example.com/a', password: 'right password' })
+      const replaced = bodyOf(await send(app, `PUT /users/${full.id}`, { name: 'A', email: full.email, ...options }))
+      assert.deepEqual(replaced, { id: full.id, name: 'A', email: full.email })
+      assert.equal((await send(app, 'POST /tokens', { email: full.email, password: 'right password' })).status, 200)
+    })
+
+    it('id, role, createdAt and unknown fields of a body are not taken', async () => {
+      const values = somebody()
+      const more = {
+        id: 77,
+        role: 'admin',
+        createdAt: '2000-01-01T00:00:00.000Z',
+        token_mark: 'm',
+        passwordHash: 'h',
+        x: {},
+      }
+      const created = bodyOf(await send(app, 'POST /users', { ...values, ...more }), 201)
+      assert.deepEqual(created, { id: created.id, ...values })
+      assert.notEqual(created.id, 77)
+      const line = `/users/${created.id}`
+      assert.deepEqual(bodyOf(await send(app, `PUT ${line}`, { ...values, ...more })), created)
+      assert.deepEqual(bodyOf(await send(app, `PATCH ${line}`, more)), created)
+      assertRefusal(await send(app, 'GET /users/77'), 404)
+      await using engine = app.database.open(catalogue)
+      const [row] = await engine.read(
+        sql`select role, token_mark, password_hash, created_at from users where id = ${created.id}`,
+      )
+      assert.deepEqual([row?.[0], row?.[2]], ['member', null])
+      assert.notEqual(row?.[1], 'm')
+      assert.doesNotMatch(String(row?.[3]), /^2000/)
+    })
+
+    it('a body that is no object, or none at all, is refused with 400 by POST, PUT and PATCH', async () => {
+      const known = await createUser(app)
+      for (const text of ['null', '[]', '"x"', '0', 'true', '[{"name":"A","email":"a@b"}]', undefined]) {
+        for (const line of ['POST /users', `PUT /users/${known.id}`, `PATCH /users/${known.id}`, 'PUT /users/4711']) {
+          assertRefusal(await sendText(app, line, text), 400)
+        }
+      }
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${known.id}`)), known)
+      assertRefusal(await send(app, 'GET /users/4711'), 404)
+    })
+
+    it('names of Object.prototype are no fields of a body', async () => {
+      const text = '{"toString":1,"hasOwnProperty":null,"valueOf":"x"}'
+      assertRefusal(await sendText(app, 'POST /users', text), 400, required)
+      const known = await createUser(app)
+      assert.deepEqual(bodyOf(await sendText(app, `PATCH /users/${known.id}`, text)), known)
+    })
+
+    it('a bad body is told before an absent user: PATCH 400, then 404', async () => {
+      for (const id of ['123456789', 'abc']) {
+        assertRefusal(await send(app, `PATCH /users/${id}`, { age: -1 }), 400)
+        assertRefusal(await send(app, `PATCH /users/${id}`, []), 400)
+        assertRefusal(await send(app, `PATCH /users/${id}`, { age: 1 }), 404, 'User not found')
+        assertRefusal(await send(app, `PATCH /users/${id}`, {}), 404, 'User not found')
+      }
+    })
+  })
+}

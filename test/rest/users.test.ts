@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { bodyOf, createUser, logIn, send, somebody, type UserBody } from '../support/rest.ts'
+
+const links = (rels: Readonly<Record<string, string>>) =>
+  Object.entries(rels)
+    .map(([rel, address]) => `<${address}>; rel="${rel}"`)
+    .join(', ')
+
+/** Each cannot name a row: not an integer as we write them, or beyond what every reader keeps exact. */
+const impossibleIds = [
+  'abc',
+  '0',
+  '01',
+  '-1',
+  '+1',
+  '1.5',
+  '1.0',
+  '1e0',
+  '0x1',
+  '1%20',
+  '%201',
+  '1%0A',
+  '1%00',
+  '%D9%A1',
+  '9007199254740992',
+  '9007199254740993',
+  '99999999999999999999',
+  '9'.repeat(1000),
+]
+
+for (const kind of engineKinds) {
+  describe(`Users on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    before(async () => {
+      app = await startTestAppOn(kind)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    it('R-USR-4: GET /users answers 200 with an array, an empty one when there is nobody', async () => {
+      const response = await send(app, 'GET /users')
+      assert.deepEqual(bodyOf(response), [])
+      assert.equal(response.headers.get('link'), undefined)
+    })
+
+    it('R-USR-1, R-USR-4: GET /users holds all users ordered by id, however they were created', async () => {
+      const put = async (id: number) => bodyOf(await send(app, `PUT /users/${id}`, somebody()), 201)
+      const all = [await put(40), await createUser(app), await put(7), await put(9007199254740991), await put(100)]
+      all.push(await createUser(app, { age: 30, avatar: 'https://example.com/a.png' }))
+      all.sort((one, other) => one.id - other.id)
+      assert.deepEqual(bodyOf(await send(app, 'GET /users')), all)
+      for (const { id, name, email } of all) {
+        assert.deepEqual([typeof id, typeof name, typeof email], ['number', 'string', 'string'])
+      }
+      const five = all.slice(0, 5)
+      assert.deepEqual(bodyOf(await send(app, 'GET /users?limit=5')), five)
+      await Promise.all(all.map(({ id }) => send(app, `DELETE /users/${id}`)))
+    })
+
+    it('a list is given in pages of limit users from offset on, whose Link leads to the others', async () => {
+      const all: UserBody[] = []
+      for (let count = 0; count < 5; count++) all.push(await createUser(app))
+      const page = async (query: string, expected: readonly UserBody[], rels: Readonly<Record<string, string>>) => {
+        const response = await send(app, `GET /users${query}`)
+        assert.deepEqual(bodyOf(response), expected, query)
+        assert.equal(response.headers.get('link') ?? '', links(rels), query)
+      }
+      const first = '/users?limit=2&offset=0'
+      await page('', all, {})
+      await page('?limit=5', all, {})
+      await page('?limit=1000&offset=0', all, {})
+      await page('?limit=2', all.slice(0, 2), { next: '/users?limit=2&offset=2', first })
+      await page('?offset=2&limit=2', all.slice(2, 4), { next: '/users?limit=2&offset=4', prev: first, first })
+      await page('?limit=2&offset=4', all.slice(4), { prev: '/users?limit=2&offset=2', first })
+      await page('?limit=2&offset=1', all.slice(1, 3), { next: '/users?limit=2&offset=3', prev: first, first })
+      await page('?limit=2&offset=99', [], { prev: '/users?limit=2&offset=97', first })
+      await page('?offset=3', all.slice(3), { prev: '/users?limit=1000&offset=0', first: '/users?limit=1000&offset=0' })
+      await page('?other=1&limit=5', all, {})
+    })
+
+    it('following next from the first page meets every user once', async () => {
+      const all = bodyOf<UserBody[]>(await send(app, 'GET /users'))
+      const met: UserBody[] = []
+      for (let path: string | undefined = '/users?limit=2'; path !== undefined; ) {
+        const response = await send(app, `GET ${path}`)
+        met.push(...bodyOf<UserBody[]>(response))
+        path = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+      }
+      assert.deepEqual(met, all)
+    })
+
+    it('a limit that is no integer from 1 to 1000, or an offset below 0, is refused with 400', async () => {
+      for (const limit of ['0', '-1', '1001', '1.5', 'x', '', '1e2', '0x1', '%201', '99999999999999999999']) {
+        const text = 'limit must be an integer from 1 to 1000'
+        assertRefusal(await send(app, `GET /users?limit=${limit}`), 400, text)
+      }
+      for (const offset of ['-1', '1.5', 'x', '', '1e2', '99999999999999999999']) {
+        assertRefusal(await send(app, `GET /users?offset=${offset}`), 400)
+      }
+      assertRefusal(await send(app, 'GET /users?limit=1&limit=2'), 400)
+      assertRefusal(await send(app, 'GET /users?offset=1&offset=1'), 400)
+    })
+
+    it('R-USR-1, R-USR-5: GET /users/<user_id> answers 200 with that user, and only the fields that are set', async () => {
+      const plain = await createUser(app)
+      assert.deepEqual(Object.keys(plain).sort(), ['email', 'id', 'name'])
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${plain.id}`)), plain)
+      const values = { ...somebody(), age: 0, avatar: 'http://example.com/?a=b#c' }
+      const { id } = await createUser(app, values)
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${id}`)), { id, ...values })
+    })
+
+    it('R-ERR-13: GET /users/<user_id> for an absent user answers 404 with User not found', async () => {
+      const { status, body, headers } = await send(app, 'GET /users/123456789')
+      assert.deepEqual({ status, body }, { status: 404, body: '{"error":"User not found"}' })
+      assert.match(headers.get('content-type') ?? '', /^application\/json/)
+    })
+
+    it('an id that cannot name a row is absent: GET and PATCH 404, DELETE 204, PUT 400, and no user is met', async () => {
+      const { id } = bodyOf(await send(app, 'PUT /users/1', somebody()), 201)
+      const largest = bodyOf(await send(app, 'PUT /users/9007199254740991', somebody()), 201)
+      const before = bodyOf(await send(app, 'GET /users'))
+      for (const bad of impossibleIds) {
+        assertRefusal(await send(app, `GET /users/${bad}`), 404, 'User not found')
+        assertRefusal(await send(app, `PATCH /users/${bad}`, { name: 'Mallory' }), 404, 'User not found')
+        const deleted = await send(app, `DELETE /users/${bad}`)
+        assert.deepEqual([deleted.status, deleted.body], [204, ''], bad)
+        assertRefusal(await send(app, `PUT /users/${bad}`, somebody()), 400)
+      }
+      assert.deepEqual(bodyOf(await send(app, 'GET /users')), before)
+      for (const each of [id, largest.id]) await send(app, `DELETE /users/${each}`)
+    })
+
+    it('/users/ names neither the list nor a user: 404 for every method of a user', async () => {
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+        const body = method === 'PUT' || method === 'PATCH' ? somebody() : undefined
+        assertRefusal(await send(app, `${method} /users/`, body), 404, 'Not found')
+      }
+    })
+
+    it('R-USR-15: GET /users/me with a bearer token returns the user whom the token is of', async () => {
+      const user = await createUser(app, { age: 41, password: 'right password' })
+      await createUser(app)
+      const token = await logIn(app, user.email, 'right password')
+      assert.deepEqual(bodyOf(await send(app, 'GET /users/me', undefined, token)), user)
+      const changed = bodyOf(await send(app, `PATCH /users/${user.id}`, { name: 'Renamed' }))
+      assert.deepEqual(bodyOf(await send(app, 'GET /users/me', undefined, token)), changed)
+    })
+
+    it('R-ERR-8: GET /users/me without a token answers 401 and asks for one', async () => {
+      const response = await send(app, 'GET /users/me')
+      assertRefusal(response, 401)
+      assert.equal(response.headers.get('www-authenticate'), 'Bearer')
+    })
+
+    it('/users/me can only be read: any other method answers 405 with Allow', async () => {
+      for (const prefix of ['', '/api']) {
+        for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+          const response = await send(app, `${method} ${prefix}/users/me`, somebody())
+          assertRefusal(response, 405, 'Method not allowed')
+          assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS')
+        }
+      }
+    })
+
+    it('a wrong method on /users and on a user answers 405 with exactly the right ones', async () => {
+      for (const method of ['PUT', 'PATCH', 'DELETE']) {
+        assert.equal((await send(app, `${method} /users`)).headers.get('allow'), 'GET, HEAD, POST, OPTIONS')
+      }
+      const response = await send(app, 'POST /users/1', somebody())
+      assertRefusal(response, 405)
+      assert.equal(response.headers.get('allow'), 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS')
+    })
+
+    it('HEAD answers with the head of GET and without a body', async () => {
+      const { id, email } = await createUser(app, { password: 'right password' })
+      const token = await logIn(app, email, 'right password')
+      for (const path of [
+        '/users',
+        '/users?limit=1',
+        `/users/${id}`,
+        '/users/me',
+        '/users/123456789',
+        '/users?limit=0',
+      ]) {
+        const get = await send(app, `GET ${path}`, undefined, token)
+        const head = await send(app, `HEAD ${path}`, undefined, token)
+        assert.deepEqual([head.status, head.body], [get.status, ''], path)
+        for (const name of ['content-type', 'content-length', 'link']) {
+          assert.equal(head.headers.get(name), get.headers.get(name), path)
+        }
+      }
+    })
+
+    it('both prefixes serve the same users, and every address they give is without /api', async () => {
+      const response = await send(app, 'POST /api/users', somebody())
+      const user = bodyOf(response, 201)
+      assert.equal(response.headers.get('location'), `/users/${user.id}`)
+      for (const prefix of ['', '/api']) {
+        assert.deepEqual(bodyOf(await send(app, `GET ${prefix}/users/${user.id}`)), user)
+        const page = await send(app, `GET ${prefix}/users?limit=1`)
+        assert.match(page.headers.get('link') ?? '', /^<\/users\?limit=1&offset=1>; rel="next", /)
+      }
+      const put = await send(app, `PUT /api/users/${user.id + 1000}`, somebody())
+      assert.equal(put.headers.get('location'), `/users/${bodyOf(put, 201).id}`)
+      assert.equal((await send(app, `PATCH /api/users/${user.id}`, { age: 3 })).status, 200)
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${user.id}`)), { ...user, age: 3 })
+      assert.equal((await send(app, `DELETE /api/users/${user.id}`)).status, 204)
+      assertRefusal(await send(app, `GET /users/${user.id}`), 404)
+    })
+  })
+}
+
+test('LINK_PREFIX stands before every address of an answer, and moves no route', async () => {
+  await using app = await startTestApp({ LINK_PREFIX: 'https://shop.example/v1' })
+  const [created, put] = [await send(app, 'POST /users', somebody()), await send(app, 'PUT /users/5', somebody())]
+  assert.equal(created.headers.get('location'), 'https://shop.example/v1/users/1')
+  assert.equal(put.headers.get('location'), 'https://shop.example/v1/users/5')
+  const { headers } = await send(app, 'GET /api/users?limit=1')
+  const page = 'https://shop.example/v1/users?limit=1&offset='
+  assert.equal(headers.get('link'), links({ next: `${page}1`, first: `${page}0` }))
+  assertRefusal(await send(app, 'GET /v1/users'), 404)
+})

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { ConfigError, type Environment } from '../../src/config.ts'
+import { generateKeySet, KeyError, readKeys } from '../../src/security/keys.ts'
+import { startTestApp } from '../support/app.ts'
+import { ask } from '../support/http.ts'
+import { isValid, register, tokenOf } from '../support/logins.ts'
+import { runDuet, temporaryFolder } from '../support/process.ts'
+
+async function newKey(): Promise<JWK> {
+  return JSON.parse(await generateKeySet()).keys[0]
+}
+
+/** Starts an app that must not start; one that does is stopped again. */
+async function refusedStart(env: Environment): Promise<void> {
+  await using _app = await startTestApp(env)
+}
+
+const setOf = (...keys: unknown[]) => JSON.stringify({ keys })
+
+test('keys turn over: the first signs, all verify, and a key that leaves the set takes its tokens along', async () => {
+  using folder = temporaryFolder()
+  const DATABASE_URL = `sqlite:${join(folder.path, 'duet.db')}`
+  const [first, second] = [await newKey(), await newKey()]
+  const kidOf = (token: string) => decodeProtectedHeader(token).kid
+  const published = async (url: string) =>
+    JSON.parse((await ask(`${url}/.well-known/jwks.json`)).body).keys.map(({ kid }: JWK) => kid)
+  let old: string
+  let fresh: string
+  {
+    await using app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: setOf(first) })
+    await register(app.url)
+    old = await tokenOf(app.url)
+    assert.equal(kidOf(old), first.kid)
+  }
+  {
+    await using app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: setOf(second, first) })
+    assert.deepEqual(await published(app.url), [second.kid, first.kid])
+    fresh = await tokenOf(app.url)
+    assert.equal(kidOf(fresh), second.kid)
+    assert.ok(await isValid(fresh, app.url))
+    assert.ok(await isValid(old, app.url))
+  }
+  await using app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: setOf(second) })
+  assert.deepEqual(await published(app.url), [second.kid])
+  assert.ok(await isValid(fresh, app.url))
+  assert.ok(!(await isValid(old, app.url)))
+})
+
+test('an embedded database keeps its key beside itself, for its owner alone, and tokens outlive a restart', async () => {
+  using folder = temporaryFolder()
+  const DATABASE_URL = `sqlite:${join(folder.path, 'duet.db')}`
+  const keyFile = join(folder.path, 'duet.db-keys.json')
+  let token: string
+  {
+    await using app = await startTestApp({ DATABASE_URL })
+    await register(app.url)
+    token = await tokenOf(app.url)
+  }
+  assert.equal(statSync(keyFile).mode & 0o777, 0o600)
+  const kept = readFileSync(keyFile, 'utf8')
+  {
+    await using app = await startTestApp({ DATABASE_URL })
+    assert.ok(await isValid(token, app.url))
+  }
+  assert.equal(readFileSync(keyFile, 'utf8'), kept)
+  assert.deepEqual(
+    readdirSync(folder.path).filter(name => name.includes('keys')),
+    ['duet.db-keys.json'],
+  )
+})
+
+test('a key file that cannot be used stops the start, is named, not quoted, and left as it is', async () => {
+  using folder = temporaryFolder()
+  const keyFile = join(folder.path, 'duet.db-keys.json')
+  for (const text of ['', '{"keys":[{"kty":"OKP","d":"secret"', '{"keys":[{"kty":"oct","k":"secret"}]}']) {
+    writeFileSync(keyFile, text)
+    await assert.rejects(refusedStart({ DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }), (error: Error) => {
+      assert.ok(error instanceof KeyError)
+      assert.ok(error.message.includes(keyFile), error.message)
+      assert.ok(!error.message.includes('secret'))
+      return true
+    })
+    assert.equal(readFileSync(keyFile, 'utf8'), text)
+  }
+})
+
+test('keys generate prints a set that TOKEN_KEYS takes, as JSON and as the path of a file', async () => {
+  const { code, stdout, stderr } = await runDuet(['keys', 'generate'])
+  assert.equal(code, 0, stderr)
+  assert.equal(stdout.trimEnd().split('\n').length, 1)
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'keys.json')
+  writeFileSync(path, stdout)
+  const [{ kid }] = JSON.parse(stdout).keys
+  for (const TOKEN_KEYS of [stdout, `  ${stdout}`, path]) {
+    await using app = await startTestApp({ TOKEN_KEYS })
+    await register(app.url)
+    const token = await tokenOf(app.url)
+    assert.equal(decodeProtectedHeader(token).kid, kid)
+    assert.ok(await isValid(token, app.url))
+  }
+})
+
+test('a key without a kid gets one that depends on the key alone', async () => {
+  const { kid, ...anonymous } = await newKey()
+  const [key] = await readKeys(setOf(anonymous))
+  assert.equal(key.id, kid)
+})
+
+test('a bad set is refused with one line that names TOKEN_KEYS and quotes nothing of it', async () => {
+  const good = await newKey()
+  const other = await newKey()
+  const p256 = await exportJWK((await generateKeyPair('ES256', { extractable: true })).privateKey)
+  const { d, ...publicOnly } = good
+  using folder = temporaryFolder()
+  const unreadable = join(folder.path, 'keys.json')
+  writeFileSync(unreadable, 'secret')
+  chmodSync(unreadable, 0o000)
+  const bad: Readonly<Record<string, string>> = {
+    'not JSON': `{"keys":[${JSON.stringify(good)}`,
+    'no keys': setOf(),
+    'keys that are no list': JSON.stringify({ keys: good }),
+    'a key alone': JSON.stringify(good),
+    'a key that is null': setOf(null),
+    'a key that is a text': setOf(good.d),
+    'a public key': setOf(publicOnly),
+    'a public key after a private one': setOf(good, publicOnly),
+    'a key of another curve': setOf(p256),
+    'a symmetric key': setOf({ kty: 'oct', k: good.d }),
+    'a private part that is too short': setOf({ ...good, d: good.d?.slice(1) }),
+    'halves of two keys': setOf({ ...good, d: other.d }),
+    'one key twice': setOf(good, good),
+    'two keys of one kid': setOf(good, { ...other, kid: good.kid }),
+    'a kid that is a number': setOf({ ...good, kid: 1 }),
+    'an empty kid': setOf({ ...good, kid: '' }),
+    'a path to nothing': join(folder.path, 'nothing.json'),
+    'a folder': folder.path,
+    'a file that holds no set': unreadable,
+  }
+  for (const [name, TOKEN_KEYS] of Object.entries(bad)) {
+    await assert.rejects(
+      refusedStart({ TOKEN_KEYS }),
+      (error: Error) => {
+        assert.ok(error instanceof ConfigError, `${name}: ${error}`)
+        assert.match(error.message, /^TOKEN_KEYS: [^\n]+$/, name)
+        for (const secret of [d, other.d, good.x, p256.d, 'secret']) assert.ok(!error.message.includes(secret ?? '-'))
+        return true
+      },
+      name,
+    )
+  }
+})
+
+test('PostgreSQL without TOKEN_KEYS is refused before anything is asked of it', async () => {
+  const env = { PORT: '0', DATABASE_URL: 'postgres://duet@127.0.0.1:9/duet' }
+  const { code, stdout, stderr } = await runDuet(['serve'], { env })
+  assert.equal(code, 1)
+  assert.equal(stdout, '')
+  assert.match(stderr, /^duet: TOKEN_KEYS: is needed with PostgreSQL; [^\n]*keys generate[^\n]*\n$/)
+})

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MemoryRateLimiter } from '../../src/cluster/rate-limiter.ts'
+import { AppError, unavailable } from '../../src/core/errors.ts'
+import type { Passwords, TokenSigner } from '../../src/core/ports.ts'
+import type { UserStore } from '../../src/core/store.ts'
+import { Tokens } from '../../src/core/tokens/operations.ts'
+import { startTestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { ask, postJson, type RawResponse } from '../support/http.ts'
+import { isValid, password, register, tokenOf, tryLogin } from '../support/logins.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+async function start(env: Readonly<Record<string, string>> = {}) {
+  const clock = new TestClock()
+  const app = await startTestApp({ RATE_LIMIT_MAX: '0', ...env }, { clock })
+  await register(app.url)
+  const fail = async (email = 'ann@example.com') => (await tryLogin(app.url, email, 'wrong password')).status
+  const failures = async (count: number) => {
+    for (let done = 0; done < count; done++) assert.equal(await fail(), 401)
+  }
+  return Object.assign(app, { clock, fail, failures })
+}
+
+function assertLimited(response: RawResponse, retryAfter: number): void {
+  assertRefusal(response, 429, 'Too many requests. Try again later.')
+  assert.equal(response.headers.get('retry-after'), String(retryAfter))
+}
+
+test('after ten failures on one e-mail even the right password is refused, until a minute after the first', async () => {
+  await using app = await start()
+  await register(app.url, 'bob@example.com')
+  const token = await tokenOf(app.url)
+  await app.failures(9)
+  assert.equal(await app.fail('ANN@example.com'), 401, 'the same e-mail, whatever its case')
+  assertLimited(await tryLogin(app.url), 60)
+  assertLimited(await postJson(`${app.url}/api/tokens`, JSON.stringify({ email: 'ann@example.com', password })), 60)
+  assert.equal((await tryLogin(app.url, 'bob@example.com')).status, 200, 'another e-mail is not concerned')
+  assert.ok(await isValid(token, app.url), 'nor is a token')
+  app.clock.pass(59_999)
+  assertLimited(await tryLogin(app.url), 1)
+  app.clock.pass(1)
+  assert.equal((await tryLogin(app.url)).status, 200)
+})
+
+test('a success neither counts as a failure nor makes up for one', async () => {
+  await using app = await start()
+  await app.failures(9)
+  for (let good = 0; good < 3; good++) assert.equal((await tryLogin(app.url)).status, 200)
+  await app.failures(1)
+  assertLimited(await tryLogin(app.url), 60)
+})
+
+test('an e-mail that nobody has is limited alike, so that the limit tells nothing', async () => {
+  await using app = await start()
+  for (let done = 0; done < 10; done++) assert.equal(await app.fail('nobody@example.com'), 401)
+  assertLimited(await tryLogin(app.url, 'nobody@example.com'), 60)
+})
+
+test('attempts at the same time cannot pass together', async () => {
+  await using app = await start()
+  const statuses = await Promise.all(Array.from({ length: 40 }, () => app.fail()))
+  assert.equal(statuses.filter(status => status === 401).length, 10)
+  assert.equal(statuses.filter(status => status === 429).length, 30)
+})
+
+test('a client has a hundred attempts in all, whatever the e-mails; another client has its own', async () => {
+  await using app = await start({ TRUST_PROXY: '127.0.0.1' })
+  await app.failures(10)
+  for (let refused = 0; refused < 89; refused++) assert.equal(await app.fail(), 429)
+  assert.equal((await tryLogin(app.url, 'eve@example.com')).status, 401, 'the hundredth')
+  assertLimited(await tryLogin(app.url, 'bob@example.com'), 60)
+  const body = JSON.stringify({ email: 'ann@example.com', password })
+  const headers = { 'content-type': 'application/json', 'x-forwarded-for': '192.0.2.1' }
+  assert.equal((await ask(`${app.url}/tokens`, { method: 'POST', headers, body })).status, 200)
+  app.clock.pass(60_000)
+  assert.equal((await tryLogin(app.url)).status, 200)
+})
+
+test('malformed bodies do not count', async () => {
+  await using app = await start({ LOGIN_LIMIT_MAX: '1' })
+  for (const body of ['{', '{}', '[]', '{"email":"ann@example.com"}', '{"email":"ann@example.com","password":7}']) {
+    for (let times = 0; times < 5; times++) assert.equal((await postJson(`${app.url}/tokens`, body)).status, 400)
+  }
+  assert.equal((await tryLogin(app.url)).status, 200)
+})
+
+test('LOGIN_LIMIT_MAX sets the failures, ten times it the attempts', async () => {
+  await using app = await start({ LOGIN_LIMIT_MAX: '1' })
+  await app.failures(1)
+  assertLimited(await tryLogin(app.url), 60)
+  for (let attempt = 3; attempt <= 10; attempt++) assert.equal(await app.fail(`${attempt}@example.com`), 401)
+  assertLimited(await tryLogin(app.url, '11@example.com'), 60)
+})
+
+test('LOGIN_LIMIT_MAX=0 turns both limits off', async () => {
+  await using app = await start({ LOGIN_LIMIT_MAX: '0' })
+  await app.failures(12)
+  const bodies = Array.from({ length: 100 }, (_, index) => `${index}@example.com`)
+  for (let from = 0; from < 100; from += 50) {
+    const statuses = await Promise.all(bodies.slice(from, from + 50).map(email => app.fail(email)))
+    assert.ok(statuses.every(status => status === 401))
+  }
+  assert.equal((await tryLogin(app.url)).status, 200)
+})
+
+test('an attempt that nobody could judge, because hashing or the store was not there, is no failure', async () => {
+  const clock = new TestClock()
+  let away: 'store' | 'hashing' | undefined
+  const store: Pick<UserStore, 'credentials'> = {
+    credentials: async () => {
+      if (away === 'store') throw unavailable(new Error('away'))
+      return { id: 1, role: 'member', mark: 'm', passwordHash: 'h' }
+    },
+  }
+  const passwords: Passwords = {
+    hash: async () => 'h',
+    matches: async given => {
+      if (away === 'hashing') throw unavailable(new Error('away'))
+      return given === 'right'
+    },
+  }
+  const signer: TokenSigner = { issue: async () => 'a token', verify: async () => undefined }
+  const limits = {
+    perEmail: new MemoryRateLimiter(2, 60_000, clock),
+    perClient: new MemoryRateLimiter(100, 60_000, clock),
+  }
+  const tokens = new Tokens({ store: store as UserStore, passwords, signer, limits })
+  const codeOf = async (given: string) => {
+    const outcome = await tokens.logIn('client', { email: 'ann@example.com', password: given }).catch(error => error)
+    return outcome instanceof AppError ? outcome.code : outcome
+  }
+  for (away of ['store', 'hashing'] as const) {
+    for (let times = 0; times < 5; times++) assert.equal(await codeOf('right'), 'unavailable')
+  }
+  away = undefined
+  assert.equal(await codeOf('wrong'), 'unauthenticated')
+  assert.equal(await codeOf('right'), 'a token')
+  assert.equal(await codeOf('wrong'), 'unauthenticated')
+  assert.equal(await codeOf('right'), 'rate-limited')
+})

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { AppError } from '../../src/core/errors.ts'
+import { Argon2Passwords, gate } from '../../src/security/passwords.ts'
+import { startTestApp } from '../support/app.ts'
+import { register, tryLogin } from '../support/logins.ts'
+
+/** Functions that end when the test says so, and note what was asked of them. */
+function controlledArgon2() {
+  const calls: { readonly name: 'hash' | 'verify'; readonly against?: string; readonly end: () => void }[] = []
+  let running = 0
+  let most = 0
+  const call = async (name: 'hash' | 'verify', against?: string) => {
+    const { promise, resolve: end } = Promise.withResolvers<void>()
+    calls.push({ name, end, ...(against !== undefined && { against }) })
+    most = Math.max(most, ++running)
+    await promise
+    running--
+  }
+  return {
+    calls,
+    most: () => most,
+    hash: async () => {
+      await call('hash')
+      return 'decoy'
+    },
+    verify: async (against: string | Uint8Array) => {
+      await call('verify', String(against))
+      return against === 'right'
+    },
+  }
+}
+
+/** Lets everything that can go on go on. */
+const settle = () => new Promise(resolve => setImmediate(resolve))
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable'
+}
+
+test('a password is kept as argon2id with 19 MiB, two passes and one lane, salted', async () => {
+  const passwords = new Argon2Passwords()
+  const [one, two] = await Promise.all([passwords.hash('a password'), passwords.hash('a password')])
+  for (const hash of [one, two]) assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22,}\$[\w+/]{43}$/)
+  assert.notEqual(one, two)
+  assert.ok(await passwords.matches('a password', one))
+  assert.ok(!(await passwords.matches('another password', one)))
+})
+
+test('without a user no password matches, not even the one that is compared with instead', async () => {
+  const passwords = new Argon2Passwords()
+  assert.ok(!(await passwords.matches('a password that nobody has', undefined)))
+})
+
+test('few passwords are hashed at once, few wait, and the rest is refused at once', async () => {
+  const functions = controlledArgon2()
+  const passwords = new Argon2Passwords({ atOnce: 2, mayWait: 3 }, functions)
+  const accepted = Array.from({ length: 5 }, () => passwords.hash('a password'))
+  await assert.rejects(passwords.hash('one too many'), isUnavailable)
+  assert.equal(functions.calls.length, 2)
+  for (let ended = 0; ended < 5; ended++) {
+    functions.calls[ended]?.end()
+    await settle()
+    assert.equal(functions.calls.length, Math.min(5, ended + 3), 'the next begins when one ends')
+  }
+  await Promise.all(accepted)
+  assert.equal(functions.most(), 2)
+  const later = passwords.hash('there is room again')
+  functions.calls.at(-1)?.end()
+  await later
+})
+
+test('a hash that fails leaves the gate open for the next', async () => {
+  const failing = { hash: () => Promise.reject(new Error('out of memory')), verify: async () => true }
+  const passwords = new Argon2Passwords({ atOnce: 1, mayWait: 1 }, failing)
+  for (let tries = 0; tries < 3; tries++) await assert.rejects(passwords.hash('a password'), /out of memory/)
+  const together = [passwords.hash('x'), passwords.hash('y')]
+  for (const outcome of await Promise.allSettled(together)) assert.equal(outcome.status, 'rejected')
+})
+
+test('a known and an unknown user take the same path: one comparison each, through the same gate', async () => {
+  const functions = controlledArgon2()
+  const passwords = new Argon2Passwords({ atOnce: 1, mayWait: 0 }, functions)
+  const known = passwords.matches('a password', 'right')
+  functions.calls[0]?.end() // the decoy is made for whoever comes first
+  await settle()
+  await assert.rejects(passwords.matches('a password', undefined), isUnavailable)
+  functions.calls[1]?.end()
+  assert.ok(await known)
+  const unknown = passwords.matches('a password', undefined)
+  await settle()
+  functions.calls[2]?.end()
+  assert.ok(!(await unknown))
+  assert.deepEqual(
+    functions.calls.map(({ name, against }) => [name, against]),
+    [
+      ['hash', undefined],
+      ['verify', 'right'],
+      ['verify', 'decoy'],
+    ],
+  )
+})
+
+test('logins beyond what may wait are answered 503 with Retry-After, the others as ever', async () => {
+  await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' })
+  await register(app.url)
+  const total = gate.atOnce + gate.mayWait + 60
+  const answers = await Promise.all(Array.from({ length: total }, () => tryLogin(app.url)))
+  const refused = answers.filter(({ status }) => status === 503)
+  assert.ok(refused.length > 0)
+  for (const { body, headers } of refused) {
+    assert.deepEqual(JSON.parse(body), { error: 'Service temporarily unavailable. Try again later.' })
+    assert.equal(headers.get('retry-after'), '1')
+  }
+  const served = answers.filter(({ status }) => status === 200).length
+  assert.ok(served >= gate.atOnce + gate.mayWait)
+  assert.equal(served + refused.length, total)
+  assert.equal((await tryLogin(app.url)).status, 200)
+})
+
+const full = process.env.DUET_TEST_FULL !== undefined
+
+test('a login takes the same time for a known and an unknown e-mail', async (t: TestContext) => {
+  await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' })
+  await register(app.url)
+  const times = { known: [] as number[], unknown: [] as number[] }
+  const attempt = async (whose: keyof typeof times) => {
+    const start = performance.now()
+    const { status } = await tryLogin(app.url, whose === 'known' ? 'ann@example.com' : 'eve@example.com', 'wrong')
+    times[whose].push(performance.now() - start)
+    assert.equal(status, 401)
+  }
+  for (let warm = 0; warm < 3; warm++) await attempt('unknown')
+  times.unknown.length = 0
+  for (let round = 0; round < (full ? 500 : 10); round++) {
+    // Turn and turn about, so that neither is always the one after the other.
+    for (const whose of round % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) {
+      await attempt(whose)
+    }
+  }
+  const [known, unknown] = [median(times.known), median(times.unknown)]
+  t.diagnostic(`median of ${times.known.length}: known ${known.toFixed(2)} ms, unknown ${unknown.toFixed(2)} ms`)
+  // A few samples on a busy machine say nothing: the short form holds the answers alone.
+  if (full) assert.ok(Math.abs(known / unknown - 1) < 0.05, `${known} ms against ${unknown} ms`)
+})
+
+function median(samples: readonly number[]): number {
+  return samples.toSorted((a, b) => a - b)[samples.length >> 1] ?? Number.NaN
+}

@@ -1,0 +1,392 @@
+import assert from 'node:assert/strict'
+import { createPublicKey, sign } from 'node:crypto'
+import { describe, test } from 'node:test'
+import {
+  createLocalJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  type JWTHeaderParameters,
+  jwtVerify,
+  SignJWT,
+} from 'jose'
+import { startTestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { engineKinds } from '../support/engines.ts'
+import { ask, postJson, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { askAs, isValid, password, register, tokenOf, tryLogin } from '../support/logins.ts'
+import { runDuet } from '../support/process.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+const [ourKey] = JSON.parse(tokenKeys).keys as [JWK & { kid: string; x: string; d: string }]
+
+/** An app whose key the test knows, with one user who is logged in. */
+async function startWithUser() {
+  const clock = new TestClock()
+  const app = await startTestApp({ TOKEN_KEYS: tokenKeys }, { clock })
+  const id = await register(app.url)
+  return Object.assign(app, { clock, id, token: await tokenOf(app.url) })
+}
+
+type Started = Awaited<ReturnType<typeof startWithUser>>
+
+function assertUnauthorized(response: RawResponse, text: string, challenge: RegExp): void {
+  assertRefusal(response, 401, text)
+  assert.match(response.headers.get('www-authenticate') ?? '', challenge)
+}
+
+const plainChallenge = /^Bearer$/
+const invalidToken = /^Bearer error="invalid_token", error_description="[^"]+"$/
+
+test('R-AUTH-1 R-AUTH-2: a login answers one field, a JSON Web Token that our public keys verify', async () => {
+  await using app = await startWithUser()
+  const response = await tryLogin(app.url)
+  assert.equal(response.status, 200)
+  assert.equal(response.headers.get('cache-control'), 'no-store')
+  assert.deepEqual(Object.keys(JSON.parse(response.body)), ['token'])
+
+  const { token } = JSON.parse(response.body)
+  const jwks = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body)
+  assert.deepEqual(decodeProtectedHeader(token), { alg: 'EdDSA', kid: ourKey.kid, typ: 'JWT' })
+  const currentDate = new Date(app.clock.now())
+  const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), { issuer: 'duet', currentDate })
+  const { ver, jti, iat, exp, ...rest } = payload
+  assert.deepEqual(rest, { iss: 'duet', sub: String(app.id), role: 'member' })
+  assert.equal(iat, Math.floor(app.clock.now() / 1000))
+  assert.equal(exp, Number(iat) + 3600)
+  assert.ok(typeof ver === 'string' && ver.length >= 16)
+  assert.ok(typeof jti === 'string' && jti.length >= 16)
+  assert.notEqual(decodeJwt(await tokenOf(app.url)).jti, jti)
+})
+
+test('the published keys hold no private part', async () => {
+  await using app = await startWithUser()
+  const { status, body } = await ask(`${app.url}/.well-known/jwks.json`)
+  assert.equal(status, 200)
+  assert.deepEqual(JSON.parse(body), {
+    keys: [{ kty: 'OKP', crv: 'Ed25519', x: ourKey.x, kid: ourKey.kid, alg: 'EdDSA', use: 'sig' }],
+  })
+  assert.ok(!body.includes(ourKey.d))
+})
+
+test('bodies that are no login are refused with 400, before any password is looked at', async () => {
+  await using app = await startTestApp()
+  const bodies = [
+    '',
+    'null',
+    '[]',
+    '"x"',
+    '{',
+    '{}',
+    '{"email":"ann@example.com"}',
+    `{"password":"${password}"}`,
+    `{"email":"","password":"${password}"}`,
+    '{"email":"ann@example.com","password":""}',
+    `{"email":["ann@example.com"],"password":"${password}"}`,
+    '{"email":"ann@example.com","password":12345678}',
+    '{"email":"ann@example.com","password":null}',
+    `{"email":"ann\\u0000@example.com","password":"${password}"}`,
+    `{"email":"ann\\ud800@example.com","password":"${password}"}`,
+    `{"email":"${'a'.repeat(321)}","password":"${password}"}`,
+    '{"email":"ann@example.com","password":"\\u0000 password"}',
+    '{"email":"ann@example.com","password":"\\udc00 password"}',
+    `{"email":"ann@example.com","password":"${'p'.repeat(129)}"}`,
+  ]
+  for (const body of bodies) assertRefusal(await postJson(`${app.url}/tokens`, body), 400)
+  assertRefusal(await postJson(`${app.url}/tokens`, 'email=a&password=b', 'application/x-www-form-urlencoded'), 415)
+})
+
+test('R-AUTH-3 R-AUTH-5: a token in the header Authorization lets a request proceed, the scheme in any case', async () => {
+  await using app = await startWithUser()
+  for (const authorization of [`Bearer ${app.token}`, `bearer ${app.token}`, `BEARER  ${app.token}`]) {
+    const response = await ask(`${app.url}/users/me`, { headers: { authorization } })
+    assert.equal(response.status, 200, authorization)
+    assert.equal(JSON.parse(response.body).id, app.id)
+  }
+})
+
+test('R-AUTH-4: no session is kept: on one connection, each request is who its own token says', async () => {
+  await using app = await startWithUser()
+  const me = await askAs(app.token, `${app.url}/users/me`)
+  assert.equal(me.headers.get('set-cookie'), undefined)
+  const request = (extra: string) => `GET /users/me HTTP/1.1\r\nHost: x\r\n${extra}\r\n`
+  const pipelined = request(`Authorization: Bearer ${app.token}\r\n`) + request('Connection: close\r\n')
+  using connection = await RawConnection.open(app.port)
+  connection.write(pipelined)
+  assert.equal((await connection.response()).status, 200)
+  assertUnauthorized(await connection.response(), 'Authentication required', plainChallenge)
+})
+
+test('R-ERR-8: identity that is needed and missing is 401 with a plain challenge', async () => {
+  await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
+  for (const path of ['/users/me', '/users', '/users/1', '/api/users/me']) {
+    assertUnauthorized(await ask(app.url + path), 'Authentication required', plainChallenge)
+  }
+})
+
+test('a token in the query or a cookie is no authentication', async () => {
+  await using app = await startWithUser()
+  const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
+  const response = await ask(`${app.url}/users/me?access_token=${app.token}`, { headers })
+  assertUnauthorized(response, 'Authentication required', plainChallenge)
+})
+
+/** The claims of a good token, signed with our key unless told otherwise. */
+async function signed(
+  { token }: Pick<Started, 'token'>,
+  { header = {}, claims = {}, key }: { header?: object; claims?: object; key?: Parameters<SignJWT['sign']>[0] } = {},
+): Promise<string> {
+  const payload = Object.entries({ ...decodeJwt(token), ...claims }).filter(([, value]) => value !== undefined)
+  const all = Object.entries({ alg: 'EdDSA', kid: ourKey.kid, ...header }).filter(([, value]) => value !== undefined)
+  return await new SignJWT(Object.fromEntries(payload))
+    .setProtectedHeader(Object.fromEntries(all) as unknown as JWTHeaderParameters)
+    .sign(key ?? (await importJWK(ourKey, 'EdDSA')), { crit: { 'urn:example:must': true } })
+}
+
+function encoded(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url')
+}
+
+const parts = (token: string) => token.split('.') as [string, string, string]
+const attacker = await generateKeyPair('Ed25519', { extractable: true })
+const attackerJwk = await exportJWK(attacker.publicKey)
+const ourPublicKey = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: ourKey.x }, format: 'jwk' })
+const secondsLeft = (app: Started, seconds: number) => Math.floor(app.clock.now() / 1000) + seconds
+
+const attacks: Readonly<Record<string, (app: Started) => string | Promise<string>>> = {
+  'alg none without a signature': ({ token }) => `${encoded({ alg: 'none', kid: ourKey.kid })}.${parts(token)[1]}.`,
+  'alg None with the old signature': ({ token }) =>
+    `${encoded({ alg: 'None', kid: ourKey.kid })}.${parts(token).slice(1).join('.')}`,
+  'HS256 with the bytes of our public key as secret': app =>
+    signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourKey.x, 'base64url') }),
+  'HS256 with the text of our public key as secret': app =>
+    signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourKey.x) }),
+  'HS256 with the PEM of our public key as secret': app =>
+    signed(app, { header: { alg: 'HS256' }, key: Buffer.from(ourPublicKey.export({ type: 'spki', format: 'pem' })) }),
+  "the attacker's key under our kid": app => signed(app, { key: attacker.privateKey }),
+  "the attacker's key in the header": app => signed(app, { header: { jwk: attackerJwk }, key: attacker.privateKey }),
+  "the attacker's key in the header, without kid": app =>
+    signed(app, { header: { jwk: attackerJwk, kid: undefined }, key: attacker.privateKey }),
+  "the address of the attacker's key set": app =>
+    signed(app, { header: { jku: 'http://127.0.0.1:9/jwks.json', kid: 'x' }, key: attacker.privateKey }),
+  "the address of the attacker's certificate": app =>
+    signed(app, { header: { x5u: 'http://127.0.0.1:9/x.pem', kid: 'x' }, key: attacker.privateKey }),
+  'an unknown kid': app => signed(app, { header: { kid: 'another' } }),
+  'a kid of a prototype': app => signed(app, { header: { kid: '__proto__' } }),
+  'no kid': app => signed(app, { header: { kid: undefined } }),
+  'a critical extension that we do not know': app =>
+    signed(app, { header: { crit: ['urn:example:must'], 'urn:example:must': 1 } }),
+  'no exp': app => signed(app, { claims: { exp: undefined } }),
+  'an exp that is no number': async ({ token }) => {
+    const [header] = parts(token)
+    const payload = encoded({ ...decodeJwt(token), exp: '9999999999' })
+    const key = { key: { ...ourKey, kty: 'OKP' }, format: 'jwk' } as const
+    return `${header}.${payload}.${sign(null, Buffer.from(`${header}.${payload}`), key).toString('base64url')}`
+  },
+  'no ver': app => signed(app, { claims: { ver: undefined } }),
+  'another ver': app => signed(app, { claims: { ver: 'x' } }),
+  'no jti': app => signed(app, { claims: { jti: undefined } }),
+  'another iss': app => signed(app, { claims: { iss: 'somebody' } }),
+  'no iss': app => signed(app, { claims: { iss: undefined } }),
+  expired: app => signed(app, { claims: { exp: secondsLeft(app, 0) } }),
+  'not valid yet': app => signed(app, { claims: { nbf: secondsLeft(app, 60) } }),
+  'a user that never was': app => signed(app, { claims: { sub: '4711' } }),
+  'a sub that is no id': app => signed(app, { claims: { sub: `0${app.id}` } }),
+  'a signature cut short': ({ token }) => token.slice(0, -2),
+  'a signature with one bit changed': ({ token }) => {
+    const [header, payload, signature] = parts(token)
+    const bytes = Buffer.from(signature, 'base64url')
+    bytes[7] = (bytes[7] ?? 0) ^ 1
+    return `${header}.${payload}.${bytes.toString('base64url')}`
+  },
+  'no signature': ({ token }) => parts(token).slice(0, 2).join('.'),
+  'another role under the old signature': ({ token }) => {
+    const [header, , signature] = parts(token)
+    return `${header}.${encoded({ ...decodeJwt(token), role: 'admin' })}.${signature}`
+  },
+  'four parts': ({ token }) => `${token}.x`,
+  '10 KB of it': ({ token }) => `${token}${'x'.repeat(10_000)}`,
+  garbage: () => 'garbage',
+}
+
+test('R-ERR-8: no forged, foreign, broken or outdated token is anybody, on the second try neither', async t => {
+  await using app = await startWithUser()
+  assert.ok(await isValid(await signed(app), app.url), 'the forger signs good tokens too')
+  for (const [name, forge] of Object.entries(attacks)) {
+    await t.test(name, async () => {
+      const token = await forge(app)
+      for (const path of ['/users/me', '/users/me', `/users/${app.id}`, '/users']) {
+        assertUnauthorized(await askAs(token, app.url + path), 'Invalid or expired token', invalidToken)
+      }
+    })
+  }
+  assert.ok(await isValid(app.token, app.url))
+})
+
+test('a token is looked at beside its header line alone: another scheme, none, or two lines are 401', async () => {
+  await using app = await startWithUser()
+  const send = (lines: string) => sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: x\r\n${lines}\r\n`)
+  const good = `Authorization: Bearer ${app.token}\r\n`
+  assert.equal((await send(good)).status, 200)
+  for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
+    assertUnauthorized(await send(lines), 'Invalid or expired token', invalidToken)
+  }
+  // To whom uses another scheme, no error is told: RFC 6750, section 3.1.
+  const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
+  for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
+    assertUnauthorized(await send(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
+  }
+  assertRefusal(await send(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
+})
+
+test('a bad token is told on public operations too, and ignored where nobody needs to be anybody', async () => {
+  await using app = await startWithUser()
+  const headers = { authorization: 'Bearer bad' }
+  for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+    const response = await ask(`${app.url}/users/${app.id}`, { method, headers })
+    assertUnauthorized(response, 'Invalid or expired token', invalidToken)
+  }
+  assert.equal((await ask(`${app.url}/users/${app.id}`)).status, 200)
+  for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics']) {
+    assert.equal((await ask(app.url + path, { headers })).status, 200, path)
+  }
+  const login = (secret: string) =>
+    ask(`${app.url}/tokens`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'ann@example.com', password: secret }),
+    })
+  assert.equal((await login(password)).status, 200)
+  assertUnauthorized(await login('wrong password'), 'Invalid email or password', /^Bearer\b/)
+})
+
+test('a token lives for TOKEN_TTL_SECONDS and ends exactly then, however often it was seen to be good', async () => {
+  const clock = new TestClock()
+  await using app = await startTestApp({ TOKEN_TTL_SECONDS: '90' }, { clock })
+  await register(app.url)
+  const token = await tokenOf(app.url)
+  assert.ok(await isValid(token, app.url))
+  clock.pass(89_999)
+  assert.ok(await isValid(token, app.url))
+  clock.pass(1)
+  assert.ok(!(await isValid(token, app.url)))
+  const unseen = await tokenOf(app.url)
+  clock.pass(90_000)
+  assert.ok(!(await isValid(unseen, app.url)))
+})
+
+for (const { name, kind, skip, create } of engineKinds) {
+  describe(`on ${name}`, { skip, concurrency: 4 }, () => {
+    const start = async () => {
+      const database = await create()
+      const url = kind === 'sqlite' ? `sqlite:${database.location}` : database.location
+      const env = { DATABASE_URL: url, TOKEN_KEYS: tokenKeys }
+      const app = await startTestApp(env)
+      return Object.assign(app, {
+        env,
+        [Symbol.asyncDispose]: async () => {
+          await app.app[Symbol.asyncDispose]()
+          await database[Symbol.asyncDispose]()
+        },
+      })
+    }
+
+    test('whom a login fails learns nothing: the answer is the same for every reason', async () => {
+      await using app = await start()
+      await register(app.url)
+      await postJson(`${app.url}/users`, '{"name":"Bob","email":"bob@example.com"}')
+      const failures = [
+        await tryLogin(app.url, 'ann@example.com', 'wrong password'),
+        await tryLogin(app.url, 'nobody@example.com'),
+        await tryLogin(app.url, 'bob@example.com'),
+        await tryLogin(app.url, ' ann@example.com'),
+        await tryLogin(app.url, "' or 1=1 --"),
+        await tryLogin(app.url, 'ann@example.com', `${password} `),
+        await tryLogin(app.url, 'ann@example.com', password.toUpperCase()),
+      ]
+      for (const failure of failures) {
+        assertUnauthorized(failure, 'Invalid email or password', plainChallenge)
+        assert.deepEqual([...failure.headers.keys()].sort(), [...(failures[0]?.headers.keys() ?? [])].sort())
+      }
+    })
+
+    test('the case of an e-mail does not matter', async () => {
+      await using app = await start()
+      const id = await register(app.url, 'Ann@Example.COM')
+      for (const email of ['ann@example.com', 'ANN@EXAMPLE.COM', 'Ann@Example.COM']) {
+        assert.equal(decodeJwt(await tokenOf(app.url, email)).sub, String(id))
+      }
+    })
+
+    test("a deleted user's token is dead at once, also where it was seen to be good, and an id does not revive it", async () => {
+      await using app = await start()
+      const id = await register(app.url)
+      const token = await tokenOf(app.url)
+      assert.ok(await isValid(token, app.url))
+      await using other = kind === 'postgres' ? await startTestApp(app.env) : undefined
+      if (other !== undefined) assert.ok(await isValid(token, other.url))
+
+      assert.equal((await ask(`${app.url}/users/${id}`, { method: 'DELETE' })).status, 204)
+      for (const { url } of [app, other ?? app]) assert.ok(!(await isValid(token, url)))
+
+      const body = JSON.stringify({ name: 'Ann', email: 'ann@example.com', password })
+      const headers = { 'content-type': 'application/json' }
+      assert.equal((await ask(`${app.url}/users/${id}`, { method: 'PUT', headers, body })).status, 201)
+      assert.ok(!(await isValid(token, app.url)))
+      assert.equal(decodeJwt(await tokenOf(app.url)).sub, String(id))
+      assert.ok(await isValid(await tokenOf(app.url), app.url))
+    })
+
+    test('a new password ends all older tokens, another change of the user none', async () => {
+      await using app = await start()
+      const id = await register(app.url)
+      const [token, second] = [await tokenOf(app.url), await tokenOf(app.url)]
+      const patch = async (values: object) => {
+        const headers = { 'content-type': 'application/json' }
+        const init = { method: 'PATCH', headers, body: JSON.stringify(values) }
+        assert.equal((await askAs(token, `${app.url}/users/${id}`, init)).status, 200)
+      }
+      await patch({ name: 'Anna', age: 30, email: 'anna@example.com' })
+      assert.ok(await isValid(token, app.url))
+      await patch({ password: 'another password' })
+      for (const old of [token, second]) assert.ok(!(await isValid(old, app.url)))
+      assert.equal((await tryLogin(app.url, 'anna@example.com')).status, 401)
+      assert.ok(await isValid(await tokenOf(app.url, 'anna@example.com', 'another password'), app.url))
+    })
+
+    test('users set-role works beside a running server, by e-mail and id, and ends all older tokens', async () => {
+      await using app = await start()
+      const id = await register(app.url)
+      const setRole = (user: string, role: string) => runDuet(['users', 'set-role', user, role], { env: app.env })
+      let token = await tokenOf(app.url)
+      for (const [user, role] of [
+        ['ANN@example.com', 'admin'],
+        [String(id), 'member'],
+      ] as const) {
+        assert.ok(await isValid(token, app.url))
+        const { code, stdout, stderr } = await setRole(user, role)
+        assert.equal(code, 0, stderr)
+        assert.match(stdout, new RegExp(`now ${role}`))
+        assert.ok(!(await isValid(token, app.url)))
+        token = await tokenOf(app.url)
+        assert.equal(decodeJwt(token).role, role)
+      }
+      const refused = await Promise.all([
+        setRole('4711', 'admin'),
+        setRole('nobody@example.com', 'admin'),
+        setRole(String(id), 'root'),
+        setRole(String(id), ''),
+      ])
+      for (const { code, stdout, stderr } of refused) {
+        assert.equal(code, 1)
+        assert.equal(stdout, '')
+        assert.match(stderr, /^duet: [^\n]+\n$/)
+      }
+      assert.ok(await isValid(token, app.url))
+    })
+  })
+}

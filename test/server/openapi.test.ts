@@ -1,0 +1,324 @@
+import assert from 'node:assert/strict'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { createConfig, lintFromString } from '@redocly/openapi-core'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { FastifyInstance } from 'fastify'
+import { startTestApp } from '../support/app.ts'
+import { ask, type RawResponse, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { openApiFile, servedDocument } from '../support/write-openapi.ts'
+
+type Named<Value> = Readonly<Record<string, Value>>
+interface Example {
+  readonly value: unknown
+}
+interface Media {
+  readonly schema: object
+  readonly example?: unknown
+  readonly examples?: Named<Example>
+}
+interface Header {
+  readonly schema: object
+  readonly example: string
+}
+interface Answer {
+  readonly headers?: Named<Header>
+  readonly content?: Named<Media>
+}
+interface Operation {
+  readonly operationId: string
+  readonly security: readonly object[]
+  readonly parameters?: readonly { readonly schema: object; readonly example?: unknown }[]
+  readonly requestBody?: { readonly content: Named<Media> }
+  readonly responses: Named<Answer>
+}
+
+interface Document {
+  readonly paths: Named<Named<unknown>>
+  readonly components: Named<Named<object>>
+}
+
+const committed = readFileSync(openApiFile, 'utf8')
+// Objects hold nothing but what is documented: in the examples, and in what the service sends.
+const { paths, components }: Document = JSON.parse(committed, (_key, value) =>
+  value?.type === 'object' && value.properties !== undefined ? { ...value, additionalProperties: false } : value,
+)
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+
+/** `GET /users` and so on, all references to responses, headers and parameters followed. */
+const operations = new Map<string, Operation>(
+  Object.entries(paths).flatMap(([path, { servers, ...methods }]) =>
+    Object.entries(methods).map(([method, operation]) => [
+      `${method.toUpperCase()} ${path}`,
+      resolved(operation) as Operation,
+    ]),
+  ),
+)
+
+function resolved(part: unknown): unknown {
+  const text = JSON.stringify(part, (_key, value) => {
+    const [, kind = '', name = ''] = /^#\/components\/(responses|headers|parameters)\/(\w+)$/.exec(value?.$ref) ?? []
+    return kind === '' ? value : components[kind]?.[name]
+  })
+  return JSON.parse(text)
+}
+
+function operation(name: string): Operation {
+  return operations.get(name) ?? assert.fail(`${name} is not documented`)
+}
+
+function assertValid(schema: object, value: unknown, where: string): void {
+  const valid = ajv.validate({ ...schema, components }, value)
+  assert.ok(valid, `${where}: ${ajv.errorsText()} in ${JSON.stringify(value)}`)
+}
+
+function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
+  const several = Object.values(examples).map(({ value }) => value)
+  return example === undefined ? several : [example, ...several]
+}
+
+const told = ['location', 'link', 'retry-after', 'ratelimit', 'ratelimit-policy', 'www-authenticate', 'x-request-id']
+const provoked = new Set<string>()
+
+/** Holds an answer to what the document says about its operation and status. */
+function assertDocumented(name: string, status: number, response: RawResponse, as = String(status)): void {
+  const where = `${name} ${status}`
+  assert.equal(response.status, status, `${where}: ${response.body}`)
+  const { headers = {}, content } = operation(name).responses[as] ?? assert.fail(`${where} is not documented`)
+  const documented = new Map(Object.entries(headers).map(([header, { schema }]) => [header.toLowerCase(), schema]))
+  for (const [header, value] of response.headers) {
+    const schema = documented.get(header)
+    if (schema !== undefined) assertValid(schema, value, `${where} ${header}`)
+    else assert.ok(!told.includes(header), `${where}: the header ${header} is not documented`)
+  }
+  const needed = [...documented.keys()].filter(header => header !== 'link' && !header.startsWith('ratelimit'))
+  for (const header of needed) assert.ok(response.headers.has(header), `${where}: the header ${header} is missing`)
+  if (content === undefined) assert.equal(response.body, '')
+  else {
+    const [type] = response.headers.get('content-type')?.split(';') ?? []
+    const { schema } = content[type ?? ''] ?? assert.fail(`${where}: the type ${type} is not documented`)
+    assertValid(schema, type === 'application/json' ? JSON.parse(response.body) : response.body, where)
+  }
+  provoked.add(`${name} ${as}`)
+}
+
+interface Request {
+  readonly body?: unknown
+  readonly token?: string
+  readonly type?: string
+  readonly id?: string
+  readonly query?: string
+}
+
+function send(url: string, name: string, { body, token, type, id = '1', query = '' }: Request = {}) {
+  const [method = '', path = ''] = name.split(' ')
+  const headers = {
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
+  }
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return ask(url + path.replace('{id}', id) + query, {
+    method,
+    headers,
+    ...(text !== undefined && { body: text }),
+  })
+}
+
+async function logIn(url: string, email: string): Promise<string> {
+  const response = await send(url, 'POST /tokens', { body: { email, password: 'demo-password' } })
+  assertDocumented('POST /tokens', 200, response)
+  return JSON.parse(response.body).token
+}
+
+function withStatus(status: number): readonly string[] {
+  return [...operations].filter(([, { responses }]) => String(status) in responses).map(([name]) => name)
+}
+
+function bodiesOf(name: string): readonly unknown[] {
+  return Object.values(operation(name).requestBody?.content ?? {}).flatMap(examplesOf)
+}
+
+test('the document that is served is the committed one', async () => {
+  assert.equal(await servedDocument(), committed, 'api/openapi.json is out of date: npm run openapi')
+})
+
+test("the document passes Redocly's recommended rules without an error or a warning", async () => {
+  const config = await createConfig({ extends: ['recommended'] })
+  const problems = await lintFromString({ source: committed, absoluteRef: openApiFile, config })
+  assert.deepEqual(
+    problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`),
+    [],
+  )
+})
+
+/** What is served beside the interface: the documentation itself. */
+const undocumented = /^GET \/(openapi\.json|docs(\/[\w.-]+)?)$/
+
+test('every route is documented, and every documented operation is a route, below /api too', async () => {
+  const routes = new Set<string>()
+  const watch = (message: unknown) => {
+    const { fastify } = message as { fastify: FastifyInstance }
+    fastify.addHook('onRoute', ({ url, method, config }) => {
+      if (config?.allow !== undefined || method === 'HEAD') return
+      for (const each of [method].flat()) routes.add(`${each} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
+    })
+  }
+  subscribe('fastify.initialization', watch)
+  await using _app = await startTestApp()
+  unsubscribe('fastify.initialization', watch)
+  const prefixed = [...operations.keys()]
+    .filter(name => paths[name.split(' ')[1] ?? '']?.servers === undefined)
+    .map(name => name.replace(' ', ' /api'))
+  assert.ok(prefixed.includes('GET /api/users'))
+  assert.deepEqual(
+    [...routes].filter(name => !undocumented.test(name)).sort(),
+    [...operations.keys(), ...prefixed].sort(),
+  )
+})
+
+test('every operation has an example of each body it takes or sends, and every example fits its schema', () => {
+  for (const [name, { parameters = [], requestBody, responses }] of operations) {
+    const answers = Object.entries(responses).map(([status, { content }]) => [`${name} ${status}`, content] as const)
+    for (const [where, content = {}] of [[name, requestBody?.content] as const, ...answers]) {
+      for (const media of Object.values(content)) {
+        assert.notEqual(examplesOf(media).length, 0, `${where} has no example`)
+        for (const example of examplesOf(media)) assertValid(media.schema, example, where)
+      }
+    }
+    for (const { schema, example } of parameters) if (example !== undefined) assertValid(schema, example, name)
+    for (const { headers = {} } of Object.values(responses)) {
+      for (const [header, { schema, example }] of Object.entries(headers)) assertValid(schema, example, header)
+    }
+  }
+})
+
+test('what succeeds is answered as documented, and the examples of bodies succeed', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true' })
+  const check = async (name: string, status: number, request?: Request) =>
+    assertDocumented(name, status, await send(app.url, name, request))
+  for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
+    await check(`GET ${path}`, 200)
+  for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
+  const token = await logIn(app.url, 'ada@example.com')
+  await check('GET /users', 200, { token })
+  await check('GET /users', 200, { query: '?limit=2&offset=2' })
+  await check('GET /users/me', 200, { token })
+  await check('GET /users/{id}', 200)
+  for (const body of bodiesOf('PATCH /users/{id}')) await check('PATCH /users/{id}', 200, { body })
+  for (const body of bodiesOf('POST /users')) await check('POST /users', 201, { body })
+  await check('DELETE /users/{id}', 204, { id: '7' })
+  for (const [index, body] of bodiesOf('PUT /users/{id}').entries()) {
+    await check('PUT /users/{id}', 201, { body, id: String(100 + index) })
+    await check('PUT /users/{id}', 200, { body, id: String(100 + index), token })
+  }
+})
+
+test('what is refused by the operations is answered as documented', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced', METRICS_TOKEN: 'secret' })
+  const check = async (name: string, status: number, request?: Request) =>
+    assertDocumented(name, status, await send(app.url, name, request))
+  const grace = await logIn(app.url, 'grace@example.com')
+  const ada = await logIn(app.url, 'ada@example.com')
+  const taken = { name: 'A', email: 'ada@example.com', password: 'demo-password' }
+  await check('POST /tokens', 401, { body: { email: 'ada@example.com', password: 'wrong' } })
+  await check('POST /tokens', 400, { body: {} })
+  await check('GET /metrics', 401)
+  await check('GET /users', 400, { token: ada, query: '?limit=0' })
+  await check('GET /users/me', 401)
+  for (const name of withStatus(403)) {
+    await check(name, 401)
+    await check(name, 403, { token: grace, body: name.startsWith('P') ? taken : undefined })
+  }
+  for (const name of ['GET /users/{id}', 'PATCH /users/{id}']) {
+    await check(name, 404, { token: ada, id: '999', body: name.startsWith('P') ? {} : undefined })
+  }
+  for (const name of withStatus(409)) await check(name, 409, { token: ada, id: '2', body: taken })
+  for (const name of ['POST /users', 'PUT /users/{id}', 'PATCH /users/{id}']) {
+    for (const body of [{ name: '' }, '{', '[]']) await check(name, 400, { token: ada, body })
+  }
+  await check('PUT /users/{id}', 400, { token: ada, id: 'x', body: taken })
+})
+
+test('what is refused on every path is answered as documented', async () => {
+  await using app = await startTestApp({ BODY_LIMIT_BYTES: '2048' })
+  for (const name of operations.keys()) {
+    const target = name.replace('{id}', '1')
+    const twoHosts = `${target} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`
+    assertDocumented(name, 400, await sendRaw(app.port, twoHosts))
+    const expecting = `${target} HTTP/1.1\r\nHost: a\r\nExpect: a-miracle\r\n\r\n`
+    assertDocumented(name, 417, await sendRaw(app.port, expecting), 'default')
+  }
+  for (const name of withStatus(401).filter(name => !/tokens|metrics/.test(name))) {
+    assertDocumented(name, 401, await send(app.url, name, { token: 'x' }))
+  }
+  for (const name of withStatus(413)) {
+    assertDocumented(name, 413, await send(app.url, name, { body: 'x'.repeat(4096) }))
+    assertDocumented(name, 415, await send(app.url, name, { body: 'x', type: 'text/plain' }))
+  }
+})
+
+test('under maintenance, beyond the rate limit and with metrics off, operations answer as documented', async () => {
+  const health = /^GET \/health\//
+  await using closed = await startTestApp({ MAINTENANCE: 'on' })
+  for (const name of withStatus(503).filter(name => !health.test(name))) {
+    assertDocumented(name, 503, await send(closed.url, name))
+  }
+  await using limited = await startTestApp({ RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/' })
+  await ask(`${limited.url}/users`)
+  for (const name of withStatus(429)) assertDocumented(name, 429, await send(limited.url, name))
+  for (const name of operations.keys()) {
+    if (!withStatus(429).includes(name)) assert.equal((await send(limited.url, name)).status, 200)
+  }
+  await using production = await startTestApp({ NODE_ENV: 'production' })
+  assertDocumented('GET /metrics', 404, await send(production.url, 'GET /metrics'))
+})
+
+test('every documented status was provoked above, but for those that take a defect or a lucky moment', () => {
+  const documented = [...operations].flatMap(([name, { responses }]) =>
+    Object.keys(responses).map(status => `${name} ${status}`),
+  )
+  const rare = / 500$|^GET \/users\/me 404$|^GET \/health\/ready 503$/
+  assert.deepEqual(
+    documented.filter(each => !provoked.has(each) && !rare.test(each)),
+    [],
+  )
+})
+
+test('/docs shows the document with files of its own: nothing is loaded from elsewhere', async () => {
+  await using app = await startTestApp()
+  const page = await ask(`${app.url}/docs`)
+  assert.equal(page.status, 200)
+  assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
+  const policy = page.headers.get('content-security-policy') ?? ''
+  const sources = policy.split('; ').map(directive => directive.split(' ').slice(1).join(' '))
+  assert.deepEqual([...new Set(sources)].sort(), ["'none'", "'self'", "'self' data:"])
+  assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/)
+  assert.doesNotMatch(page.body, /\/\//)
+  const addresses = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address)
+  const loaded = addresses.filter(address => address !== 'data:,')
+  assert.deepEqual(loaded.map(address => address.replace(/.*\.(?=\w+$)/, '')).sort(), ['css', 'js', 'js', 'json'])
+  for (const address of loaded) {
+    const { status, headers, body } = await ask(new URL(address, `${app.url}/docs`).href)
+    assert.equal(status, 200, address)
+    const type = { css: 'text/css', json: 'application/json' }[address.split('.').at(-1) ?? ''] ?? 'text/javascript'
+    assert.equal(headers.get('content-type'), `${type}; charset=utf-8`)
+    assert.match(headers.get('cache-control') ?? '', /\d\.\d/.test(address) ? /immutable/ : /^no-cache$/)
+    if (type === 'text/css') assert.doesNotMatch(body, /@import|url\((?!["']?data:)/)
+  }
+})
+
+test('the documentation ignores Authorization, is at the root only, and is closed under maintenance', async () => {
+  await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
+  for (const path of ['/docs', '/docs/start.js', '/openapi.json']) {
+    const { status } = await ask(app.url + path, { headers: { authorization: 'Basic eDp5' } })
+    assert.equal(status, 200)
+    assertRefusal(await ask(`${app.url}/api${path}`), 404)
+    assertRefusal(await ask(app.url + path, { method: 'POST' }), 405)
+  }
+  for (const path of ['/docs/', '/docs/package.json', '/docs/..%2fpackage.json'])
+    assertRefusal(await ask(app.url + path), 404)
+  app.app.toggleMaintenance()
+  for (const path of ['/docs', '/openapi.json']) assertRefusal(await ask(app.url + path), 503)
+})

@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { MemoryRateLimiter } from '../../src/cluster/rate-limiter.ts'
+import { clientKey, TrustedProxies } from '../../src/server/client-address.ts'
+import { limitedPaths } from '../../src/server/rate-limit.ts'
+import { startTestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { ask, postJson, sendRaw } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+async function start(env: Readonly<Record<string, string>> = {}) {
+  const clock = new TestClock()
+  const app = await startTestApp({ LOG_LEVEL: 'warn', ...env }, { clock })
+  /** How many requests the client has left after one more, by what the answer says. */
+  const left = async (target: string, head = '', method = 'GET') => {
+    const { headers } = await sendRaw(app.port, `${method} ${target} HTTP/1.1\r\nHost: x\r\n${head}\r\n`)
+    return remaining(headers.get('ratelimit'))
+  }
+  return Object.assign(app, { clock, left })
+}
+
+function remaining(ratelimit: string | undefined): number | 'not limited' {
+  const found = /^"default";r=(\d+);t=\d+$/.exec(ratelimit ?? '')?.[1]
+  return found === undefined ? 'not limited' : Number(found)
+}
+
+/** A request from any address of this machine. */
+async function from(localAddress: string, port: number, options: RequestOptions = {}) {
+  const asked = request({ host: '127.0.0.1', port, path: '/api/users', localAddress, ...options }).end()
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  return { status: response.statusCode, headers: response.headers, body: await text(response) }
+}
+
+test('R-LIM-1 R-LIM-3 R-ERR-16: of 1,000 requests of one client exactly 100 pass, 900 are told to come back later', async () => {
+  await using app = await start()
+  using connections = new DisposableStack()
+  const agent = connections.adopt(new Agent({ keepAlive: true, maxSockets: 32 }), open => open.destroy())
+  const forged = (index: number) => ({ 'x-forwarded-for': `192.0.2.${index % 256}`, forwarded: `for=192.0.2.${index}` })
+  const answers = await Promise.all(
+    Array.from({ length: 1_000 }, (_, index) => from('127.0.0.1', app.port, { agent, headers: forged(index) })),
+  )
+  for (const { headers } of answers) {
+    assert.equal(headers['ratelimit-policy'], '"default";q=100;w=60')
+    assert.match(String(headers.ratelimit), /^"default";r=\d+;t=60$/)
+  }
+  const passed = answers.filter(({ status }) => status === 200)
+  assert.equal(passed.length, 100)
+  assert.deepEqual(
+    passed.map(({ headers }) => remaining(String(headers.ratelimit))).sort((a, b) => Number(a) - Number(b)),
+    Array.from({ length: 100 }, (_, index) => index),
+  )
+  const refused = answers.filter(({ status }) => status === 429)
+  assert.equal(refused.length, 900)
+  for (const { headers, body } of refused) {
+    assert.equal(body, '{"error":"Too many requests. Try again later."}')
+    assert.equal(headers['retry-after'], '60')
+    assert.equal(remaining(String(headers.ratelimit)), 0)
+  }
+})
+
+test('R-LIM-2: another address is another client', async () => {
+  await using app = await start({ RATE_LIMIT_MAX: '1' })
+  assert.equal((await from('127.0.0.1', app.port)).status, 200)
+  assert.equal((await from('127.0.0.1', app.port)).status, 429)
+  assert.equal((await from('127.0.0.2', app.port)).status, 200)
+  assert.equal((await from('127.0.0.2', app.port)).status, 429)
+})
+
+test('R-LIM-1: the window is fixed: it begins with the first request and ends a minute later, whatever came between', async () => {
+  await using app = await start({ RATE_LIMIT_MAX: '3' })
+  const status = async () => (await ask(`${app.url}/api/users`)).status
+  assert.equal(await status(), 200)
+  app.clock.pass(59_000)
+  assert.deepEqual([await status(), await status(), await status()], [200, 200, 429])
+  app.clock.pass(999)
+  const late = await ask(`${app.url}/api/users`)
+  assertRefusal(late, 429)
+  assert.equal(late.headers.get('retry-after'), '1')
+  app.clock.pass(1)
+  assert.deepEqual([await status(), await status(), await status(), await status()], [200, 200, 200, 429])
+})
+
+test('R-LIM-3: everything under /api/ counts, however it is written and whatever comes of it', async () => {
+  await using app = await start()
+  const targets = [
+    '/api/users',
+    '/api/users?x=1',
+    '/api/users/me',
+    '/api/unknown',
+    '/api/',
+    '/api/%zz',
+    '/%61pi/users',
+    '/%61pi/%zz',
+    '/ap%69%2fusers',
+    '/api/users;x',
+    'http://host/api/users',
+    'HTTP://host/api/users',
+    'https://user:secret@host:1/%61pi/users',
+    'http://host;x/api/users',
+    'http://host/api/%zz',
+  ]
+  let expected = 100
+  for (const target of targets) assert.equal(await app.left(target), --expected, target)
+  assert.equal(await app.left('/api/users', '', 'DELETE'), --expected, '405')
+  assert.equal(await app.left('/api/users', '', 'PROPFIND'), --expected)
+  assert.equal(await app.left('/api/users', 'Authorization: Bearer x\r\n'), --expected, '401')
+  assert.equal(await app.left('/api/users', 'Transfer-Encoding: gzip, chunked\r\n'), --expected, 'a doubtful head')
+  assert.equal(remaining((await postJson(`${app.url}/api/users`, '{')).headers.get('ratelimit')), --expected)
+  assert.equal(
+    remaining((await postJson(`${app.url}/api/users`, '', 'text/plain')).headers.get('ratelimit')),
+    --expected,
+  )
+})
+
+test('R-LIM-4: /graphql counts, in the same window as /api/', async () => {
+  await using app = await start()
+  assert.equal(await app.left('/api/users'), 99)
+  const targets = ['/graphql', '/graphql?query={me{id}}', '/graphql/', '/%67raphql', 'http://host/graphql']
+  for (const [index, target] of targets.entries()) assert.equal(await app.left(target), 98 - index, target)
+  const posted = await postJson(`${app.url}/graphql`, '{"query":"{ me { id } }"}')
+  assert.equal(remaining(posted.headers.get('ratelimit')), 93)
+  for (let used = 7; used < 100; used++) await app.left('/api/users')
+  assertRefusal(await postJson(`${app.url}/graphql`, '{}'), 429, 'Too many requests. Try again later.')
+})
+
+test('other paths, health, metrics and OPTIONS do not count', async () => {
+  await using app = await start({ RATE_LIMIT_MAX: '1' })
+  const free = ['/users', '/tokens', '/', '/api', '/apis/users', '/graphqlx', '/API/users', '//api/users', '/x/../api/']
+  for (const target of [...free, '/health/live', '/health/ready', '/metrics', '/%2561pi/users', '/users?/api/']) {
+    assert.equal(await app.left(target), 'not limited', target)
+  }
+  assert.equal(await app.left('/api/users', '', 'OPTIONS'), 'not limited')
+  assert.equal(await app.left('/api/users'), 0)
+})
+
+for (const env of [{ RATE_LIMIT_PATHS: '/' }, { NODE_ENV: 'production', METRICS_TOKEN: 'm' }]) {
+  test(`with ${JSON.stringify(env)} every path counts but health, metrics and OPTIONS`, async () => {
+    await using app = await start({ ...env, LOG_LEVEL: 'error' })
+    const targets = ['/users', '/', '/nothing', '/a%zz', '*', 'http://host/users', 'http://host', 'ws://host/users']
+    for (const [index, target] of [...targets, 'http:///users', '/.well-known/jwks.json'].entries()) {
+      assert.equal(await app.left(target), 99 - index, target)
+    }
+    for (const target of ['/health/live', '/health/ready', '/metrics', 'http://host/health/live']) {
+      assert.equal(await app.left(target), 'not limited', target)
+    }
+    const head = await ask(`${app.url}/health/ready`, { method: 'HEAD' })
+    assert.equal(remaining(head.headers.get('ratelimit')), 'not limited')
+    assert.equal(await app.left('/users', '', 'OPTIONS'), 'not limited')
+  })
+}
+
+test('RATE_LIMIT_MAX=0 turns the limit off; the window is what RATE_LIMIT_WINDOW_MS says', async () => {
+  await using off = await start({ RATE_LIMIT_MAX: '0' })
+  for (let done = 0; done < 120; done++) assert.equal((await ask(`${off.url}/api/users`)).status, 200)
+  await using app = await start({ RATE_LIMIT_MAX: '1', RATE_LIMIT_WINDOW_MS: '1500' })
+  const { headers } = await ask(`${app.url}/api/users`)
+  assert.equal(headers.get('ratelimit-policy'), '"default";q=1;w=2')
+  assert.equal((await ask(`${app.url}/api/users`)).status, 429)
+  app.clock.pass(1_500)
+  assert.equal((await ask(`${app.url}/api/users`)).status, 200)
+})
+
+test('behind a proxy that is trusted, its client counts: the right-most address that is no proxy', async () => {
+  await using app = await start({ TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' })
+  const left = (forwarded: string) => app.left('/api/users', forwarded && `X-Forwarded-For: ${forwarded}\r\n`)
+  assert.equal(await left('192.0.2.1'), 99)
+  assert.equal(await left('203.0.113.9, 192.0.2.1'), 98, 'what the client itself sent does not count')
+  assert.equal(await left('192.0.2.1, 10.1.2.3'), 97)
+  assert.equal(await left('192.0.2.7,192.0.2.1,10.1.2.3 , 10.9.9.9'), 96)
+  assert.equal(await left('::ffff:192.0.2.1'), 95)
+  assert.equal(await left('::FFFF:c000:201, ::ffff:10.0.0.1'), 94)
+  assert.equal(await left('192.0.2.9\r\nX-Forwarded-For: 192.0.2.1'), 93, 'two lines are one list')
+  assert.equal(await left('192.0.2.2'), 99)
+  assert.equal(await left('2001:db8:1:2::1'), 99)
+  assert.equal(await left('2001:DB8:1:2:ffff:0:0:9'), 98, 'a /64 is one client')
+  assert.equal(await left('2001:db8:1:3::1'), 99)
+  assert.equal(await left(''), 99, 'the proxy itself')
+  assert.equal(await left('garbage'), 98)
+  assert.equal(await left('192.0.2.1, unknown'), 97)
+  assert.equal(await left('1.2.3.4:5'), 96)
+  assert.equal(await left('::ffff:c000zz:201'), 95)
+  assert.equal(await left('garbage, 10.0.0.7'), 99, 'the farthest one that is vouched for')
+  const direct = await from('127.0.0.2', app.port, { headers: { 'x-forwarded-for': '192.0.2.1' } })
+  assert.equal(remaining(String(direct.headers.ratelimit)), 99, 'whom nobody trusts speaks for itself alone')
+})
+
+test('an address counts as itself in IPv4, however it is written, and by its /64 in IPv6', () => {
+  const keys: Readonly<Record<string, string>> = {
+    '192.0.2.1': '192.0.2.1',
+    '::ffff:192.0.2.1': '192.0.2.1',
+    '::FFFF:C000:0201': '192.0.2.1',
+    '0:0:0:0:0:ffff:192.0.2.1': '192.0.2.1',
+    '0000:0000:0000:0000:0000:ffff:c000:0201': '192.0.2.1',
+    '::': '0:0:0:0',
+    '::1': '0:0:0:0',
+    '1::': '1:0:0:0',
+    '2001:db8::': '2001:db8:0:0',
+    '2001:0DB8:0001:0002:0003:0004:0005:0006': '2001:db8:1:2',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2',
+    '2001:db8:1:2::': '2001:db8:1:2',
+    '::2:3:4:5:6:7:8': '0:2:3:4',
+    '::1:2:3:4:5:192.0.2.1': '0:1:2:3',
+    '64:ff9b::192.0.2.1': '64:ff9b:0:0',
+    'fe80::1%eth0': 'fe80:0:0:0',
+    'fe80::1:2%25': 'fe80:0:0:0',
+    '': '',
+  }
+  for (const [address, key] of Object.entries(keys)) assert.equal(clientKey(address), key, address)
+})
+
+test('proxies are trusted by address and by range, of either family, and nobody else', () => {
+  const clientOf = (ranges: readonly string[], remoteAddress: string, forwarded?: string) =>
+    new TrustedProxies(ranges).clientOf({
+      socket: { remoteAddress },
+      headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
+    } as unknown as IncomingMessage)
+  assert.equal(clientOf([], '127.0.0.1', '192.0.2.1'), '127.0.0.1')
+  assert.equal(clientOf(['127.0.0.1'], '127.0.0.1'), '127.0.0.1')
+  assert.equal(clientOf(['127.0.0.1'], '::ffff:127.0.0.1', '192.0.2.1'), '192.0.2.1')
+  assert.equal(clientOf(['127.0.0.1'], '127.0.0.2', '192.0.2.1'), '127.0.0.2')
+  assert.equal(clientOf(['::1'], '::1', '2001:db8::1'), '2001:db8::1')
+  assert.equal(clientOf(['fd00::/8'], 'fd12::1', '192.0.2.1, fd13::2'), '192.0.2.1')
+  assert.equal(clientOf(['fd00::/8'], 'fe80::1%eth0', '192.0.2.1'), 'fe80::1%eth0')
+  assert.equal(clientOf(['10.0.0.0/8'], '10.0.0.1', '10.0.0.9, 10.0.0.2'), '10.0.0.9')
+  assert.equal(clientOf(['10.0.0.0/8'], '10.0.0.1', ''), '10.0.0.1')
+  assert.equal(clientOf(['0.0.0.0/0'], '10.0.0.1', 'fe80::1%eth0, 10.0.0.2'), 'fe80::1%eth0')
+})
+
+test('a path is limited as the router reads it', () => {
+  const isLimited = limitedPaths(['/api/', '/graphql', '/a b/'])
+  for (const url of ['/api/', '/graphql#x', '/a%20b/x', 'http://h/api/']) assert.ok(isLimited(url), url)
+  for (const url of ['/api', '/', '', undefined, 'http://h', 'http://h?/api/', '/x/api/', 'x://h/api/']) {
+    assert.ok(!isLimited(url), url)
+  }
+})
+
+test('the limiter remembers a bounded number of clients, and forgets the oldest windows first', () => {
+  const clock = new TestClock()
+  const limiter = new MemoryRateLimiter(1, 60_000, clock, 100)
+  for (let client = 0; client < 100; client++) limiter.take(String(client))
+  assert.ok(!limiter.take('0').allowed)
+  limiter.take('one more')
+  assert.ok(!limiter.take('1').allowed, 'all but the oldest are known')
+  assert.ok(!limiter.take('99').allowed)
+  assert.ok(limiter.take('0').allowed, 'the oldest made room')
+  const before = process.memoryUsage().heapUsed
+  for (let client = 0; client < 300_000; client++) limiter.take(`client ${client}`)
+  assert.ok(process.memoryUsage().heapUsed - before < 100 * 1024 * 1024)
+})
+
+test('the limiter does what a naive count does, at all times and for all keys', () => {
+  const step = fc.record({
+    key: fc.constantFrom('a', 'b', 'c'),
+    pass: fc.oneof(fc.nat(30), fc.constantFrom(0, 99, 100, 101)),
+    giveBack: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 60 }), (limit, steps) => {
+      const clock = new TestClock(0)
+      const limiter = new MemoryRateLimiter(limit, 100, clock)
+      const model = new Map<string, { start: number; taken: number }>()
+      for (const { key, pass, giveBack } of steps) {
+        clock.pass(pass)
+        const now = clock.now()
+        const known = model.get(key)
+        const window = known === undefined || now >= known.start + 100 ? { start: now, taken: 0 } : known
+        model.set(key, window)
+        window.taken++
+        assert.deepEqual(limiter.take(key), {
+          allowed: window.taken <= limit,
+          remaining: Math.max(0, limit - window.taken),
+          resetSeconds: 1,
+        })
+        if (!giveBack) continue
+        limiter.giveBack(key)
+        window.taken--
+      }
+    }),
+  )
+})
+
+test('a clock that is set back locks nobody out for longer than a window', () => {
+  const clock = new TestClock()
+  const limiter = new MemoryRateLimiter(1, 60_000, clock)
+  limiter.take('a')
+  assert.ok(!limiter.take('a').allowed)
+  clock.pass(-3_600_000)
+  assert.ok(limiter.take('a').allowed)
+  assert.deepEqual(limiter.take('a'), { allowed: false, remaining: 0, resetSeconds: 60 })
+})

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { anonymous } from '../../src/core/actor.ts'
+import type { UserValues } from '../../src/core/store.ts'
+import type { User } from '../../src/core/users/user.ts'
+import { type Row, sql } from '../../src/storage/sql.ts'
+import { userVerbs } from '../../src/storage/users.ts'
+import type { Steps } from '../../src/storage/verb.ts'
+import { postgres } from '../support/engines.ts'
+
+/** Creates a user while another transaction deletes the one that is in the way, as soon as it was met. */
+function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | 'email taken'> {
+  const steps = userVerbs.createUser(values)
+  for (let rows: readonly Row[] = []; ; ) {
+    const step = steps.next(rows)
+    if (step.done) return step.value
+    rows = yield step.value
+    const refused = step.value.text.includes('insert into users') && rows.length === 0
+    if (refused) yield sql`delete from users where id = ${inTheWay}`
+  }
+}
+
+/** Puts a user while others create the same id just before it does, and delete it just after, so many times. */
+function* replaceWhileContended(id: number, values: UserValues, times: number): Steps<unknown> {
+  const steps = userVerbs.replaceUser(id, values, mayChange)
+  let left = times
+  for (let rows: readonly Row[] = []; ; ) {
+    const step = steps.next(rows)
+    if (step.done) return step.value
+    const contended = step.value.text.includes('insert into users') && left-- > 0
+    if (contended) yield* userVerbs.replaceUser(id, somebody(), mayChange)
+    rows = yield step.value
+    if (contended) yield sql`delete from users where id = ${id}`
+  }
+}
+
+const catalogue = { url: import.meta.url, verbs: { ...userVerbs, createWhileDeleted, replaceWhileContended } }
+const mayChange = { actor: anonymous, mayChangePassword: true }
+const largest = 9007199254740991
+
+let people = 0
+
+function somebody(password: UserValues['password'] = null): UserValues {
+  return { name: 'A', email: `${++people}@example.com`, age: null, avatar: null, password, mark: 'm' }
+}
+
+function idIn(outcome: User | 'email taken'): number {
+  return typeof outcome === 'string' ? assert.fail(outcome) : outcome.id
+}
+
+describe('Assigned ids while users go, on PostgreSQL', { skip: postgres.skip }, () => {
+  it('a chosen id that is deleted just when it was met sends the counter nowhere else', async () => {
+    await using database = await postgres.create()
+    await database.migrate()
+    await using engine = database.open(catalogue)
+    const id = idIn(await engine.write('createUser', somebody()))
+    await engine.write('replaceUser', id + 1, somebody(), mayChange)
+    assert.equal(idIn(await engine.write('createWhileDeleted', somebody(), id + 1)), id + 2)
+    await engine.write('replaceUser', largest, somebody(), mayChange)
+    await engine.write('replaceUser', id + 3, somebody(), mayChange)
+    assert.equal(idIn(await engine.write('createWhileDeleted', somebody(), id + 3)), id + 4)
+    assert.equal(idIn(await engine.write('createUser', somebody())), id + 5)
+  })
+
+  it('so does a taken e-mail whose user is deleted just when it was met', async () => {
+    await using database = await postgres.create()
+    await database.migrate()
+    await using engine = database.open(catalogue)
+    const values = somebody({ hash: 'h' })
+    const id = idIn(await engine.write('createUser', values))
+    await engine.write('replaceUser', largest - 1, somebody(), mayChange)
+    assert.equal(idIn(await engine.write('createWhileDeleted', values, id)), id + 2)
+    assert.equal(idIn(await engine.write('createUser', somebody())), id + 3)
+  })
+  it('a PUT succeeds however often others create and delete the same id meanwhile', async () => {
+    await using database = await postgres.create()
+    await database.migrate()
+    await using engine = database.open(catalogue)
+    const { mark, password, ...values } = somebody()
+    const outcome = await engine.write('replaceWhileContended', 7, { ...values, mark, password }, 5)
+    assert.deepEqual(outcome, { user: { id: 7, ...values }, created: true })
+  })
+})
