@@ -1,11 +1,11 @@
-import type { FastifyInstance, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { type Fields, idOf } from '../core/input.ts'
 
 /** What the routes of a resource are registered with. */
 export interface RestServer {
   readonly server: FastifyInstance
-  readonly authenticate: onRequestAsyncHookHandler
+  readonly authenticate: onRequestHookHandler
   /** The interface is served at the root and below `/api`; the root's routes are the documented ones. */
   readonly prefix: '' | '/api'
 }

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { invalidToken } from '../core/access.ts'
 import { type Actor, anonymous } from '../core/actor.ts'
 import type { AppError } from '../core/errors.ts'
@@ -15,11 +15,19 @@ declare module 'fastify' {
  * Reads the bearer token before anything else of a request is looked at. No header: anonymous. A header that is not a
  * valid token is refused on every route that uses this, public ones too: its sender believes to be somebody.
  */
-export function authentication(server: FastifyInstance, tokens: Tokens) {
+export function authentication(server: FastifyInstance, tokens: Tokens): onRequestHookHandler {
   server.decorateRequest('actor')
-  return async (request: FastifyRequest): Promise<void> => {
+  const identify = async (authorization: string) => tokens.identify(bearerOf(authorization))
+  return (request, _reply, next) => {
     const { authorization } = request.headers
-    request.actor = authorization === undefined ? anonymous : await tokens.identify(bearerOf(authorization))
+    if (authorization === undefined) {
+      request.actor = anonymous
+      return next()
+    }
+    identify(authorization).then(actor => {
+      request.actor = actor
+      next()
+    }, next)
   }
 }
 

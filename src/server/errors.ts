@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import { challenge } from './authentication.ts'
+import { traceOf } from './request-id.ts'
 
 /** The only place where a code becomes a status of HTTP. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
@@ -33,9 +34,10 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   if (refusal !== undefined) return refuse(reply, refusal[0], refusal[1])
   const known = error instanceof AppError ? error : fault(error)
   if (known.code === 'fault') {
-    request.log.error({ err: known.cause ?? known }, 'A request met a fault')
+    request.log.error({ ...traceOf(request), err: known.cause ?? known }, 'A request met a fault')
     dropHeadersOfHandler(reply)
-  } else if (known.code === 'unavailable') request.log.warn({ err: known.cause ?? known }, 'A request was refused')
+  } else if (known.code === 'unavailable')
+    request.log.warn({ ...traceOf(request), err: known.cause ?? known }, 'A request was refused')
   if (known.code === 'unauthenticated') challenge(request, reply, known)
   const retryAfter = known.retryAfterSeconds ?? retryAfterSeconds[known.code]
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
+import { traceOf } from './request-id.ts'
 
 /** Structured logs, one JSON object a line. Headers, bodies and query strings are never logged: they hold secrets. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
@@ -39,10 +40,13 @@ function describe(error: unknown): Description {
 }
 
 /** One line per answer, once it is sent. */
-export function logAnswers(server: FastifyInstance): void {
+export function logAnswers(server: FastifyInstance, logger: Logger): void {
   server.addHook('onResponse', (request, reply, next) => {
-    const { method } = request
-    request.log.info({ method, path: pathOf(request), status: reply.statusCode, ms: elapsed(reply) }, 'answered')
+    if (logger.isLevelEnabled('info')) {
+      const { method } = request
+      const answer = { method, path: pathOf(request), status: reply.statusCode, ms: elapsed(reply) }
+      logger.info({ ...traceOf(request), ...answer }, 'answered')
+    }
     next()
   })
 }
@@ -50,7 +54,8 @@ export function logAnswers(server: FastifyInstance): void {
 /** The line of a request whose client went away before it was answered. */
 export function logAbandoned(reply: FastifyReply): void {
   const { request } = reply
-  request.log.info({ method: request.method, path: pathOf(request), ms: elapsed(reply) }, 'abandoned by its client')
+  const { method, log } = request
+  log.info({ ...traceOf(request), method, path: pathOf(request), ms: elapsed(reply) }, 'abandoned by its client')
 }
 
 function pathOf({ url }: FastifyRequest): string {

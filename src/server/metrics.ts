@@ -1,8 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
+import { Distribution } from './distribution.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -10,23 +11,23 @@ const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0
 /** Everything Prometheus may ask. One registry per app, so that several can run in one process. */
 export class Metrics {
   readonly registry = new Registry()
-  readonly storeReads = this.#histogram('duet_store_read_seconds', 'Time of a read of the store', durations)
-  readonly storeWrites = this.#histogram('duet_store_write_seconds', 'Time of a write, until it is durable', durations)
-  readonly commitSizes = this.#histogram(
+  readonly requests = new Distribution(
+    this.registry,
+    'duet_http_request_seconds',
+    'Time of an answer over HTTP, by route and status',
+    durations,
+    true,
+  )
+  readonly #storeReads = this.#distribution('duet_store_read_seconds', 'Time of a read of the store')
+  readonly #storeWrites = this.#distribution('duet_store_write_seconds', 'Time of a write, until it is durable')
+  readonly #commitSizes = this.#distribution(
     'duet_store_commit_verbs',
     'Writes that shared one durable commit',
     [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   )
-  readonly storeTroubles = new Counter({
+  readonly #storeTroubles = new Counter({
     name: 'duet_store_troubles_total',
     help: 'Lost connections and other trouble of the store that no request was told about',
-    registers: [this.registry],
-  })
-  readonly requests = new Histogram({
-    name: 'duet_http_request_seconds',
-    help: 'Time of an answer over HTTP, by route and status',
-    labelNames: ['method', 'route', 'status'],
-    buckets: durations,
     registers: [this.registry],
   })
 
@@ -34,17 +35,17 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
   }
 
-  #histogram(name: string, help: string, buckets: number[]): Histogram {
-    return new Histogram({ name, help, buckets, registers: [this.registry] })
+  #distribution(name: string, help: string, bounds = durations): Distribution {
+    return new Distribution(this.registry, name, help, bounds)
   }
 
   storeObserver(log: (message: string, error: unknown) => void): StoreObserver {
     return {
-      read: seconds => this.storeReads.observe(seconds),
-      write: seconds => this.storeWrites.observe(seconds),
-      commit: verbs => this.commitSizes.observe(verbs),
+      read: seconds => this.#storeReads.observe(seconds),
+      write: seconds => this.#storeWrites.observe(seconds),
+      commit: verbs => this.#commitSizes.observe(verbs),
       trouble: (message, error) => {
-        this.storeTroubles.inc()
+        this.#storeTroubles.inc()
         log(message, error)
       },
     }
@@ -69,7 +70,12 @@ export function serveMetrics(
   server.addHook('onResponse', (request, reply, next) => {
     const route = request.is404 ? '(none)' : (request.routeOptions.url ?? '(none)')
     const method = usualMethods.has(request.method) ? request.method : '(other)'
-    metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
+    const status = reply.statusCode
+    metrics.requests.observe(reply.elapsedTime / 1000, `${method} ${status} ${route}`, () => ({
+      method,
+      route,
+      status,
+    }))
     next()
   })
   if (access.token === undefined && access.offWithoutToken) return

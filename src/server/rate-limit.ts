@@ -27,8 +27,8 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
   server.addHook('onRequest', (request, reply, next) => {
     const { raw, routeOptions } = request
     // Its route counts too: however a target is written, that is what it will be served as.
-    const limited = isLimited(raw.originalUrl ?? raw.url) || isLimited(routeOptions.url)
-    if (!limited || request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
+    if (!isLimited(raw.originalUrl ?? raw.url) && !isLimited(routeOptions.url)) return next()
+    if (request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
     const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
     if (!(allowance instanceof Promise)) return next(decide(reply, allowance))
     allowance.then(known => next(decide(reply, known)), next)
@@ -45,21 +45,22 @@ declare module 'node:http' {
 /** `/api/` covers all below it, `/graphql` itself and all below it, `/` everything; as the router decodes paths. */
 export function limitedPaths(paths: readonly string[]): (url: string | undefined) => boolean {
   if (paths.includes('/')) return () => true
-  return (url = '') => {
-    const path = decoded(withoutOrigin(url).split(/[?#]/, 1)[0] ?? '')
-    return paths.some(
-      prefix => path.startsWith(prefix) && (prefix.endsWith('/') || /^(?:$|\/)/.test(path.slice(prefix.length))),
-    )
+  const covers = (path: string) => {
+    for (const prefix of paths) {
+      if (path.startsWith(prefix) && (prefix.endsWith('/') || isBoundary(path[prefix.length]))) return true
+    }
+    return false
   }
+  return (url = '') => covers(url.startsWith('/') && !url.includes('%') ? url : plainPath(url))
+}
+
+function isBoundary(character: string | undefined): boolean {
+  return character === undefined || character === '/' || character === '?' || character === '#'
 }
 
 // A target may be a whole address (`GET http://host/api/users`), which the router takes for its path.
-function withoutOrigin(url: string): string {
-  return url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '')
-}
-
-function decoded(path: string): string {
-  if (!path.includes('%')) return path
+function plainPath(url: string): string {
+  const [path = ''] = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
   try {
     return decodeURIComponent(path)
   } catch {

@@ -1,4 +1,5 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
+import type { Logger } from 'pino'
 import type { Randomness } from '../core/ports.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
@@ -8,13 +9,13 @@ import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
-import { requestIdOf, traceparentOf } from './request-id.ts'
+import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted } from './routing.ts'
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number
   readonly corsOrigins: readonly string[]
-  readonly logger: FastifyBaseLogger
+  readonly logger: Logger
   readonly lifecycle: Lifecycle
   readonly randomness: Randomness
   readonly rateLimit: RateLimit | undefined
@@ -30,14 +31,12 @@ export function createServer({
   rateLimit,
 }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = fastify({
-    loggerInstance: logger,
-    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimitBytes,
     genReqId: ({ headers }) => requestIdOf(headers, randomness),
-    childLoggerFactory: (parent, bindings, options, { headers }) => {
-      const traceparent = traceparentOf(headers)
-      return parent.child(traceparent === undefined ? bindings : { ...bindings, traceparent }, options)
-    },
+    // A logger of its own for every request would cost more than most requests log: `traceOf` names it in each line.
+    childLoggerFactory: parent => parent,
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
     return503OnClosing: false,
@@ -78,6 +77,6 @@ export function createServer({
   refuseDoubtfulHeads(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
-  logAnswers(server)
+  logAnswers(server, logger)
   return server
 }
