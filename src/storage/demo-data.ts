@@ -3,11 +3,10 @@ import type { Passwords, Randomness } from '../core/ports.ts'
 import type { Engine } from './engine.ts'
 import { type Statement, sql } from './sql.ts'
 import type { Steps } from './verb.ts'
-import type { verbs } from './verbs.ts'
 
 /** Fills an empty database with data to play with, whose ids the documentation can name. Leaves any other alone. */
 export async function plantDemoData(
-  engine: Engine<typeof verbs>,
+  engine: Engine<typeof demoVerbs>,
   passwords: Passwords,
   randomness: Randomness,
 ): Promise<'planted' | 'not empty'> {

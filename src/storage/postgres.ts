@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { AppError, fault, unavailable } from '../core/errors.ts'
+import { Gate } from '../core/gate.ts'
 import type { Randomness, StoreObserver } from '../core/ports.ts'
 import { bounds, type Engine, type EngineOptions } from './engine.ts'
 import { type Migration, migrate } from './migrate.ts'
@@ -21,11 +22,15 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #pool: PostgresPool
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
+  /** Writes wait for each other's locks. They never hold all connections while they do: reads go on. */
+  readonly #writers: Gate
 
   constructor(options: PostgresOptions<V>) {
     this.#pool = new PostgresPool(options)
     this.#catalogue = options.catalogue
     this.#observer = options.observer
+    const forReads = Math.ceil(options.poolMax / 5)
+    this.#writers = new Gate({ atOnce: Math.max(1, options.poolMax - forReads), mayWait: bounds.waiting })
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -54,7 +59,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const deadline = started + bounds.patience
     try {
       const steps = () => verb(...(args as unknown as readonly never[]))
-      const outcome = await withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline))
+      const outcome = await this.#writers.pass(
+        () => withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline)),
+        bounds.patience,
+      )
       this.#observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
     } finally {

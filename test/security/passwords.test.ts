@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import { Argon2Passwords, gate } from '../../src/security/passwords.ts'
+import { Argon2Passwords, hashing as gate } from '../../src/security/passwords.ts'
 import { startTestApp } from '../support/app.ts'
 import { register, tryLogin } from '../support/logins.ts'
 

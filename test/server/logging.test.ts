@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
-import { freePort, serveDuet } from '../support/process.ts'
+import { freePort } from '../support/ports.ts'
+import { serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
 test('every answer is one line of the log: method, path, status, time and request id', async () => {

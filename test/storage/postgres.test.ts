@@ -183,6 +183,34 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await engine.write('increment', 'locked'), 2)
   })
 
+  it('lends no more than four fifths of its connections to writes that wait for a lock, and goes on reading', async () => {
+    await using setup = await prepared({ poolMax: 5 })
+    const { engine, url } = setup
+    await engine.write('put', 'locked', '1')
+    const other = new pg.Client({ connectionString: url })
+    await other.connect()
+    await other.query(`begin; select * from notes where key = 'locked' for update`)
+    const watcher = new pg.Client({ connectionString: url })
+    await watcher.connect()
+    let waiting = 50
+    const writes = Array.from({ length: waiting }, async () => {
+      await assert.rejects(engine.write('increment', 'locked'), isUnavailable)
+      waiting--
+    })
+    let most = 0
+    while (waiting > 0) {
+      const { rows } = await watcher.query(`select count(*)::int as held from pg_stat_activity
+        where application_name = 'duet' and datname = current_database() and wait_event_type = 'Lock'`)
+      most = Math.max(most, rows[0].held)
+      await engine.read(sql`select 1`)
+    }
+    await Promise.all(writes)
+    await other.query('rollback')
+    await other.end()
+    await watcher.end()
+    assert.equal(most, 4)
+  })
+
   it('refuses at once, with 503, when too many operations wait for its connections', async () => {
     await using setup = await prepared({ poolMax: 1 })
     const { engine } = setup
@@ -209,8 +237,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })
 
-  it('leaves one mark per connection, however many it writes', async () => {
-    await using setup = await prepared({ poolMax: 3 })
+  it('leaves one mark per connection that writes, however much it writes', async () => {
+    await using setup = await prepared({ poolMax: 4 })
     const { engine } = setup
     await Promise.all(Array.from({ length: 50 }, (_, index) => engine.write('put', `k${index}`, 'v')))
     assert.deepEqual(await engine.read(sql`select count(*) from commit_marks`), [[3]])

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { freePort } from './ports.ts'
 
 /** A throw-away PostgreSQL server on a free port of the loopback interface, from the programs installed here. */
 export class PostgresServer implements AsyncDisposable {
@@ -95,14 +95,6 @@ export async function freshPostgresDatabase(): Promise<string> {
 }
 
 let databases = 0
-
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
-}
 
 function program(name: string): string {
   return join(programFolder() ?? '', name)

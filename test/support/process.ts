@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { waitUntil } from './wait.ts'
@@ -80,15 +79,6 @@ export async function runDuet(args: readonly string[], settings?: Settings): Pro
 export function serveDuet(env: Readonly<Record<string, string>> = {}, cwd?: string): DuetProcess {
   const all = { PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
   return new DuetProcess(['serve'], cwd === undefined ? { env: all } : { env: all, cwd })
-}
-
-/** A port that was free a moment ago, for where the port must be known before the server tells it. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  return port
 }
 
 export function temporaryFolder(): Disposable & { readonly path: string } {
