@@ -33,7 +33,7 @@ import type { Engine, EngineOptions } from './storage/engine.ts'
 import { loadMigrations, type Migration } from './storage/migrate.ts'
 import { migratePostgres, PostgresEngine } from './storage/postgres.ts'
 import { SqliteEngine } from './storage/sqlite.ts'
-import { claimSqliteFile, migrateSqlite } from './storage/sqlite-file.ts'
+import { backupSqlite, claimSqliteFile, migrateSqlite } from './storage/sqlite-file.ts'
 import { createStore } from './storage/store.ts'
 import { catalogue, type verbs } from './storage/verbs.ts'
 
@@ -138,6 +138,12 @@ export async function withStore<Outcome>(
       ? new SqliteEngine(database.path, options)
       : new PostgresEngine({ ...options, ...database, randomness: systemRandomness })
   return await work(createStore(engine), engine)
+}
+
+/** `duet backup`. */
+export function backup({ database }: Config, target: string): void {
+  if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
+  backupSqlite(database.path, target)
 }
 
 /** `duet seed`. */

@@ -45,6 +45,7 @@ const commands: Readonly<Record<string, Command>> = {
   serve: { summary: 'start the service (the default)', takes: [], run: serve },
   migrate: { summary: "bring the database's schema up to date", takes: [], run: migrate },
   seed: { summary: 'fill an empty database with demo data', takes: [], run: seed },
+  backup: { summary: 'copy an embedded database, also while it is served', takes: ['file'], run: backup },
   'keys generate': { summary: 'print a new key set for TOKEN_KEYS', takes: [], run: generateKeys },
   'users set-role': { summary: 'make a user a member or an admin', takes: ['email or id', 'role'], run: setRole },
 }
@@ -85,6 +86,19 @@ async function seed(config: Config): Promise<number> {
   const app = await import('./app.ts')
   if ((await app.seed(config)) === 'not empty') return complain('the database is not empty; it was left as it is')
   console.log('The demo data is there.')
+  return 0
+}
+
+async function backup(config: Config, file: string): Promise<number> {
+  const app = await import('./app.ts')
+  try {
+    app.backup(config, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+      return complain(`${file} exists already; it was left as it is`)
+    throw error
+  }
+  console.log(`The database is copied to ${file}.`)
   return 0
 }
 

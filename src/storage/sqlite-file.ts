@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -48,6 +58,23 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
   }
   database.exec('commit')
   return step.value // an error on the way closes the connection, which undoes everything
+}
+
+/** Copies a database as of one moment, while a server may be writing to it. The copy is complete or not there at all. */
+export function backupSqlite(path: string, target: string): void {
+  const draft = `${target}.part`
+  rmSync(draft, { force: true })
+  const source = new DatabaseSync(path, { readOnly: true })
+  try {
+    source.prepare('vacuum into ?').run(draft)
+    const copy = openSync(draft, 'r+')
+    fsyncSync(copy)
+    closeSync(copy)
+    linkSync(draft, target) // unlike a renaming, refuses to replace a file
+  } finally {
+    source.close()
+    rmSync(draft, { force: true })
+  }
 }
 
 // A second server would serve stale events and double the timers. The operating system drops this lock with the process,

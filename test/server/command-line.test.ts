@@ -140,7 +140,7 @@ describe('the command line', { concurrency: 4 }, () => {
     for (const args of [['--help'], ['help'], ['serve', '-h']]) {
       const { code, stdout, stderr } = await runDuet(args, { env: { PORT: 'not even a number' } })
       assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-      for (const command of ['serve', 'migrate', 'seed', 'keys generate', 'users set-role'])
+      for (const command of ['serve', 'migrate', 'seed', 'backup', 'keys generate', 'users set-role'])
         assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
       for (const [name, { fallback, default: told }] of Object.entries<Setting>(settings)) {
         const [line] = stdout.split('\n').filter(each => each.trim().startsWith(`${name} `))
@@ -152,6 +152,24 @@ describe('the command line', { concurrency: 4 }, () => {
   test('an unknown command, or an argument that a command does not take, exits with 1 and says so', async () => {
     assert.match(oneLine(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
     assert.match(oneLine(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
+  })
+
+  test('backup copies a database that is being served, and replaces no file', async () => {
+    using folder = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
+    const copy = join(folder.path, 'copy.db')
+    await using duet = serveDuet({ ...env, DEMO_DATA: 'true' })
+    const { url } = await duet.address()
+    const users = (await ask(`${url}/users`)).body
+    assert.equal((await runDuet(['backup', copy], { env })).code, 0)
+    assert.match(oneLine(await runDuet(['backup', copy], { env })), /exists already/)
+    assert.deepEqual(
+      readdirSync(folder.path).filter(name => name.startsWith('copy')),
+      ['copy.db'],
+    )
+    await using restored = serveDuet({ DATABASE_URL: `sqlite:${copy}` })
+    assert.equal((await ask(`${(await restored.address()).url}/users`)).body, users)
+    assert.match(oneLine(await runDuet(['backup', copy], { env: { DATABASE_URL: 'postgres://x' } })), /pg_dump/)
   })
 
   test('migrate brings a database up to date, once, and exits with 0', async () => {
