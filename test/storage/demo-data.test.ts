@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { plantDemoData } from '../../src/storage/demo-data.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { engineKinds } from '../support/engines.ts'
+
+const passwords = { hash: async (password: string) => `hash of ${password}`, matches: async () => false }
+const randomness = { id: () => 'mark' }
+
+for (const kind of engineKinds) {
+  describe(`Demo data on ${kind.name}`, { skip: kind.skip }, () => {
+    it('has the ids that the documentation names, and leaves the next ones free', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      assert.equal(await plantDemoData(engine, passwords, randomness), 'planted')
+      const rows = (statement: Statement) => engine.read(statement)
+      assert.deepEqual(
+        await rows(sql`select id, email, role, login_key, password_hash from users where id <= 2 order by id`),
+        [
+          [1, 'ada@example.com', 'admin', 'ada@example.com', 'hash of demo-password'],
+          [2, 'grace@example.com', 'member', 'grace@example.com', 'hash of demo-password'],
+        ],
+      )
+      assert.deepEqual(await rows(sql`select count(*), max(id) from users`), [[5, 5]])
+      assert.deepEqual(await rows(sql`select count(*), max(id) from posts`), [[20, 20]])
+      assert.notDeepEqual(await rows(sql`select count(*) from comments`), [[0]])
+      assert.deepEqual(await rows(sql`select user_id, status, tracking_number from orders where id <= 2 order by id`), [
+        [1, 'pending_payment', null],
+        [1, 'shipped', 'DX00000002'],
+      ])
+      const wrongSums = await rows(sql`select orders.id from orders join order_items on order_id = orders.id
+                                       group by orders.id, amount_cents having sum(quantity * price) * 100 <> amount_cents`)
+      assert.deepEqual(wrongSums, [])
+      const others = await rows(sql`select count(*) from orders where user_id > 1`)
+      assert.ok(Number(others[0]?.[0]) > 2)
+      const values = { name: 'n', email: 'e@x', age: null, avatar: null, password: null, mark: 'm' }
+      const created = await createStore(engine).users.create(values)
+      assert.ok(created !== 'email taken' && created.id === 6)
+    })
+
+    it('is planted once, and never where somebody has been', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      const both = await Promise.all([1, 2].map(() => plantDemoData(engine, passwords, randomness)))
+      assert.deepEqual(both.sort(), ['not empty', 'planted'])
+      for (let id = 1; id <= 5; id++) await engine.write('deleteUser', id, { kind: 'anonymous' })
+      assert.equal(await plantDemoData(engine, passwords, randomness), 'not empty')
+      assert.deepEqual(await engine.read(sql`select count(*) from users`), [[0]])
+    })
+  })
+}
