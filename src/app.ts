@@ -4,7 +4,8 @@ import type { Logger } from 'pino'
 import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
 import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
 import { Access } from './core/access.ts'
-import type { Clock, Randomness } from './core/ports.ts'
+import { demoLogin } from './core/demo.ts'
+import type { Clock, Passwords, Randomness } from './core/ports.ts'
 import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
 import { Users } from './core/users/operations.ts'
@@ -40,6 +41,8 @@ import { catalogue, type verbs } from './storage/verbs.ts'
 /** A running Duet. Disposing it stops serving without losing a request, then closes the store. */
 export interface App extends AsyncDisposable {
   readonly url: string
+  /** Whether the demo data is there and its login, which is no secret, has not been changed. */
+  readonly demoLoginWorks: boolean
   toggleMaintenance(): void
 }
 
@@ -63,7 +66,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   await engine.ping()
   const store = createStore(engine)
   const passwords = new Argon2Passwords()
-  if (config.demoData) await plantDemoData(engine, passwords, randomness)
+  const demoLoginWorks = config.demoData && (await offerDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy)
   if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
@@ -106,12 +109,24 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const running = parts.move()
   return {
     url,
+    demoLoginWorks,
     toggleMaintenance() {
       lifecycle.maintenance = !lifecycle.maintenance
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
+}
+
+async function offerDemoData(
+  engine: Engine<typeof verbs>,
+  store: Store,
+  passwords: Passwords,
+  randomness: Randomness,
+): Promise<boolean> {
+  await plantDemoData(engine, passwords, randomness)
+  const user = await store.users.credentials(demoLogin.email)
+  return passwords.matches(demoLogin.password, user?.passwordHash)
 }
 
 /** Brings the database's schema up to date and returns what was missing. */
@@ -164,7 +179,7 @@ async function openEngine(
 ): Promise<Opened> {
   if (database.kind === 'postgres') {
     if (tokenKeys === undefined) {
-      throw new ConfigError('TOKEN_KEYS: is needed with PostgreSQL; "npm run duet -- keys generate" makes a set')
+      throw new ConfigError('TOKEN_KEYS: is needed with PostgreSQL; "npm run -s duet -- keys generate" prints a set')
     }
     const keys = await keysOf(tokenKeys)
     await migrateDatabase(database)

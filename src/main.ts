@@ -65,7 +65,7 @@ async function serve(config: Config): Promise<number> {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)
   })
-  process.stdout.write(greeting(app.url, config.demoData))
+  process.stdout.write(greeting(app.url, app.demoLoginWorks))
   await told
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
@@ -114,7 +114,7 @@ async function setRole(config: Config, user: string, role: string): Promise<numb
   const id = idOf(user)
   const who = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
   const outcome = await withStore(config, ({ users }) => users.setRole(who, role, systemRandomness.id()))
-  if (outcome === 'absent') return complain('there is no such user; an e-mail names one who has a password')
+  if (outcome === 'absent') return complain('there is no such user; name one who has no password by the id')
   console.log(`Done. The user is now ${role}, and has to log in again.`)
   return 0
 }

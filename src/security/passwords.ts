@@ -26,9 +26,16 @@ export class Argon2Passwords implements Passwords {
   }
 
   async matches(password: string, known: string | undefined): Promise<boolean> {
-    this.#decoy ??= this.#argon2.hash('a password that nobody has', options)
+    this.#decoy ??= this.#makeDecoy()
     const decoy = await this.#decoy
     const matches = await this.#gate.pass(() => this.#argon2.verify(known ?? decoy, password))
     return matches && known !== undefined
+  }
+
+  #makeDecoy(): Promise<string> {
+    return this.#argon2.hash('a password that nobody has', options).catch(error => {
+      this.#decoy = undefined // the next one tries again
+      throw error
+    })
   }
 }

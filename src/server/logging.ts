@@ -58,9 +58,10 @@ export function logAbandoned(reply: FastifyReply): void {
   log.info({ ...traceOf(request), method, path: pathOf(request), ms: elapsed(reply) }, 'abandoned by its client')
 }
 
-function pathOf({ url }: FastifyRequest): string {
-  const query = url.indexOf('?')
-  return query < 0 ? url : url.slice(0, query)
+/** A path may hold anything that a client puts there by mistake. Only a plain one is told, else its route is. */
+function pathOf({ url, routeOptions }: FastifyRequest): string {
+  const [path = ''] = url.split(/[?#;]/, 1)
+  return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (routeOptions.url ?? '(unknown)')
 }
 
 function elapsed(reply: FastifyReply): number {

@@ -80,7 +80,7 @@ export function serveMetrics(
   })
   if (access.token === undefined && access.offWithoutToken) return
   server.get('/metrics', { config: { unlimited: true } }, async (request, reply) => {
-    if (access.token !== undefined && !sameSecret(request.headers.authorization ?? '', `Bearer ${access.token}`)) {
+    if (access.token !== undefined && !sameSecret(bearerIn(request.headers.authorization), access.token)) {
       throw new AppError('unauthenticated', 'Metrics need their token')
     }
     return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
@@ -89,6 +89,10 @@ export function serveMetrics(
 
 // Whatever a client may invent must not make a series of its own.
 const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+function bearerIn(authorization = ''): string {
+  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
+}
 
 function sameSecret(given: string, expected: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest()

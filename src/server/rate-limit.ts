@@ -27,7 +27,7 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
   server.addHook('onRequest', (request, reply, next) => {
     const { raw, routeOptions } = request
     // Its route counts too: however a target is written, that is what it will be served as.
-    if (!isLimited(raw.originalUrl ?? raw.url) && !isLimited(routeOptions.url)) return next()
+    if (!isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOptions.url)) return next()
     if (request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
     const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
     if (!(allowance instanceof Promise)) return next(decide(reply, allowance))
@@ -38,7 +38,7 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
 declare module 'node:http' {
   interface IncomingMessage {
     /** What the client sent, where the router has put something else in its place. */
-    originalUrl?: string
+    sentUrl?: string
   }
 }
 

@@ -1,4 +1,4 @@
-import { METHODS } from 'node:http'
+import { type IncomingMessage, METHODS } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { refuse } from './errors.ts'
 
@@ -13,6 +13,7 @@ declare module 'fastify' {
 export function refuseUnrouted(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, next) => {
     if (request.url === malformedUrl) return refuse(reply, 400, 'Malformed URL')
+    if (request.url === unknownMethod) return refuse(reply, 400, 'Unknown method')
     if (request.is404) return refuse(reply, 404, 'Not found')
     const { allow } = request.routeOptions.config
     if (allow === undefined) return next()
@@ -24,6 +25,19 @@ export function refuseUnrouted(server: FastifyInstance): void {
 
 /** Stands for a URL that the router could not decode. No client can send it: a request's target never starts like this. */
 export const malformedUrl = '(malformed)'
+
+/** Stands for a method that the parser lets pass (those of RTSP) but the router does not know. */
+const unknownMethod = '(unknown method)'
+
+/** Such a request would skip all hooks: routed as one that is known to be refused, it does not. */
+export function withoutUnknownMethods(request: IncomingMessage): string {
+  if (knownMethods.has(request.method ?? '')) return request.url ?? ''
+  request.sentUrl = request.url ?? ''
+  request.method = 'GET'
+  return unknownMethod
+}
+
+const knownMethods = new Set(METHODS)
 
 /** Notes the methods of every path that is registered from now on; the returned function adds the answers to all others. */
 export function rememberMethods(server: FastifyInstance): () => void {

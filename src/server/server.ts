@@ -10,7 +10,7 @@ import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
-import { malformedUrl, refuseUnrouted } from './routing.ts'
+import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number
@@ -37,6 +37,7 @@ export function createServer({
     genReqId: ({ headers }) => requestIdOf(headers, randomness),
     // A logger of its own for every request would cost more than most requests log: `traceOf` names it in each line.
     childLoggerFactory: parent => parent,
+    rewriteUrl: withoutUnknownMethods,
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
     return503OnClosing: false,
@@ -55,7 +56,7 @@ export function createServer({
     clientErrorHandler: (error, socket) => answerParserError(error, socket, { logger, randomness }),
     // The router's errors (a URL that cannot be decoded) skip all hooks: routed again, the request does not.
     frameworkErrors: (_error, { raw }, reply) => {
-      raw.originalUrl = raw.url ?? ''
+      raw.sentUrl = raw.url ?? ''
       raw.url = malformedUrl
       server.routing(raw, reply.raw)
     },

@@ -28,6 +28,7 @@ export function claimSqliteFile(path: string): SqliteFile {
   checkVersion(process.versions.sqlite ?? '0')
   const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
   const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')
+  closeSync(openSync(file, 'a', 0o600)) // it will hold password hashes; SQLite gives its log the same rights
   const lock = lockFor(file)
   return {
     path: file,

@@ -53,7 +53,8 @@ export class SqliteWriter implements AsyncDisposable {
 
   #launch(): Worker {
     const worker = this.#start()
-    worker.on('message', (text: string) => {
+    worker.on('message', (text: unknown) => {
+      if (typeof text !== 'string') return // under --watch, Node reports the thread's files here
       const results = JSON.parse(text) as FromWriter
       this.#observer.commit(results.length)
       this.#afterCommit()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
@@ -152,6 +152,26 @@ describe('the command line', { concurrency: 4 }, () => {
   test('an unknown command, or an argument that a command does not take, exits with 1 and says so', async () => {
     assert.match(oneLine(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
     assert.match(oneLine(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
+  })
+
+  test('a server that is watched for changes, as npm run dev does, starts like any other', async () => {
+    await using duet = serveDuet({ WATCH_REPORT_DEPENDENCIES: '1' })
+    assert.equal((await ask(`${(await duet.address()).url}/health/ready`)).status, 200)
+  })
+
+  test('the greeting offers the demo login only while it works', async () => {
+    using folder = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
+    {
+      await using fresh = serveDuet(env)
+      const { url } = await fresh.address()
+      assert.match(fresh.stdout, /demo-password/)
+      await ask(`${url}/users/1`, { method: 'DELETE' })
+    }
+    await using later = serveDuet(env)
+    await later.address()
+    assert.doesNotMatch(later.stdout, /demo/)
+    assert.equal(statSync(join(folder.path, 'duet.db')).mode & 0o777, 0o600)
   })
 
   test('backup copies a database that is being served, and replaces no file', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import { startTestServer } from '../support/app.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
@@ -78,10 +78,10 @@ test('nothing secret reaches the log: no query, header, body or credential, what
   assert.doesNotMatch(JSON.stringify(server.logs), /secret|password/)
 })
 
-test('the path of a request cannot break a line of the log', async () => {
+test('the path of a request cannot break a line of the log, nor be told when it is not plain', async () => {
   await using server = await startTestServer(() => {})
   await ask(`${server.url}/%0a%7B%22level%22:50%7D%22`)
-  assert.equal(server.logs.at(-1)?.path, '/%0a%7B%22level%22:50%7D%22')
+  assert.equal(server.logs.at(-1)?.path, '(unknown)')
 })
 
 test('what the process prints beside its greeting are lines of JSON, and nothing at all goes to stderr', async () => {
@@ -112,4 +112,19 @@ test('a reader of the log that goes away, even before the greeting, does not sto
   duet.child.kill('SIGTERM')
   const { code, stderr } = await duet.outcome()
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
+})
+
+test('a path that is not plain is logged as its route, so that nothing put there by mistake shows up', async () => {
+  await using app = await startTestApp()
+  for (const target of [
+    'http://u:ada@example.com@h/api/users/1',
+    '/users/ada@example.com',
+    '/users/1#token=eyJabc',
+    '/users/me;token=eyJabc',
+    `/users/${'1'.repeat(5000)}`,
+  ]) {
+    await sendRaw(app.port, `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  }
+  const text = JSON.stringify(app.logs)
+  for (const secret of ['ada@', 'eyJ', '1111']) assert.ok(!text.includes(secret), secret)
 })

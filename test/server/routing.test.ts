@@ -142,3 +142,15 @@ test('a request by the whole address is served by its path, whatever host it nam
   assert.equal(response.status, 200)
   assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
 })
+
+test('a method that only the parser knows is refused like any other request: with an id, limits and maintenance', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_PATHS: '/', RATE_LIMIT_MAX: '1' })
+  const send = () => sendRaw(app.port, 'DESCRIBE /users/1 RTSP/1.0\r\nHost: x\r\nConnection: close\r\n\r\n')
+  const first = await send()
+  assertRefusal(first, 400, 'Unknown method')
+  assertRefusal(await send(), 429, 'Too many requests. Try again later.')
+  assert.deepEqual(
+    app.logs.filter(({ level }) => Number(level) > 30),
+    [],
+  )
+})

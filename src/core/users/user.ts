@@ -29,7 +29,8 @@ export interface Standing {
 export function completeUser(body: unknown): UserInput {
   const fields = isObject(body) ? body : {}
   if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
-  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+  const { age, avatar, password } = fields
+  const given = { age: age ?? undefined, avatar: avatar ?? undefined, password: password ?? undefined }
   return { name: nameOf(fields), email: emailOf(fields), ...optionsOf(given) }
 }
 
