@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BenchServer, load, median } from './load.ts'
+import { BenchServer, load } from './load.ts'
 
 // Server CPU of GET /users/<id> on SQLite: Duet as it is served, metrics on, against a bare node:http handler with the
 // same read. Interleaved in one run.
@@ -17,23 +17,21 @@ const rounds = 25
     LOG_LEVEL: 'warn',
   })
   await using bare = await BenchServer.start([join(import.meta.dirname, 'bare-user-server.ts'), path])
-  const costs = { duet: [] as number[], 'bare node:http': [] as number[] }
-  for (const server of [duet, bare]) await load(server.port, request, 16, 2000) // warm
+  const servers = { duet, 'bare node:http': bare }
+  const spent = { duet: { cpu: 0, answers: 0 }, 'bare node:http': { cpu: 0, answers: 0 } }
+  for (const { port } of Object.values(servers)) await load(port, request, 16, 2000) // warm
   for (let round = 0; round < rounds; round++) {
-    for (const [name, server] of [
-      ['duet', duet],
-      ['bare node:http', bare],
-    ] as const) {
+    for (const [name, total] of Object.entries(spent)) {
+      const server = servers[name as keyof typeof servers]
       const before = server.cpu()
-      const answers = await load(server.port, request, 16, 400)
-      costs[name].push((server.cpu() - before) / answers)
+      total.answers += await load(server.port, request, 16, 400)
+      total.cpu += server.cpu() - before
     }
   }
-  for (const [name, values] of Object.entries(costs)) {
-    const ratio = median(values.map((cost, index) => cost / (costs['bare node:http'][index] ?? Number.NaN)))
-    console.log(
-      `${name.padEnd(16)} ${median(values).toFixed(1).padStart(6)} µs of CPU per request  ${ratio.toFixed(2)} x`,
-    )
+  const cost = ({ cpu, answers }: { cpu: number; answers: number }) => cpu / answers
+  for (const [name, total] of Object.entries(spent)) {
+    const ratio = cost(total) / cost(spent['bare node:http'])
+    console.log(`${name.padEnd(16)} ${cost(total).toFixed(1).padStart(6)} µs of CPU per request  ${ratio.toFixed(2)} x`)
   }
 }
 rmSync(folder, { recursive: true, force: true })
