@@ -36,6 +36,6 @@ export const bounds = Object.freeze({
   hang: 5_000,
   /** About how many milliseconds to wait for another transaction's lock before giving way and trying again. */
   lockWait: 250,
-  /** Milliseconds more to find out whether a commit happened whose answer was lost. */
-  doubt: 300,
+  /** Milliseconds, from then or from the end of patience, to find out about a commit whose answer was lost. */
+  doubt: 700,
 })

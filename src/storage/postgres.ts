@@ -84,7 +84,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const outcome = await this.#pool.use(deadline, session => transact(session, isolation, steps, deadline))
     if (!(outcome instanceof CommitInDoubt)) return outcome
     // The connection that broke is given back by now: asking needs one, too.
-    if (await this.#wasCommitted(outcome, deadline + bounds.commit + bounds.doubt)) return outcome.outcome
+    const askUntil = Math.min(performance.now(), deadline) + bounds.doubt
+    if (await this.#wasCommitted(outcome, askUntil)) return outcome.outcome
     throw outcome.cause
   }
 

@@ -208,7 +208,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await other.query('rollback')
     await other.end()
     await watcher.end()
-    assert.equal(most, 4)
+    assert.ok(most > 0 && most <= 4, `${most} of 5 connections waited`)
   })
 
   it('refuses at once, with 503, when too many operations wait for its connections', async () => {
