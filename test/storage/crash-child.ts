@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { databaseAt } from '../support/engines.ts'
 import { catalogue } from './contract-verbs.ts'
 
@@ -10,7 +11,10 @@ await Promise.all(
   Array.from({ length: 32 }, async (_, hand) => {
     for (let index = 0; ; index++) {
       const key = `${name}-${hand}-${index}`
-      if (when === 'too early') process.stdout.write(`${key}\n`)
+      if (when === 'too early') {
+        process.stdout.write(`${key}\n`)
+        await delay(20) // so that the kill always finds some told but not written
+      }
       await engine.write('put', key, 'v')
       if (when === 'when acknowledged') process.stdout.write(`${key}\n`)
     }
