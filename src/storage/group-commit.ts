@@ -34,7 +34,7 @@ export function commitTogether(
       while (takeMore().length > 0);
       return taken.map(refusedFor(error.cause))
     }
-    // A verb threw, which is rare. Once more, each in a savepoint, which costs a third more, to spare its neighbours.
+    // A verb threw, which is rare. Once more, each in a savepoint, which costs a fifth more, to spare its neighbours.
   }
   try {
     return transact(connection, verbs, taken, () => [], runInSavepoint)

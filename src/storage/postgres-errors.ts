@@ -1,6 +1,9 @@
 import { AppError, fault, unavailable } from '../core/errors.ts'
 
-/** What an error of PostgreSQL, or of the way to it (an error without a state), means for a transaction that has not tried to commit. */
+/**
+ * What an error of PostgreSQL, or of the way to it (an error without a state), means for a transaction that has not tried
+ * to commit.
+ */
 export type Failure =
   | 'race' // another transaction wrote what this one had found free, or removed what it refers to
   | 'conflict' // another transaction was in the way: the same verb may succeed when run again
@@ -38,5 +41,6 @@ function isStalePlan(error: unknown): boolean {
 
 function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+  // Every state has a digit; the system's own codes (EPIPE) have none.
+  return typeof code === 'string' && /^(?=.*\d)[\dA-Z]{5}$/.test(code) ? code : undefined
 }

@@ -83,7 +83,7 @@ export function backupSqlite(path: string, target: string): void {
 function lockFor(file: string): DatabaseSync {
   const lock = new DatabaseSync(`${file}-lock`)
   try {
-    lock.exec('pragma journal_mode = off; pragma locking_mode = exclusive; begin exclusive')
+    lock.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')
     return lock
   } catch (error) {
     lock.close()

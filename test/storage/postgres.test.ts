@@ -3,11 +3,25 @@ import { describe, it } from 'node:test'
 import pg from 'pg'
 import { AppError } from '../../src/core/errors.ts'
 import { bounds, type Engine } from '../../src/storage/engine.ts'
+import { failureOf, postgresError } from '../../src/storage/postgres-errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { migrationsOf, type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
+
+describe('An error on the way to PostgreSQL', () => {
+  it('is a lost connection, never a defect of ours, when the system tells it by a code of five letters', () => {
+    for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'EBADF']) {
+      const error = Object.assign(new Error('write failed'), { code, syscall: 'write' })
+      assert.equal(failureOf(error), 'lost', code)
+      assert.ok(isUnavailable(postgresError(error)), code)
+    }
+    for (const code of ['42P01', 'XX000', 'P0001']) {
+      assert.equal(failureOf(Object.assign(new Error(''), { code })), 'defect', code)
+    }
+  })
+})
 
 describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
