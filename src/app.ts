@@ -5,11 +5,16 @@ import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
 import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
 import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
+import { Orders } from './core/orders/operations.ts'
+import { Payments } from './core/payments/operations.ts'
 import type { Clock, Passwords, Randomness } from './core/ports.ts'
 import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
+import { Upkeep } from './core/upkeep.ts'
 import { Users } from './core/users/operations.ts'
 import { Links } from './rest/links.ts'
+import { serveOrders } from './rest/orders.ts'
+import { servePayments } from './rest/payments.ts'
 import { prefixes } from './rest/routes.ts'
 import { restComponents } from './rest/schemas.ts'
 import { serveTokens } from './rest/tokens.ts'
@@ -72,6 +77,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const users = new Users({ store: store.users, access, passwords, randomness })
+  const orders = new Orders({ store: store.orders, access })
+  const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
   const tokens = new Tokens({ store: store.users, passwords, signer, limits: loginLimits(config.loginLimitMax, clock) })
 
   const lifecycle = new Lifecycle(config)
@@ -95,6 +102,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   for (const prefix of prefixes) {
     const rest = { server, authenticate, prefix }
     serveUsers(rest, users, links)
+    serveOrders(rest, { orders, payments }, links)
+    servePayments(rest, payments, links)
     serveTokens(rest, tokens, proxies)
   }
   serveDocument(server, describe(restComponents))
@@ -106,6 +115,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     port: config.port,
     listenTextResolver: address => `Listening at ${address}, on ${config.database.kind}`,
   })
+  parts.use(new Upkeep(() => store.payments.purgeKeys(), observer))
   const running = parts.move()
   return {
     url,

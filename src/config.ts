@@ -22,6 +22,7 @@ export interface Config {
   /** A JWK Set or the path of one; without it an embedded database keeps its own. */
   readonly tokenKeys: string | undefined
   readonly tokenTtlSeconds: number
+  readonly idempotencyTtlSeconds: number
   readonly linkPrefix: string
   readonly rateLimit: RateLimitConfig
   readonly loginLimitMax: number
@@ -89,6 +90,7 @@ export function readConfig(environment: Environment): Config {
     accessPolicy: oneOf('ACCESS_POLICY', read('ACCESS_POLICY') || (atHome ? 'open' : 'enforced'), policies),
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', read('TOKEN_TTL_SECONDS'), 1, 365 * 86_400),
+    idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', read('IDEMPOTENCY_TTL_SECONDS'), 1, 365 * 86_400),
     linkPrefix: linkPrefix(read('LINK_PREFIX')),
     rateLimit: Object.freeze({
       max: integer('RATE_LIMIT_MAX', read('RATE_LIMIT_MAX'), 0, 1_000_000_000),
@@ -129,6 +131,7 @@ export const settings = {
     default: 'a key file beside an embedded database',
   },
   TOKEN_TTL_SECONDS: { fallback: '3600', meaning: "a token's life" },
+  IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
   LINK_PREFIX: { fallback: '', meaning: 'put before Location and link addresses' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },
   RATE_LIMIT_WINDOW_MS: { fallback: '60000', meaning: 'length of the window' },

@@ -16,6 +16,13 @@ export const accessTable = {
   'change a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'change an existing password': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
   'delete a user': { open: 'anyone', enforced: 'the owner or an admin' },
+  'list orders': { open: 'anyone', enforced: 'the owner or an admin' },
+  'create an order': { open: 'anyone', enforced: 'the owner or an admin' },
+  'read an order': { open: 'anyone', enforced: 'the owner or an admin' },
+  'pay an order': { open: 'anyone', enforced: 'the owner or an admin' },
+  'cancel an order': { open: 'anyone', enforced: 'the owner or an admin' },
+  'make a payment': { open: 'anyone', enforced: 'anyone with a token' },
+  'read a payment': { open: 'anyone', enforced: 'the owner or an admin' },
 } as const satisfies Readonly<Record<string, Readonly<Record<Policy, Rule>>>>
 
 export type Operation = keyof typeof accessTable
@@ -39,7 +46,17 @@ export class Access {
   require(actor: Actor, operation: Operation, owner?: number): void {
     if (!this.allows(actor, operation, owner)) throw refusal(actor)
   }
+
+  /** For things that look absent to whom they do not belong: the only owner whose things the actor reaches, if not all. */
+  reach(actor: Actor, operation: Operation): Reach {
+    if (this.allows(actor, operation)) return 'everyone'
+    if (actor.kind === 'anonymous') throw refusal(actor)
+    return actor.id
+  }
 }
+
+/** Whose things: everyone's, or only those of the user with this id. */
+export type Reach = 'everyone' | number
 
 export function invalidToken(): AppError {
   return new AppError('unauthenticated', 'Invalid or expired token')

@@ -1,5 +1,8 @@
+import type { Reach } from './access.ts'
 import type { Actor, Role } from './actor.ts'
+import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
+import type { Payment } from './payments/payment.ts'
 import type { Standing, User } from './users/user.ts'
 
 /** Everything the core keeps. Each method is atomic, and durable once it has answered. */
@@ -7,6 +10,8 @@ export interface Store {
   /** Answers when both reading and writing are possible; rejects with `unavailable` otherwise. */
   ping(): Promise<void>
   readonly users: UserStore
+  readonly orders: OrderStore
+  readonly payments: PaymentStore
 }
 
 export interface UserStore {
@@ -51,3 +56,49 @@ export interface Replaced {
 }
 
 export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked'
+
+/** Orders and payments beyond the reach of who asks are absent. */
+export interface OrderStore {
+  /** By id; one more than the limit, if there is one. */
+  listOf(userId: number, page: PageRequest): Promise<readonly Order[] | 'absent'>
+  read(id: number, reach: Reach): Promise<Order | undefined>
+  items(id: number, reach: Reach): Promise<readonly StoredItem[]>
+  tracking(id: number, reach: Reach): Promise<TrackedOrder | undefined>
+  create(userId: number, items: readonly OrderItem[], actor: Actor): Promise<Order | 'absent' | 'token revoked'>
+  cancel(id: number, actor: Actor, reach: Reach): Promise<'gone' | 'already shipped' | 'token revoked'>
+}
+
+export interface TrackedOrder {
+  readonly order: Order
+  readonly tracking: Tracking | null
+}
+
+export interface PaymentStore {
+  read(id: number, reach: Reach): Promise<Payment | undefined>
+  /** The payment that the key was used for, while it lasts. */
+  claimed(claim: Claim): Promise<Payment | undefined>
+  /** Claims the key, pays and moves the order on, all or nothing; a key that is claimed already gives its payment. */
+  pay(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid | PaymentRefusal>
+  /** Removes some of the keys whose time is over; says how many. */
+  purgeKeys(): Promise<number>
+}
+
+/** A key belongs to its caller and to the path it was sent to. Callers without a token are one caller. */
+export interface Claim {
+  readonly callerId: number | null
+  readonly scope: string
+  readonly key: string
+  readonly ttlSeconds: number
+}
+
+export type Purpose = { readonly cents: number } | { readonly orderId: number; readonly reach: Reach }
+
+export interface Paid {
+  readonly payment: Payment
+  /** As it is now, where an order was paid. */
+  readonly order: Order | null
+  /** Whether the key had been used before. */
+  readonly replayed: boolean
+}
+
+export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revoked'

@@ -1,3 +1,4 @@
+import { actionsOf, type Order, type OrderAction } from '../core/orders/order.ts'
 import type { Page } from '../core/page.ts'
 
 /** Addresses of resources as the specification writes them, behind a prefix where a gateway publishes another path. */
@@ -12,6 +13,21 @@ export class Links {
     return `${this.#prefix}/users/${id}`
   }
 
+  order(id: number): string {
+    return `${this.#prefix}/orders/${id}`
+  }
+
+  payment(id: number): string {
+    return `${this.#prefix}/payments/${id}`
+  }
+
+  /** Where an order is, and what can be done with it now. */
+  ofOrder({ id, status }: Order): Readonly<Record<string, Link>> {
+    const self = this.order(id)
+    const actions = actionsOf[status].map(action => [action, actionLinks[action](self)] as const)
+    return { self: { href: self }, ...Object.fromEntries(actions) }
+  }
+
   /** RFC 8288, when a list has more than one page. */
   pages(path: string, { limit, offset, more }: Page<unknown>): string | undefined {
     if (!more && offset === 0) return undefined
@@ -22,4 +38,15 @@ export class Links {
       link(0, 'first'),
     ].join(', ')
   }
+}
+
+export interface Link {
+  readonly href: string
+  readonly method?: string
+}
+
+const actionLinks: Readonly<Record<OrderAction, (self: string) => Link>> = {
+  pay: self => ({ href: `${self}/payment`, method: 'POST' }),
+  cancel: self => ({ href: self, method: 'DELETE' }),
+  track: self => ({ href: `${self}/tracking`, method: 'GET' }),
 }

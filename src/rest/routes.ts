@@ -19,6 +19,11 @@ export function idIn(request: FastifyRequest): number | undefined {
   return idOf(id)
 }
 
+/** Fastify joins a header that was sent more than once. */
+export function headerOf(request: FastifyRequest, name: string): string | undefined {
+  return request.headers[name] as string | undefined
+}
+
 export function queryOf(request: FastifyRequest): Fields {
   return request.query as Fields
 }

@@ -1,3 +1,5 @@
+import { orderBounds } from '../core/orders/order.ts'
+import { pageBounds } from '../core/page.ts'
 import { failure } from '../server/openapi-parts.ts'
 
 const id = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
@@ -19,6 +21,27 @@ const password = {
   maxLength: 128,
   writeOnly: true,
   description: 'Lets the user log in. Changing an existing one takes a token of that user or of an admin.',
+}
+
+const price = { type: 'integer', minimum: 0, maximum: orderBounds.price, description: 'Of one piece.' }
+const item = {
+  name: { ...name, maxLength: orderBounds.name },
+  quantity: { type: 'integer', minimum: 1, maximum: orderBounds.quantity },
+  price,
+}
+const instant = {
+  type: 'string',
+  format: 'date-time',
+  pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
+}
+const amount = { type: 'number', exclusiveMinimum: 0, maximum: 1_000_000_000_000, multipleOf: 0.01 }
+const link = {
+  type: 'object',
+  required: ['href'],
+  properties: {
+    href: { type: 'string' },
+    method: { enum: ['GET', 'POST', 'DELETE'], description: 'GET where it is absent.' },
+  },
 }
 
 const optional = {
@@ -45,6 +68,60 @@ export const restSchemas = {
     description: 'The fields to change. `null` removes `age` or `avatar`.',
     properties: { name, email, ...optional, password: { type: 'string', ...password } },
   },
+  Order: {
+    type: 'object',
+    description: 'An order. Its links lead to what can be done with it in its status.',
+    required: ['id', 'status', 'amount', '_links'],
+    properties: {
+      id,
+      status: { enum: ['pending_payment', 'shipped'] },
+      amount: { type: 'integer', minimum: 1, maximum: orderBounds.amount },
+      _links: {
+        type: 'object',
+        description: '`pay` and `cancel` while it is to be paid, `track` once it is shipped.',
+        required: ['self'],
+        properties: { self: link, pay: link, cancel: link, track: link },
+      },
+    },
+  },
+  OrderInput: {
+    type: 'object',
+    required: ['items'],
+    properties: {
+      items: {
+        type: 'array',
+        minItems: 1,
+        maxItems: orderBounds.items,
+        description: `In sum at least 1 and at most ${orderBounds.amount}.`,
+        items: { type: 'object', required: ['name', 'quantity', 'price'], properties: item },
+      },
+    },
+  },
+  OrderItem: {
+    type: 'object',
+    required: ['id', 'name', 'quantity', 'price'],
+    properties: { id, ...item },
+  },
+  Tracking: {
+    type: 'object',
+    required: ['order_id', 'carrier', 'number', 'shipped_at'],
+    properties: { order_id: id, carrier: { type: 'string' }, number: { type: 'string' }, shipped_at: instant },
+  },
+  Payment: {
+    type: 'object',
+    required: ['id', 'amount', 'order_id', 'created_at'],
+    properties: {
+      id,
+      amount,
+      order_id: { ...id, type: ['integer', 'null'], description: 'The order that it paid, if it paid one.' },
+      created_at: instant,
+    },
+  },
+  PaymentInput: {
+    type: 'object',
+    required: ['amount'],
+    properties: { amount: { ...amount, description: 'At most two decimals; kept exactly.' } },
+  },
   Credentials: {
     type: 'object',
     required: ['email', 'password'],
@@ -68,25 +145,68 @@ export const restSchemas = {
 
 export const restResponses = {
   UserNotFound: failure('There is no such user.', ['User not found']),
+  OrderNotFound: failure('There is no such order, or not for this caller.', ['Order not found']),
+  PaymentNotFound: failure('There is no such payment, or not for this caller.', ['Payment not found']),
   EmailTaken: failure('Another user who logs in has this e-mail.', ['Email is already in use']),
 }
 
-export const restParameters = {
-  UserId: {
-    name: 'id',
-    in: 'path',
-    required: true,
-    description: "The user's id.",
-    schema: id,
-    example: 1,
-  },
+const inPath = (description: string) => ({
+  name: 'id',
+  in: 'path',
+  required: true,
+  description,
+  schema: id,
+  example: 1,
+})
+
+const keyHeader = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  schema: { type: 'string', minLength: 1, maxLength: 257, pattern: '^[\\x21-\\x7e]+$' },
+  example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
 }
+
+export const restParameters = {
+  UserId: inPath("The user's id."),
+  OrderId: inPath("The order's id."),
+  PaymentId: inPath("The payment's id."),
+  IdempotencyKey: {
+    ...keyHeader,
+    required: true,
+    description:
+      'Names this payment: 1 to 255 visible ASCII characters, quotes around them not counted. A UUID will do.',
+  },
+  OptionalIdempotencyKey: { ...keyHeader, description: 'Lets this request be repeated without harm.' },
+}
+
+function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, description: string): object {
+  const range = { type: 'integer', minimum, maximum: pageBounds[name], default: fallback }
+  return { name, in: 'query', description, schema: range }
+}
+
+/** The parameters of every list. */
+export const paging = [
+  inQuery('limit', 1, pageBounds.limit, 'How many at most.'),
+  inQuery('offset', 0, 0, 'How many to skip.'),
+]
 
 export const restHeaders = {
   UserLocation: {
     description: 'The path of the created user.',
     schema: { type: 'string' },
     example: '/users/6',
+  },
+  OrderLocation: { description: 'The path of the created order.', schema: { type: 'string' }, example: '/orders/7' },
+  PaymentLocation: { description: 'The path of the payment.', schema: { type: 'string' }, example: '/payments/17' },
+  PaymentLink: {
+    description: 'RFC 8288: where the payment of the order is.',
+    schema: { type: 'string' },
+    example: '</payments/3>; rel="payment"',
+  },
+  Replayed: {
+    description: 'There when the key had been used before, and nothing was paid now.',
+    schema: { const: 'true' },
+    example: 'true',
   },
   Pages: {
     description: 'RFC 8288: `next`, `prev` and `first`, when there is more than this page.',
@@ -100,6 +220,10 @@ export const restComponents = {
   responses: restResponses,
   parameters: restParameters,
   headers: restHeaders,
+}
+
+export function answer(name: keyof typeof restResponses): object {
+  return { $ref: `#/components/responses/${name}` }
 }
 
 export function schema(name: keyof typeof restSchemas): object {

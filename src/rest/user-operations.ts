@@ -1,4 +1,3 @@
-import { pageBounds } from '../core/page.ts'
 import type { Operation } from '../server/openapi.ts'
 import {
   always,
@@ -9,7 +8,7 @@ import {
   tokenOptional,
   withBody,
 } from '../server/openapi-parts.ts'
-import { json, type restResponses, schema } from './schemas.ts'
+import { answer, json, paging, schema } from './schemas.ts'
 
 const tags = ['Users'] as const
 const ada = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', age: 36 }
@@ -21,10 +20,6 @@ const { password: _, ...shown } = withAvatar
 const byId = [{ $ref: '#/components/parameters/UserId' }]
 const malformed = ['Request body is not valid JSON', 'Request body must be a JSON object']
 const onWriting = { ...withBody, ...always }
-
-function answer(name: keyof typeof restResponses): object {
-  return { $ref: `#/components/responses/${name}` }
-}
 
 function user(description: string, examples: Readonly<Record<string, object>>, headers?: object): object {
   return { description, headers: answerHeaders(headers), content: json(schema('User'), examples) }
@@ -38,11 +33,6 @@ function badInput(...sentences: readonly string[]): object {
   return failure('The request is malformed, or a value in it is wrong.', sentences)
 }
 
-function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, description: string): object {
-  const range = { type: 'integer', minimum, maximum: pageBounds[name], default: fallback }
-  return { name, in: 'query', description, schema: range }
-}
-
 /** The operations on users, for the documentation. */
 export const userOperations = {
   list: {
@@ -51,10 +41,7 @@ export const userOperations = {
     description: 'In the order of their ids. Under the policy `enforced` this is for admins.',
     tags,
     security: tokenOptional,
-    parameters: [
-      inQuery('limit', 1, pageBounds.limit, 'How many at most.'),
-      inQuery('offset', 0, 0, 'How many to skip.'),
-    ],
+    parameters: paging,
     responses: {
       200: {
         description: 'A page of users.',

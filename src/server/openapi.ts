@@ -26,6 +26,8 @@ declare module 'fastify' {
 
 const tags = {
   Users: 'Accounts of people.',
+  Orders: 'What people order, what can be done with it, and where it is.',
+  Payments: 'Money, moved once per key.',
   Tokens: 'Logging in, and who one is.',
   Service: 'What operators, and whoever checks tokens, ask of the service. Served at the root only.',
 } as const
@@ -80,7 +82,7 @@ resource (\`abc\`, \`0\`, \`01\`, \`1.5\`) is absent.
 
 A token is optional where the access policy lets anyone in, but a token that is invalid or expired is refused
 everywhere. Under the policy \`open\` everyone may do everything but change an existing password; under \`enforced\` users
-may see and change themselves, and admins everybody.
+may see and change themselves and what is theirs, and admins everything.
 
 \`HEAD\` works where \`GET\` does. Another method on a known path is answered 405 with \`Allow\`.`,
   license: { name: 'MIT', identifier: 'MIT' },

@@ -1,7 +1,9 @@
 import { demoLogin } from '../core/demo.ts'
+import { amountOf, type OrderItem } from '../core/orders/order.ts'
 import type { Passwords, Randomness } from '../core/ports.ts'
 import type { Engine } from './engine.ts'
-import { type Statement, sql } from './sql.ts'
+import { itemRows, ship } from './orders.ts'
+import { sql } from './sql.ts'
 import type { Steps } from './verb.ts'
 
 /** Fills an empty database with data to play with, whose ids the documentation can name. Leaves any other alone. */
@@ -93,7 +95,7 @@ function* plantPosts(): Steps<void> {
 interface DemoOrder {
   readonly user: number
   readonly shipped: boolean
-  readonly items: readonly (readonly [name: string, quantity: number, price: number])[]
+  readonly items: readonly OrderItem[]
 }
 
 const orders: readonly DemoOrder[] = [
@@ -101,51 +103,42 @@ const orders: readonly DemoOrder[] = [
     user: 1,
     shipped: false,
     items: [
-      ['Punched cards, box of 500', 2, 40],
-      ['Brass gear, 40 teeth', 1, 120],
+      { name: 'Punched cards, box of 500', quantity: 2, price: 40 },
+      { name: 'Brass gear, 40 teeth', quantity: 1, price: 120 },
     ],
   },
   {
     user: 1,
     shipped: true,
     items: [
-      ['Drawing paper', 10, 3],
-      ['India ink', 2, 8],
+      { name: 'Drawing paper', quantity: 10, price: 3 },
+      { name: 'India ink', quantity: 2, price: 8 },
     ],
   },
-  { user: 2, shipped: false, items: [['Length of wire, 30 cm', 100, 1]] },
-  { user: 2, shipped: true, items: [['Log book', 1, 25]] },
-  { user: 3, shipped: false, items: [['Paper tape, endless', 3, 15]] },
+  { user: 2, shipped: false, items: [{ name: 'Length of wire, 30 cm', quantity: 100, price: 1 }] },
+  { user: 2, shipped: true, items: [{ name: 'Log book', quantity: 1, price: 25 }] },
+  { user: 3, shipped: false, items: [{ name: 'Paper tape, endless', quantity: 3, price: 15 }] },
   {
     user: 4,
     shipped: true,
     items: [
-      ['Slide rule', 1, 60],
-      ['Pencils, dozen', 2, 4],
+      { name: 'Slide rule', quantity: 1, price: 60 },
+      { name: 'Pencils, dozen', quantity: 2, price: 4 },
     ],
   },
 ]
 
 function* plantOrders(): Steps<void> {
   for (const [index, { user, shipped, items }] of orders.entries()) {
-    const cents = items.reduce((sum, [, quantity, price]) => sum + quantity * price * 100, 0)
+    const cents = amountOf(items) * 100
     yield sql`insert into orders (user_id, amount_cents, created_at) values (${user}, ${cents}, now_plus(${-9 * day}))`
-    for (const [name, quantity, price] of items) {
-      yield sql`insert into order_items (order_id, name, quantity, price)
-                values (${index + 1}, ${name}, ${quantity}, ${price})`
-    }
-    if (shipped) yield* ship(index + 1, user, cents)
+    yield itemRows(index + 1, items)
+    if (shipped) yield* pay(index + 1, user, cents)
   }
 }
 
-function* ship(order: number, payer: number, cents: number): Steps<void> {
+function* pay(order: number, payer: number, cents: number): Steps<void> {
   const [payment] = yield sql`insert into payments (amount_cents, payer_id, created_at)
                               values (${cents}, ${payer}, now_plus(${-8 * day})) returning id`
-  yield shipment(order, Number(payment?.[0]))
-}
-
-function shipment(order: number, payment: number): Statement {
-  return sql`update orders set status = 'shipped', payment_id = ${payment}, tracking_carrier = 'Difference Express',
-             tracking_number = ${`DX${String(order).padStart(8, '0')}`}, shipped_at = now_plus(${-7 * day})
-             where id = ${order}`
+  yield ship(order, Number(payment?.[0]), -7 * day)
 }

@@ -1,5 +1,7 @@
 import type { Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
+import { itemOf, orderOf, orderReads, trackedOrderOf } from './orders.ts'
+import { claimedOf, paymentOf, paymentReads, purgedTogether } from './payments.ts'
 import type { Row, Statement } from './sql.ts'
 import { credentialsOf, standingOf, userOf, userReads } from './users.ts'
 import type { verbs } from './verbs.ts'
@@ -22,6 +24,23 @@ export function createStore(engine: Engine<typeof verbs>): Store {
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
       delete: (id, actor) => engine.write('deleteUser', id, actor),
       setRole: (user, role, mark) => engine.write('setRole', user, role, mark),
+    },
+    orders: {
+      async listOf(userId, { limit, offset }) {
+        const rows = await engine.read(orderReads.listOf(userId, limit + 1, offset))
+        return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
+      },
+      read: (id, reach) => one(orderReads.byId(id, reach), orderOf),
+      items: async (id, reach) => (await engine.read(orderReads.items(id, reach))).map(itemOf),
+      tracking: (id, reach) => one(orderReads.byId(id, reach), trackedOrderOf),
+      create: (userId, items, actor) => engine.write('createOrder', userId, items, actor),
+      cancel: (id, actor, reach) => engine.write('cancelOrder', id, actor, reach),
+    },
+    payments: {
+      read: (id, reach) => one(paymentReads.byId(id, reach), paymentOf),
+      claimed: claim => one(paymentReads.byKey(claim), claimedOf),
+      pay: (actor, purpose, claim) => engine.write('pay', actor, purpose, claim),
+      purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
   }
 }

@@ -1,7 +1,8 @@
 import type { Actor, Role } from '../core/actor.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../core/store.ts'
 import { loginKeyOf, type Standing, type User } from '../core/users/user.ts'
-import { type Row, type Statement, sql, type Value } from './sql.ts'
+import { isRevoked, revoked } from './actors.ts'
+import { type Row, sql, type Value } from './sql.ts'
 import type { Steps } from './verb.ts'
 
 export const userVerbs = {
@@ -89,12 +90,6 @@ interface KnownUser {
   readonly hasPassword: boolean
 }
 
-function* isRevoked(actor: Actor): Steps<boolean> {
-  if (actor.kind === 'anonymous') return false
-  const [row] = yield sql`select token_mark from users where id = ${actor.id}`
-  return row?.[0] !== actor.mark
-}
-
 function* lockUser(id: number): Steps<KnownUser | undefined> {
   const [row] = yield sql`select id, name, email, age, avatar, login_key from users where id = ${id} for update`
   return row === undefined ? undefined : { user: userOf(row), hasPassword: row[5] !== null }
@@ -134,9 +129,4 @@ function* isTaken(loginKey: Value, except: number): Steps<boolean> {
   if (loginKey === null) return false
   const others = yield sql`select id from users where login_key = ${loginKey} and id <> ${except}`
   return others.length > 0
-}
-
-/** Tells every instance that the user's tokens are dead. */
-function revoked(id: number): Statement {
-  return sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`
 }

@@ -5,7 +5,7 @@ import { badInput, type Fields } from '../input.ts'
 import { type Page, pageOf, pageRequest } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { completeUser, partialUser, type User, type UserInput } from './user.ts'
+import { absentUser, completeUser, partialUser, type User, type UserInput } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -60,10 +60,10 @@ export class Users {
   async change(actor: Actor, id: number | undefined, body: unknown): Promise<User> {
     this.#access.require(actor, 'change a user', id)
     const { password, ...values } = partialUser(body)
-    if (id === undefined) throw absent()
+    if (id === undefined) throw absentUser()
     const changes = { ...values, ...(password !== undefined && (await this.#secret(password))) }
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id))
-    if (outcome === 'absent') throw absent()
+    if (outcome === 'absent') throw absentUser()
     return accepted(actor, outcome)
   }
 
@@ -88,12 +88,8 @@ export class Users {
 }
 
 function present(user: User | undefined): User {
-  if (user === undefined) throw absent()
+  if (user === undefined) throw absentUser()
   return user
-}
-
-function absent(): AppError {
-  return new AppError('not-found', 'User not found')
 }
 
 function accepted<Outcome>(actor: Actor, outcome: Outcome | WriteRefusal): Exclude<Outcome, WriteRefusal> {

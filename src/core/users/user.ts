@@ -1,4 +1,5 @@
 import type { Role } from '../actor.ts'
+import { AppError } from '../errors.ts'
 import { badInput, type Fields, fieldsOf, integer, isBlank, isObject, text } from '../input.ts'
 
 export interface User {
@@ -42,6 +43,10 @@ export function partialUser(body: unknown): Partial<UserInput> {
     ...(fields.email !== undefined && { email: emailOf(fields) }),
     ...optionsOf(fields),
   }
+}
+
+export function absentUser(): AppError {
+  return new AppError('not-found', 'User not found')
 }
 
 /** E-mails of users who log in are compared without regard to case. */

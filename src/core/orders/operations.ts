@@ -1,0 +1,76 @@
+import { type Access, invalidToken } from '../access.ts'
+import type { Actor } from '../actor.ts'
+import { AppError } from '../errors.ts'
+import type { Fields } from '../input.ts'
+import { type Page, pageOf, pageRequest } from '../page.ts'
+import type { OrderStore } from '../store.ts'
+import { absentUser } from '../users/user.ts'
+import { allows, type Order, orderItems, type StoredItem, type Tracking } from './order.ts'
+
+export interface OrdersParts {
+  readonly store: OrderStore
+  readonly access: Access
+}
+
+/** What can be done with orders, but for paying them. To whom it is no business of, an order looks absent. */
+export class Orders {
+  readonly #store: OrderStore
+  readonly #access: Access
+
+  constructor({ store, access }: OrdersParts) {
+    this.#store = store
+    this.#access = access
+  }
+
+  async listOf(actor: Actor, userId: number | undefined, query: Fields): Promise<Page<Order>> {
+    this.#access.require(actor, 'list orders', userId)
+    const request = pageRequest(query)
+    const orders = userId === undefined ? 'absent' : await this.#store.listOf(userId, request)
+    if (orders === 'absent') throw absentUser()
+    return pageOf(orders, request)
+  }
+
+  async create(actor: Actor, userId: number | undefined, body: unknown): Promise<Order> {
+    this.#access.require(actor, 'create an order', userId)
+    const items = orderItems(body)
+    const outcome = userId === undefined ? 'absent' : await this.#store.create(userId, items, actor)
+    if (outcome === 'absent') throw absentUser()
+    if (outcome === 'token revoked') throw invalidToken()
+    return outcome
+  }
+
+  async read(actor: Actor, id: number | undefined): Promise<Order> {
+    const reach = this.#access.reach(actor, 'read an order')
+    return present(id === undefined ? undefined : await this.#store.read(id, reach))
+  }
+
+  async items(actor: Actor, id: number | undefined): Promise<readonly StoredItem[]> {
+    const reach = this.#access.reach(actor, 'read an order')
+    const items = id === undefined ? [] : await this.#store.items(id, reach)
+    if (items.length === 0) throw absentOrder() // no order is without items
+    return items
+  }
+
+  async tracking(actor: Actor, id: number | undefined): Promise<Tracking> {
+    const reach = this.#access.reach(actor, 'read an order')
+    const { order, tracking } = present(id === undefined ? undefined : await this.#store.tracking(id, reach))
+    if (!allows(order, 'track') || tracking === null) throw new AppError('not-found', 'Order is not shipped yet')
+    return tracking
+  }
+
+  async cancel(actor: Actor, id: number | undefined): Promise<void> {
+    const reach = this.#access.reach(actor, 'cancel an order')
+    const outcome = id === undefined ? 'gone' : await this.#store.cancel(id, actor, reach)
+    if (outcome === 'already shipped') throw new AppError('conflict', 'Order is already shipped')
+    if (outcome === 'token revoked') throw invalidToken()
+  }
+}
+
+export function absentOrder(): AppError {
+  return new AppError('not-found', 'Order not found')
+}
+
+function present<Item>(item: Item | undefined): Item {
+  if (item === undefined) throw absentOrder()
+  return item
+}

@@ -1,0 +1,74 @@
+import { badInput, fieldsOf, integer, isBlank, isObject, text } from '../input.ts'
+
+export interface Order {
+  readonly id: number
+  readonly status: OrderStatus
+  readonly amount: number
+}
+
+export type OrderStatus = 'pending_payment' | 'shipped'
+export type OrderAction = 'pay' | 'cancel' | 'track'
+
+export interface OrderItem {
+  readonly name: string
+  readonly quantity: number
+  readonly price: number
+}
+
+export interface StoredItem extends OrderItem {
+  readonly id: number
+}
+
+export interface Tracking {
+  readonly orderId: number
+  readonly carrier: string
+  readonly number: string
+  readonly shippedAt: string
+}
+
+/** What can be done with an order, in the order in which it is offered. */
+export const actionsOf: Readonly<Record<OrderStatus, readonly OrderAction[]>> = {
+  pending_payment: ['pay', 'cancel'],
+  shipped: ['track'],
+}
+
+export function allows({ status }: Order, action: OrderAction): boolean {
+  return actionsOf[status].includes(action)
+}
+
+export const orderBounds = Object.freeze({
+  items: 100,
+  name: 320,
+  quantity: 10_000,
+  price: 1_000_000_000,
+  amount: 1_000_000_000_000,
+})
+
+export function orderItems(body: unknown): readonly OrderItem[] {
+  const { items } = fieldsOf(body)
+  if (!Array.isArray(items) || items.length < 1 || items.length > orderBounds.items) {
+    throw badInput(`items must be a list of 1 to ${orderBounds.items} items`)
+  }
+  const checked = items.map((item: unknown, index) => itemOf(`items[${index}]`, item))
+  const amount = amountOf(checked)
+  if (amount < 1 || amount > orderBounds.amount) {
+    throw badInput(`The sum of all items must be from 1 to ${orderBounds.amount}`)
+  }
+  return checked
+}
+
+/** At most a hundred times 10^13, which a number still holds exactly. */
+export function amountOf(items: readonly OrderItem[]): number {
+  return items.reduce((sum, { quantity, price }) => sum + quantity * price, 0)
+}
+
+function itemOf(place: string, item: unknown): OrderItem {
+  if (!isObject(item)) throw badInput(`${place} must be an object`)
+  const name = text(`${place}.name`, item.name, orderBounds.name)
+  if (isBlank(name)) throw badInput(`${place}.name must not be empty`)
+  return {
+    name,
+    quantity: integer(`${place}.quantity`, item.quantity, 1, orderBounds.quantity),
+    price: integer(`${place}.price`, item.price, 0, orderBounds.price),
+  }
+}

@@ -1,0 +1,90 @@
+import { type Access, invalidToken } from '../access.ts'
+import type { Actor } from '../actor.ts'
+import { AppError } from '../errors.ts'
+import { Flights } from '../flights.ts'
+import { badInput } from '../input.ts'
+import { absentOrder } from '../orders/operations.ts'
+import type { Order } from '../orders/order.ts'
+import type { Claim, Paid, PaymentStore, Purpose } from '../store.ts'
+import { idempotencyKey, type Payment, paymentCents } from './payment.ts'
+
+export interface PaymentsParts {
+  readonly store: PaymentStore
+  readonly access: Access
+  readonly keyTtlSeconds: number
+}
+
+/**
+ * Payments happen once per key. Requests with the same key that meet in this process share one piece of work, and with
+ * it one connection to the database; across processes and crashes the claim of the key, which is written together with
+ * the payment, decides.
+ */
+export class Payments {
+  readonly #store: PaymentStore
+  readonly #access: Access
+  readonly #keyTtlSeconds: number
+  readonly #flights = new Flights<Paid>()
+
+  constructor({ store, access, keyTtlSeconds }: PaymentsParts) {
+    this.#store = store
+    this.#access = access
+    this.#keyTtlSeconds = keyTtlSeconds
+  }
+
+  /** Whether the actor may pay at all, which can be told before anything else of a request is read. */
+  admit(actor: Actor): void {
+    this.#access.require(actor, 'make a payment')
+  }
+
+  async pay(actor: Actor, keyHeader: string | undefined, body: unknown): Promise<Paid> {
+    this.admit(actor)
+    const claim = this.#claim(actor, '/payments', keyHeader)
+    if (claim === null) throw badInput('Idempotency-Key header required')
+    return this.#once(claim, async () => {
+      const known = await this.#store.claimed(claim)
+      if (known !== undefined) return { payment: known, order: null, replayed: true }
+      return this.#execute(actor, { cents: paymentCents(body) }, claim)
+    })
+  }
+
+  async payOrder(actor: Actor, orderId: number | undefined, keyHeader: string | undefined): Promise<PaidOrder> {
+    const reach = this.#access.reach(actor, 'pay an order')
+    const claim = this.#claim(actor, `/orders/${orderId}/payment`, keyHeader)
+    if (orderId === undefined) throw absentOrder()
+    const work = () => this.#execute(actor, { orderId, reach }, claim)
+    const { order, ...paid } = await (claim === null ? work() : this.#once(claim, work))
+    if (order === null) throw absentOrder()
+    return { order, ...paid }
+  }
+
+  async read(actor: Actor, id: number | undefined): Promise<Payment> {
+    const reach = this.#access.reach(actor, 'read a payment')
+    const payment = id === undefined ? undefined : await this.#store.read(id, reach)
+    if (payment === undefined) throw new AppError('not-found', 'Payment not found')
+    return payment
+  }
+
+  #claim(actor: Actor, scope: string, header: string | undefined): Claim | null {
+    const key = idempotencyKey(header)
+    const callerId = actor.kind === 'user' ? actor.id : null
+    return key === undefined ? null : { callerId, scope, key, ttlSeconds: this.#keyTtlSeconds }
+  }
+
+  async #once(claim: Claim, work: () => Promise<Paid>): Promise<Paid> {
+    const { callerId, scope, key } = claim
+    const { outcome, led } = await this.#flights.join(`${callerId} ${scope} ${key}`, work)
+    return led ? outcome : { ...outcome, replayed: true }
+  }
+
+  async #execute(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid> {
+    const outcome = await this.#store.pay(actor, purpose, claim)
+    if (outcome === 'order absent') throw absentOrder()
+    if (outcome === 'order already paid') throw new AppError('conflict', 'Order is already paid')
+    if (outcome === 'token revoked') throw invalidToken()
+    return outcome
+  }
+}
+
+export interface PaidOrder extends Paid {
+  readonly order: Order
+}

@@ -1,0 +1,194 @@
+import type { Operation } from '../server/openapi.ts'
+import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
+import { keyMalformed } from './payment-operations.ts'
+import { answer, json, paging, schema } from './schemas.ts'
+
+const tags = ['Orders'] as const
+const pending = {
+  id: 1,
+  status: 'pending_payment',
+  amount: 200,
+  _links: {
+    self: { href: '/orders/1' },
+    pay: { href: '/orders/1/payment', method: 'POST' },
+    cancel: { href: '/orders/1', method: 'DELETE' },
+  },
+}
+const shipped = {
+  id: 1,
+  status: 'shipped',
+  amount: 200,
+  _links: { self: { href: '/orders/1' }, track: { href: '/orders/1/tracking', method: 'GET' } },
+}
+const items = [
+  { name: 'Punched cards, box of 500', quantity: 2, price: 40 },
+  { name: 'Brass gear, 40 teeth', quantity: 1, price: 120 },
+]
+const tracking = {
+  order_id: 1,
+  carrier: 'Difference Express',
+  number: 'DX00000001',
+  shipped_at: '2026-01-31T12:00:00.000Z',
+}
+
+const ofUser = [{ $ref: '#/components/parameters/UserId' }]
+const byId = [{ $ref: '#/components/parameters/OrderId' }]
+const hidden = 'Under the policy `enforced` an order looks absent to all but its user and admins.'
+
+/** The operations on orders, for the documentation. */
+export const orderOperations = {
+  list: {
+    operationId: 'listOrders',
+    summary: 'List the orders of a user',
+    description: 'In the order of their ids. Under the policy `enforced` this is for that user and for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: [...ofUser, ...paging],
+    responses: {
+      200: {
+        description: 'A page of orders.',
+        headers: answerHeaders({ Link: { $ref: '#/components/headers/Pages' } }),
+        content: json({ type: 'array', items: schema('Order') }, { one: [pending], none: [] }),
+      },
+      400: failure('The request is malformed.', ['limit must be an integer from 1 to 1000']),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      404: answer('UserNotFound'),
+      ...always,
+    },
+  },
+  create: {
+    operationId: 'createOrder',
+    summary: 'Order something',
+    description:
+      'The amount is the sum of quantity times price. Under the policy `enforced` this is for that user and for admins.',
+    tags,
+    security: tokenOptional,
+    parameters: ofUser,
+    requestBody: { required: true, content: json(schema('OrderInput'), { items: { items } }) },
+    responses: {
+      201: {
+        description: 'The created order, to be paid.',
+        headers: answerHeaders({ Location: { $ref: '#/components/headers/OrderLocation' } }),
+        content: json(schema('Order'), { pending }),
+      },
+      400: failure('The request is malformed, or a value in it is wrong.', [
+        'items must be a list of 1 to 100 items',
+        'items[0].quantity must be an integer from 1 to 10000',
+        'The sum of all items must be from 1 to 1000000000000',
+        'Request body must be a JSON object',
+        'Request body is not valid JSON',
+      ]),
+      401: response('Unauthenticated'),
+      403: response('Forbidden'),
+      404: answer('UserNotFound'),
+      ...withBody,
+      ...always,
+    },
+  },
+  read: {
+    operationId: 'readOrder',
+    summary: 'Read an order and what can be done with it',
+    description: `Follow \`_links\` rather than building paths: they offer what the status allows. ${hidden}`,
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    responses: {
+      200: {
+        description: 'The order.',
+        headers: answerHeaders(),
+        content: json(schema('Order'), { pending, shipped }),
+      },
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      404: answer('OrderNotFound'),
+      ...always,
+    },
+  },
+  items: {
+    operationId: 'listOrderItems',
+    summary: 'List the items of an order',
+    description: hidden,
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    responses: {
+      200: {
+        description: 'The items, as they were ordered.',
+        headers: answerHeaders(),
+        content: json(
+          { type: 'array', items: schema('OrderItem') },
+          { two: items.map((item, index) => ({ id: index + 1, ...item })) },
+        ),
+      },
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      404: answer('OrderNotFound'),
+      ...always,
+    },
+  },
+  tracking: {
+    operationId: 'readTracking',
+    summary: 'Track a shipped order',
+    description: hidden,
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    responses: {
+      200: {
+        description: 'The tracking record.',
+        headers: answerHeaders(),
+        content: json(schema('Tracking'), { tracking }),
+      },
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      404: failure('There is no such order, or it is not shipped.', ['Order not found', 'Order is not shipped yet']),
+      ...always,
+    },
+  },
+  pay: {
+    operationId: 'payOrder',
+    summary: "Pay an order's amount and ship it",
+    description:
+      'Records the payment, moves the order to `shipped` and opens its tracking record, all or nothing. A body is not ' +
+      'needed and ignored. With an `Idempotency-Key` a repetition is answered like the first request, with the order ' +
+      `as it is then; without one it is answered 409. ${hidden}`,
+    tags,
+    security: tokenOptional,
+    parameters: [...byId, { $ref: '#/components/parameters/OptionalIdempotencyKey' }],
+    responses: {
+      200: {
+        description: 'The order is paid and shipped.',
+        headers: answerHeaders({
+          Link: { $ref: '#/components/headers/PaymentLink' },
+          'Idempotent-Replayed': { $ref: '#/components/headers/Replayed' },
+        }),
+        content: json(schema('Order'), { shipped }),
+      },
+      400: failure('The request is malformed.', [keyMalformed, 'Request body is not valid JSON']),
+      401: response('Unauthenticated'),
+      404: answer('OrderNotFound'),
+      409: failure('Somebody has paid it.', ['Order is already paid']),
+      ...withBody,
+      ...always,
+    },
+  },
+  cancel: {
+    operationId: 'cancelOrder',
+    summary: 'Cancel an order that is not paid',
+    description:
+      'The order and its items are gone. Cancelling what is absent succeeds; under the policy `enforced` so does ' +
+      "cancelling somebody else's order, and changes nothing.",
+    tags,
+    security: tokenOptional,
+    parameters: byId,
+    responses: {
+      204: { description: 'The order is gone.', headers: answerHeaders() },
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      409: failure('It is on its way.', ['Order is already shipped']),
+      ...withBody,
+      ...always,
+    },
+  },
+} as const satisfies Readonly<Record<string, Operation>>

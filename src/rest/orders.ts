@@ -1,0 +1,63 @@
+import type { Orders } from '../core/orders/operations.ts'
+import type { Order } from '../core/orders/order.ts'
+import type { Payments } from '../core/payments/operations.ts'
+import type { Links } from './links.ts'
+import { orderOperations } from './order-operations.ts'
+import { markReplay } from './payments.ts'
+import { headerOf, idIn, queryOf, type RestServer } from './routes.ts'
+
+export interface OrdersCore {
+  readonly orders: Orders
+  readonly payments: Payments
+}
+
+/** `/users/<id>/orders` and `/orders`: decode, call one operation, represent with the links that the status allows. */
+export function serveOrders(
+  { server, authenticate, prefix }: RestServer,
+  { orders, payments }: OrdersCore,
+  links: Links,
+): void {
+  const ofUser = `${prefix}/users/:id/orders`
+  const path = `${prefix}/orders/:id`
+  const options = (name: keyof typeof orderOperations) => ({
+    onRequest: authenticate,
+    config: { operation: orderOperations[name] },
+  })
+  const represent = (order: Order) => ({ ...order, _links: links.ofOrder(order) })
+
+  server.get(ofUser, options('list'), async (request, reply) => {
+    const userId = idIn(request)
+    const page = await orders.listOf(request.actor, userId, queryOf(request))
+    const pages = links.pages(`/users/${userId}/orders`, page)
+    if (pages !== undefined) reply.header('link', pages)
+    return page.items.map(represent)
+  })
+
+  server.post(ofUser, options('create'), async (request, reply) => {
+    const order = await orders.create(request.actor, idIn(request), request.body)
+    reply.code(201).header('location', links.order(order.id))
+    return represent(order)
+  })
+
+  server.get(path, options('read'), async request => represent(await orders.read(request.actor, idIn(request))))
+
+  server.get(`${path}/items`, options('items'), async request => orders.items(request.actor, idIn(request)))
+
+  server.get(`${path}/tracking`, options('tracking'), async request => {
+    const { orderId, carrier, number, shippedAt } = await orders.tracking(request.actor, idIn(request))
+    return { order_id: orderId, carrier, number, shipped_at: shippedAt }
+  })
+
+  server.post(`${path}/payment`, options('pay'), async (request, reply) => {
+    const key = headerOf(request, 'idempotency-key')
+    const { order, payment, replayed } = await payments.payOrder(request.actor, idIn(request), key)
+    reply.header('link', `<${links.payment(payment.id)}>; rel="payment"`)
+    markReplay(reply, replayed)
+    return represent(order)
+  })
+
+  server.delete(path, options('cancel'), async (request, reply) => {
+    await orders.cancel(request.actor, idIn(request))
+    return reply.code(204).send()
+  })
+}

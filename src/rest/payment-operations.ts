@@ -1,0 +1,71 @@
+import type { Operation } from '../server/openapi.ts'
+import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
+import { answer, json, schema } from './schemas.ts'
+
+const tags = ['Payments'] as const
+const payment = { id: 17, amount: 49.9, order_id: null, created_at: '2026-01-31T12:00:00.000Z' }
+const ofOrder = { id: 3, amount: 200, order_id: 1, created_at: '2026-01-31T12:00:00.000Z' }
+
+export const keyMalformed = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters'
+
+/** The operations on payments, for the documentation. */
+export const paymentOperations = {
+  create: {
+    operationId: 'createPayment',
+    summary: 'Make a payment, once per key',
+    description:
+      'The first request with a key pays and is answered 201. Any later one with that key, for 24 hours and whatever its ' +
+      'body, is answered 200 with the stored payment and pays nothing; two at the same time are no exception. A request ' +
+      'that failed leaves its key free, so after a lost answer or a 5xx send the same request again. Keys belong to ' +
+      'their caller: the same key of another user is another key, and callers without a token share theirs. Fields ' +
+      'beside `amount` are ignored; an order is paid by its own `pay` link. Under the policy `enforced` this takes a token.',
+    tags,
+    security: tokenOptional,
+    parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }],
+    requestBody: {
+      required: true,
+      content: json(schema('PaymentInput'), { decimals: { amount: 49.9 }, whole: { amount: 50 } }),
+    },
+    responses: {
+      200: {
+        description: 'The key was used before: the stored payment.',
+        headers: answerHeaders({ 'Idempotent-Replayed': { $ref: '#/components/headers/Replayed' } }),
+        content: json(schema('Payment'), { payment }),
+      },
+      201: {
+        description: 'The payment that was made.',
+        headers: answerHeaders({ Location: { $ref: '#/components/headers/PaymentLocation' } }),
+        content: json(schema('Payment'), { payment }),
+      },
+      400: failure('The key is missing or malformed, or the body is. Nothing is stored.', [
+        'Idempotency-Key header required',
+        keyMalformed,
+        'amount must be a number above 0, at most 1000000000000, with at most two decimals',
+        'Request body must be a JSON object',
+        'Request body is not valid JSON',
+      ]),
+      401: response('Unauthenticated'),
+      ...withBody,
+      ...always,
+    },
+  },
+  read: {
+    operationId: 'readPayment',
+    summary: 'Read a payment',
+    description: 'Under the policy `enforced` a payment looks absent to all but its payer and admins.',
+    tags,
+    security: tokenOptional,
+    parameters: [{ $ref: '#/components/parameters/PaymentId' }],
+    responses: {
+      200: {
+        description: 'The payment.',
+        headers: answerHeaders(),
+        content: json(schema('Payment'), { payment, 'of-an-order': ofOrder }),
+      },
+      400: response('BadRequest'),
+      401: response('Unauthenticated'),
+      404: answer('PaymentNotFound'),
+      ...always,
+    },
+  },
+} as const satisfies Readonly<Record<string, Operation>>

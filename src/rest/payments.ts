@@ -1,0 +1,36 @@
+import type { FastifyReply, onRequestHookHandler } from 'fastify'
+import type { Payments } from '../core/payments/operations.ts'
+import type { Payment } from '../core/payments/payment.ts'
+import type { Links } from './links.ts'
+import { paymentOperations } from './payment-operations.ts'
+import { headerOf, idIn, type RestServer } from './routes.ts'
+
+/** `/payments`: decode, call one operation, represent. */
+export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
+  const path = `${prefix}/payments`
+  // Who lacks a token is told so before the body is read.
+  const admit: onRequestHookHandler = (request, _reply, next) => {
+    payments.admit(request.actor)
+    next()
+  }
+
+  const creating = { onRequest: [authenticate, admit], config: { operation: paymentOperations.create } }
+  server.post(path, creating, async (request, reply) => {
+    const key = headerOf(request, 'idempotency-key')
+    const { payment, replayed } = await payments.pay(request.actor, key, request.body)
+    if (!replayed) reply.code(201).header('location', links.payment(payment.id))
+    markReplay(reply, replayed)
+    return represent(payment)
+  })
+
+  const reading = { onRequest: authenticate, config: { operation: paymentOperations.read } }
+  server.get(`${path}/:id`, reading, async request => represent(await payments.read(request.actor, idIn(request))))
+}
+
+export function markReplay(reply: FastifyReply, replayed: boolean): void {
+  if (replayed) reply.header('idempotent-replayed', 'true')
+}
+
+function represent({ id, amountCents, orderId, createdAt }: Payment): object {
+  return { id, amount: amountCents / 100, order_id: orderId, created_at: createdAt }
+}
