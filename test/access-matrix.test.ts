@@ -12,15 +12,20 @@ import { catalogue, type verbs } from '../src/storage/verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from './support/app.ts'
 import { TestClock } from './support/clock.ts'
 import { engineKinds } from './support/engines.ts'
+import { ask } from './support/http.ts'
 import { assertRefusal } from './support/refusal.ts'
 import { logIn, send, somebody } from './support/rest.ts'
 
 interface Attempt {
-  /** As the route is registered; `:id` stands for the user whom the operation is about. */
+  /** As the route is registered; `:id` stands for what the operation is about. */
   readonly route: string
+  /** A user, unless said otherwise: an order or a payment of that user. */
+  readonly about?: 'order' | 'payment'
   readonly body?: () => object
   /** The answer to who may. */
   readonly success: number
+  /** The answer to who has a token and may not: what belongs to others may look absent. */
+  readonly refusal?: 404 | 204
 }
 
 /** One request for each operation of the access table. */
@@ -37,6 +42,20 @@ const attempts: Readonly<Record<Operation, Attempt>> = {
     success: 200,
   },
   'delete a user': { route: 'DELETE /users/:id', success: 204 },
+  'list orders': { route: 'GET /users/:id/orders', success: 200 },
+  'create an order': { route: 'POST /users/:id/orders', body: someItems, success: 201 },
+  'read an order': { route: 'GET /orders/:id', about: 'order', success: 200, refusal: 404 },
+  'pay an order': { route: 'POST /orders/:id/payment', about: 'order', success: 200, refusal: 404 },
+  'cancel an order': { route: 'DELETE /orders/:id', about: 'order', success: 204, refusal: 204 },
+  'make a payment': { route: 'POST /payments', body: () => ({ amount: 1 }), success: 201 },
+  'read a payment': { route: 'GET /payments/:id', about: 'payment', success: 200, refusal: 404 },
+}
+
+/** Further ways to do the same. */
+const alsoReadAnOrder = ['GET /orders/:id/items', 'GET /orders/:id/tracking']
+
+function someItems(): object {
+  return { items: [{ name: 'Chalk', quantity: 2, price: 3 }] }
 }
 
 /** Routes that ask nobody who they are, and ignore what they are told: no operation of the table. */
@@ -59,7 +78,7 @@ const policies: readonly Policy[] = ['open', 'enforced']
 const operations = Object.keys(accessTable) as Operation[]
 const password = 'right password'
 
-function expectedStatus(rule: Rule, caller: Caller, success: number): number {
+function expectedStatus(rule: Rule, caller: Caller, success: number, refusal = 403): number {
   if (dead.some(each => each === caller)) return 401
   if (rule === 'anyone') return success
   if (caller === 'anonymous') return 401
@@ -68,7 +87,7 @@ function expectedStatus(rule: Rule, caller: Caller, success: number): number {
     'the owner or an admin': ['owner', 'admin'],
     'an admin': ['admin'],
   }
-  return permitted[rule].includes(caller) ? success : 403
+  return permitted[rule].includes(caller) ? success : refusal
 }
 
 /** A running app, people in it, and a way to make more of them without hashing a password for each. */
@@ -77,6 +96,7 @@ class Stage implements AsyncDisposable {
   readonly #engine: Engine<typeof verbs>
   readonly #hash: string
   readonly #parts: AsyncDisposableStack
+  #keys = 0
   /** Of everybody but the owner, who is another one each time. */
   readonly #tokens = new Map<Caller, string>()
 
@@ -133,16 +153,43 @@ class Stage implements AsyncDisposable {
     return caller === 'owner' ? await this.tokenOf(owner) : this.#tokens.get(caller)
   }
 
-  request(line: string, { id }: User, body?: object, token?: string) {
-    return send(this.app, line.replace(':id', String(id)), body, token)
+  request(line: string, { id }: { readonly id: number }, body?: object, token?: string) {
+    const [method = '', path = ''] = line.replace(':id', String(id)).split(' ')
+    const headers = {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(path.endsWith('/payments') && { 'idempotency-key': `key-${++this.#keys}` }),
+    }
+    return ask(this.app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
   }
 
-  /** Everything that is known of a user. */
-  async rowOf({ id }: User): Promise<unknown> {
-    const [row] = await this.#engine.read(
-      sql`select id, name, email, age, avatar, role, password_hash, token_mark from users where id = ${id}`,
-    )
-    return row
+  /** What the operation is about: the user, an order or a payment of theirs, as they would have made it themselves. */
+  async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number }> {
+    if (about === undefined) return owner
+    const actor = { kind: 'user', id: owner.id, role: 'member', mark: await this.#markOf(owner) } as const
+    const made =
+      about === 'order'
+        ? await this.#engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
+        : await this.#engine.write('pay', actor, { cents: 100 }, null)
+    if (typeof made === 'string') return assert.fail(made)
+    return 'payment' in made ? made.payment : made
+  }
+
+  async #markOf({ id }: User): Promise<string> {
+    const [row] = await this.#engine.read(sql`select token_mark from users where id = ${id}`)
+    return String(row?.[0])
+  }
+
+  /** Everything that is known of a user and of what is theirs. */
+  async stateOf({ id }: User): Promise<unknown> {
+    return Promise.all([
+      this.#engine.read(
+        sql`select id, name, email, age, avatar, role, password_hash, token_mark from users where id = ${id}`,
+      ),
+      this.#engine.read(sql`select id, status, payment_id from orders where user_id = ${id} order by id`),
+      this.#engine.read(sql`select count(*) from payments`),
+      this.#engine.read(sql`select count(*) from idempotency_keys`),
+    ])
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -172,7 +219,7 @@ async function registeredRoutes(): Promise<Set<string>> {
 test('every operation of the access table has a request here, and every route its operation', async () => {
   assert.deepEqual(Object.keys(attempts).sort(), [...operations].sort())
   const routes = await registeredRoutes()
-  const used = new Set(Object.values(attempts).map(({ route }) => route))
+  const used = new Set([...Object.values(attempts).map(({ route }) => route), ...alsoReadAnOrder])
   for (const route of used) {
     for (const prefix of prefixes) assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `${route} is not registered`)
   }
@@ -195,26 +242,42 @@ for (const kind of engineKinds) {
         const [expected, actual]: Record<string, number>[] = [{}, {}]
         for (const prefix of prefixes) {
           for (const operation of operations) {
-            const { route, body, success } = attempts[operation]
+            const { route, about, body, success, refusal } = attempts[operation]
             for (const caller of callers) {
               const owner = await stage.person()
               const token = await stage.tokenAs(caller, owner)
-              const before = await stage.rowOf(owner)
+              const subject = await stage.subject(about, owner)
+              const before = await stage.stateOf(owner)
               const line = route.replace(' ', ` ${prefix}`)
-              const response = await stage.request(line, owner, body?.(), token)
+              const response = await stage.request(line, subject, body?.(), token)
               const cell = `${line}, to ${operation}, as ${caller}`
               Object.assign(actual ?? {}, { [cell]: response.status })
-              Object.assign(expected ?? {}, {
-                [cell]: expectedStatus(accessTable[operation][policy], caller, success),
-              })
-              if (response.status < 400) continue
-              assertRefusal(response, response.status)
+              const rule = accessTable[operation][policy]
+              Object.assign(expected ?? {}, { [cell]: expectedStatus(rule, caller, success, refusal) })
+              // Who is refused without being told must still have changed nothing.
+              if (expectedStatus(rule, caller, 1, 0) === 1) continue
+              if (response.status >= 400) assertRefusal(response, response.status)
               assert.equal(response.headers.has('www-authenticate'), response.status === 401, cell)
-              assert.deepEqual(await stage.rowOf(owner), before, `${cell}: refused, yet something changed`)
+              assert.deepEqual(await stage.stateOf(owner), before, `${cell}: refused, yet something changed`)
             }
           }
         }
         assert.deepEqual(actual, expected)
+      })
+
+      it("an order's items and tracking are shown to whom the order is shown, and to nobody else", async () => {
+        const { refusal } = attempts['read an order']
+        const rule = accessTable['read an order'][policy]
+        for (const line of alsoReadAnOrder) {
+          for (const caller of callers) {
+            const owner = await stage.person()
+            const order = await stage.subject('order', owner)
+            const paid = await stage.request('POST /orders/:id/payment', order, {}, await stage.tokenOf(owner))
+            assert.equal(paid.status, 200, paid.body)
+            const { status } = await stage.request(line, order, undefined, await stage.tokenAs(caller, owner))
+            assert.equal(status, expectedStatus(rule, caller, 200, refusal), `${line} as ${caller}`)
+          }
+        }
       })
 
       it('a changed password ends the tokens from before it, and only the new one logs in', async () => {
@@ -238,7 +301,7 @@ for (const kind of engineKinds) {
         for (const caller of callers) {
           const owner = await stage.person()
           const token = await stage.tokenAs(caller, owner)
-          const before = await stage.rowOf(owner)
+          const before = await stage.stateOf(owner)
           const { status } = await stage.request(
             'PUT /users/:id',
             owner,
@@ -246,7 +309,7 @@ for (const kind of engineKinds) {
             token,
           )
           assert.equal(status, expectedStatus(rule, caller, 200), caller)
-          if (status >= 400) assert.deepEqual(await stage.rowOf(owner), before, caller)
+          if (status >= 400) assert.deepEqual(await stage.stateOf(owner), before, caller)
         }
       })
 
@@ -272,6 +335,17 @@ test('R-ERR-9: under the enforced policy nobody learns by 404 or 400 what they m
   const user = await stage.person()
   const token = await stage.tokenOf(user)
   for (const id of ['123456789', 'abc', '9007199254740993']) {
+    for (const line of [`GET /users/${id}/orders`, `POST /users/${id}/orders`]) {
+      const body = line.startsWith('POST') ? { items: 'bad' } : undefined
+      assertRefusal(await send(stage.app, line, body), 401)
+      assertRefusal(await send(stage.app, line, body, token), 403)
+    }
+    for (const line of [`GET /orders/${id}`, `GET /orders/${id}/items`, `POST /orders/${id}/payment`]) {
+      assertRefusal(await send(stage.app, line), 401)
+      assertRefusal(await send(stage.app, line, undefined, token), 404, 'Order not found')
+    }
+    assertRefusal(await send(stage.app, `DELETE /orders/${id}`), 401)
+    assert.equal((await send(stage.app, `DELETE /orders/${id}`, undefined, token)).status, 204)
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
       const body = method === 'PUT' || method === 'PATCH' ? { age: 'bad' } : undefined
       assertRefusal(await send(stage.app, `${method} /users/${id}`, body), 401)
