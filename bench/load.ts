@@ -45,7 +45,13 @@ export class BenchServer implements AsyncDisposable {
 }
 
 /** Sends one request after another on each of so many connections, and counts whole answers. */
-export async function load(port: number, request: string, connections: number, ms: number): Promise<number> {
+export async function load(
+  port: number,
+  request: string | (() => string),
+  connections: number,
+  ms: number,
+): Promise<number> {
+  const next = typeof request === 'string' ? () => request : request
   const end = performance.now() + ms
   let answers = 0
   const client = (socket: Socket) =>
@@ -60,13 +66,13 @@ export async function load(port: number, request: string, connections: number, m
         if (received[9] !== 0x32) return reject(new Error(received.toString('utf8')))
         received = Buffer.alloc(0)
         answers++
-        if (performance.now() < end) socket.write(request)
+        if (performance.now() < end) socket.write(next())
         else {
           socket.end()
           resolve()
         }
       })
-      socket.write(request)
+      socket.write(next())
     })
   await Promise.all(Array.from({ length: connections }, () => client(connect(port, '127.0.0.1').setNoDelay())))
   return answers
