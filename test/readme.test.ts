@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { startTestApp } from './support/app.ts'
+
+const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
+
+/** A piece of code in the page, and what it says the code prints. */
+function exampleUnder(title: string): { code: string; output: string } {
+  const section = readme.slice(readme.indexOf(`### ${title}`))
+  const [, code = '', output = ''] = /```js\n(.*?)```\n\n```\n(.*?)```/s.exec(section) ?? []
+  assert.ok(code !== '' && output !== '', `README.md has no example under ${title}`)
+  return { code, output }
+}
+
+async function run(code: string): Promise<string> {
+  const child = spawn(process.execPath, ['--input-type=module'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(code)
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    printed += text
+  })
+  const [status] = await once(child, 'close')
+  assert.equal(status, 0)
+  return printed
+}
+
+test("README: the walk from an order to its tracking runs as printed and builds no order's path itself", async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true' })
+  const { code, output } = exampleUnder('Orders: follow the links')
+  assert.doesNotMatch(code, /\/(orders\/|payment|tracking)/)
+  assert.equal(await run(code.replace('http://127.0.0.1:4000', app.url)), output)
+})
