@@ -8,10 +8,16 @@ import { demoLogin } from './core/demo.ts'
 import { Orders } from './core/orders/operations.ts'
 import { Payments } from './core/payments/operations.ts'
 import type { Clock, Passwords, Randomness } from './core/ports.ts'
+import { Posts } from './core/posts/operations.ts'
 import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
 import { Upkeep } from './core/upkeep.ts'
 import { Users } from './core/users/operations.ts'
+import { Documents } from './graphql/documents.ts'
+import { Executor } from './graphql/execute.ts'
+import { GraphiqlPage } from './graphql/graphiql.ts'
+import { serveGraphQL } from './graphql/http.ts'
+import { loadSchema } from './graphql/schema.ts'
 import { Links } from './rest/links.ts'
 import { serveOrders } from './rest/orders.ts'
 import { servePayments } from './rest/payments.ts'
@@ -79,6 +85,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const users = new Users({ store: store.users, access, passwords, randomness })
   const orders = new Orders({ store: store.orders, access })
   const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
+  const posts = new Posts({ store: store.posts, access })
   const tokens = new Tokens({ store: store.users, passwords, signer, limits: loginLimits(config.loginLimitMax, clock) })
 
   const lifecycle = new Lifecycle(config)
@@ -106,6 +113,10 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     servePayments(rest, payments, links)
     serveTokens(rest, tokens, proxies)
   }
+  const schema = loadSchema()
+  const documents = new Documents({ schema, maxDepth: config.queryMaxDepth, suggestions: !config.production })
+  const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
+  serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show })
   serveDocument(server, describe(restComponents))
   serveDocs(server)
   answerOtherMethods()

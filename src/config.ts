@@ -26,6 +26,8 @@ export interface Config {
   readonly linkPrefix: string
   readonly rateLimit: RateLimitConfig
   readonly loginLimitMax: number
+  readonly queryMaxDepth: number
+  readonly queryMaxComplexity: number
   readonly trustProxy: readonly string[]
 }
 
@@ -98,6 +100,8 @@ export function readConfig(environment: Environment): Config {
       paths: paths(read('RATE_LIMIT_PATHS') || (production ? '/' : '/api/,/graphql')),
     }),
     loginLimitMax: integer('LOGIN_LIMIT_MAX', read('LOGIN_LIMIT_MAX'), 0, 1_000_000),
+    queryMaxDepth: integer('QUERY_MAX_DEPTH', read('QUERY_MAX_DEPTH'), 0, 20),
+    queryMaxComplexity: integer('QUERY_MAX_COMPLEXITY', read('QUERY_MAX_COMPLEXITY'), 1, 1_000_000),
     trustProxy: proxies(read('TRUST_PROXY')),
   })
 }
@@ -144,6 +148,8 @@ export const settings = {
     fallback: '10',
     meaning: 'failed logins per minute, client and e-mail, ten times as many per client; 0: no limit',
   },
+  QUERY_MAX_DEPTH: { fallback: '5', meaning: 'levels of nesting that a GraphQL operation may have' },
+  QUERY_MAX_COMPLEXITY: { fallback: '1000', meaning: 'cost that a GraphQL operation may have' },
   TRUST_PROXY: {
     fallback: '',
     meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is believed, separated by commas',

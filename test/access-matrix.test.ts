@@ -3,6 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { after, before, describe, it, test } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { accessTable, type Operation, type Policy } from '../src/core/access.ts'
+import type { Actor } from '../src/core/actor.ts'
 import type { User } from '../src/core/users/user.ts'
 import { prefixes } from '../src/rest/routes.ts'
 import { Argon2Passwords } from '../src/security/passwords.ts'
@@ -17,10 +18,12 @@ import { assertRefusal } from './support/refusal.ts'
 import { logIn, send, somebody } from './support/rest.ts'
 
 interface Attempt {
-  /** As the route is registered; `:id` stands for what the operation is about. */
+  /** As the route is registered; `:id`, here or in the operation, stands for what it is about. */
   readonly route: string
-  /** A user, unless said otherwise: an order or a payment of that user. */
-  readonly about?: 'order' | 'payment'
+  /** The operation, where the route is GraphQL's. */
+  readonly query?: string
+  /** A user, unless said otherwise: an order, a payment or a post of that user. */
+  readonly about?: 'order' | 'payment' | 'post'
   readonly body?: () => object
   /** The answer to who may. */
   readonly success: number
@@ -49,6 +52,16 @@ const attempts: Readonly<Record<Operation, Attempt>> = {
   'cancel an order': { route: 'DELETE /orders/:id', about: 'order', success: 204, refusal: 204 },
   'make a payment': { route: 'POST /payments', body: () => ({ amount: 1 }), success: 201 },
   'read a payment': { route: 'GET /payments/:id', about: 'payment', success: 200, refusal: 404 },
+  'read posts': graphql('{ posts { title author { name } } users { name } }'),
+  "read others' e-mails": graphql('{ users { email } }'),
+  'create a post': graphql('mutation { createPost(title: "T", content: "C") { id author { email } } }'),
+  'delete a post': graphql('mutation { deletePost(id: ":id") }', 'post'),
+  'like a post': graphql('mutation { likePost(id: ":id") { likes } }', 'post'),
+  'add a comment': graphql('mutation { addComment(postId: ":id", text: "Hi") { author { email } } }', 'post'),
+}
+
+function graphql(query: string, about?: 'post'): Attempt {
+  return { route: 'POST /graphql', query, success: 200, ...(about && { about }) }
 }
 
 /** Further ways to do the same. */
@@ -170,9 +183,20 @@ class Stage implements AsyncDisposable {
     const made =
       about === 'order'
         ? await this.#engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
-        : await this.#engine.write('pay', actor, { cents: 100 }, null)
+        : about === 'payment'
+          ? await this.#engine.write('pay', actor, { cents: 100 }, null)
+          : await this.#post(actor)
     if (typeof made === 'string') return assert.fail(made)
     return 'payment' in made ? made.payment : made
+  }
+
+  async #post(actor: Actor): Promise<{ readonly id: number }> {
+    // All that is shown of the post is its id.
+    const show = { text: 'select cast($1 as text)', values: [null], id: 0 }
+    const made = await this.#engine.write('changePosts', actor, [
+      { kind: 'create post', title: 'T', content: 'C', show },
+    ])
+    return 'refused' in made ? assert.fail(made.refused) : { id: Number(made[0]) }
   }
 
   async #markOf({ id }: User): Promise<string> {
@@ -187,6 +211,9 @@ class Stage implements AsyncDisposable {
         sql`select id, name, email, age, avatar, role, password_hash, token_mark from users where id = ${id}`,
       ),
       this.#engine.read(sql`select id, status, payment_id from orders where user_id = ${id} order by id`),
+      this.#engine.read(sql`select id, likes from posts where author_id = ${id} order by id`),
+      this.#engine.read(sql`select count(*) from posts`),
+      this.#engine.read(sql`select count(*) from comments`),
       this.#engine.read(sql`select count(*) from payments`),
       this.#engine.read(sql`select count(*) from idempotency_keys`),
     ])
@@ -219,9 +246,12 @@ async function registeredRoutes(): Promise<Set<string>> {
 test('every operation of the access table has a request here, and every route its operation', async () => {
   assert.deepEqual(Object.keys(attempts).sort(), [...operations].sort())
   const routes = await registeredRoutes()
-  const used = new Set([...Object.values(attempts).map(({ route }) => route), ...alsoReadAnOrder])
+  const others = [...alsoReadAnOrder, 'GET /graphql']
+  const used = new Set([...Object.values(attempts).map(({ route }) => route), ...others])
   for (const route of used) {
-    for (const prefix of prefixes) assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `${route} is not registered`)
+    for (const prefix of route.endsWith('/graphql') ? [''] : prefixes) {
+      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `${route} is not registered`)
+    }
   }
   const unknown = [...routes]
     .map(route => route.replace(' /api/', ' /'))
@@ -242,21 +272,24 @@ for (const kind of engineKinds) {
         const [expected, actual]: Record<string, number>[] = [{}, {}]
         for (const prefix of prefixes) {
           for (const operation of operations) {
-            const { route, about, body, success, refusal } = attempts[operation]
+            const { route, query, about, body, success, refusal } = attempts[operation]
+            if (query !== undefined && prefix !== '') continue // GraphQL has one address
             for (const caller of callers) {
               const owner = await stage.person()
               const token = await stage.tokenAs(caller, owner)
               const subject = await stage.subject(about, owner)
               const before = await stage.stateOf(owner)
               const line = route.replace(' ', ` ${prefix}`)
-              const response = await stage.request(line, subject, body?.(), token)
+              const asked = query === undefined ? body?.() : { query: query.replace(':id', String(subject.id)) }
+              const response = await stage.request(line, subject, asked, token)
               const cell = `${line}, to ${operation}, as ${caller}`
               Object.assign(actual ?? {}, { [cell]: response.status })
               const rule = accessTable[operation][policy]
               Object.assign(expected ?? {}, { [cell]: expectedStatus(rule, caller, success, refusal) })
               // Who is refused without being told must still have changed nothing.
               if (expectedStatus(rule, caller, 1, 0) === 1) continue
-              if (response.status >= 400) assertRefusal(response, response.status)
+              if (query !== undefined) assert.match(response.body, /^\{"errors":\[\{"message":/, cell)
+              else if (response.status >= 400) assertRefusal(response, response.status)
               assert.equal(response.headers.has('www-authenticate'), response.status === 401, cell)
               assert.deepEqual(await stage.stateOf(owner), before, `${cell}: refused, yet something changed`)
             }

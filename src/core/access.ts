@@ -23,6 +23,12 @@ export const accessTable = {
   'cancel an order': { open: 'anyone', enforced: 'the owner or an admin' },
   'make a payment': { open: 'anyone', enforced: 'anyone with a token' },
   'read a payment': { open: 'anyone', enforced: 'the owner or an admin' },
+  'read posts': { open: 'anyone', enforced: 'anyone' },
+  "read others' e-mails": { open: 'anyone', enforced: 'an admin' },
+  'create a post': { open: 'anyone with a token', enforced: 'anyone with a token' },
+  'delete a post': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
+  'like a post': { open: 'anyone', enforced: 'anyone with a token' },
+  'add a comment': { open: 'anyone with a token', enforced: 'anyone with a token' },
 } as const satisfies Readonly<Record<string, Readonly<Record<Policy, Rule>>>>
 
 export type Operation = keyof typeof accessTable

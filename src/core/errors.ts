@@ -5,13 +5,21 @@
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly retryAfterSeconds: number | undefined
+  /** Which of several changes failed, where there were several. */
+  readonly at: number | undefined
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions & { readonly retryAfterSeconds?: number }) {
+  constructor(code: ErrorCode, message: string, options?: AppErrorOptions) {
     super(message, options)
     this.name = 'AppError'
     this.code = code
     this.retryAfterSeconds = options?.retryAfterSeconds
+    this.at = options?.at
   }
+}
+
+export interface AppErrorOptions extends ErrorOptions {
+  readonly retryAfterSeconds?: number
+  readonly at?: number | undefined
 }
 
 export type ErrorCode =

@@ -3,6 +3,7 @@ import type { Actor, Role } from './actor.ts'
 import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
+import type { Selection, Slot, SlotValues } from './selection.ts'
 import type { Standing, User } from './users/user.ts'
 
 /** Everything the core keeps. Each method is atomic, and durable once it has answered. */
@@ -12,6 +13,7 @@ export interface Store {
   readonly users: UserStore
   readonly orders: OrderStore
   readonly payments: PaymentStore
+  readonly posts: PostStore
 }
 
 export interface UserStore {
@@ -102,3 +104,34 @@ export interface Paid {
 }
 
 export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revoked'
+
+/** Posts, comments and the users who write them, in the form that readers ask for. */
+export interface PostStore {
+  /** The JSON of an object with what is wished for, all of it as of one moment; `answer-too-large` beyond the bound. */
+  read(selection: Selection, values: SlotValues): Promise<string>
+  /** Makes the changes one after the other, all or none. */
+  change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
+}
+
+/** An id that cannot name a post comes as null: there is none. */
+export type Change =
+  | { readonly kind: 'create post'; readonly title: string; readonly content: string; readonly show: Show }
+  | { readonly kind: 'add comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
+  | { readonly kind: 'like post'; readonly id: number | null; readonly show: Show }
+  | { readonly kind: 'delete post'; readonly id: number | null; readonly reach: Reach }
+
+/** What to read of the post or comment that was made or changed, once its id has been put into the slot. */
+export interface Show {
+  readonly selection: Selection
+  readonly values: SlotValues
+  readonly id: Slot
+}
+
+/** The JSON of what was to be shown, or whether something was deleted. */
+export type ChangeResult = string | boolean
+
+export interface ChangeRefusal {
+  readonly refused: 'post absent' | 'not permitted' | 'token revoked'
+  /** Which of the changes. */
+  readonly at: number
+}

@@ -33,15 +33,20 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
   const refusal = refusalOf(error, request)
   if (refusal !== undefined) return refuse(reply, refusal[0], refusal[1])
   const known = error instanceof AppError ? error : fault(error)
-  if (known.code === 'fault') {
-    request.log.error({ ...traceOf(request), err: known.cause ?? known }, 'A request met a fault')
-    dropHeadersOfHandler(reply)
-  } else if (known.code === 'unavailable')
-    request.log.warn({ ...traceOf(request), err: known.cause ?? known }, 'A request was refused')
-  if (known.code === 'unauthenticated') challenge(request, reply, known)
-  const retryAfter = known.retryAfterSeconds ?? retryAfterSeconds[known.code]
-  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
+  prepareRefusal(known, request, reply)
   return refuse(reply, statusOf[known.code], known.message)
+}
+
+/** What an error of ours means for an answer beside its body: what is logged, and the headers that go with its code. */
+export function prepareRefusal(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
+  const { code, cause = error } = error
+  if (code === 'fault') {
+    request.log.error({ ...traceOf(request), err: cause }, 'A request met a fault')
+    dropHeadersOfHandler(reply)
+  } else if (code === 'unavailable') request.log.warn({ ...traceOf(request), err: cause }, 'A request was refused')
+  if (code === 'unauthenticated') challenge(request, reply, error)
+  const retryAfter = error.retryAfterSeconds ?? retryAfterSeconds[code]
+  if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
 }
 
 // What the server refuses before any of our code runs. The texts are ours: the server's own may quote the input.

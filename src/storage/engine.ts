@@ -1,4 +1,6 @@
+import { AppError } from '../core/errors.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
+import type { Dialect } from './dialect.ts'
 import type { Row, Statement } from './sql.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
 
@@ -7,10 +9,12 @@ export interface Engine<V extends Verbs> extends AsyncDisposable {
   /** Rows as arrays, as of a moment after every write acknowledged before the call. */
   read(statement: Statement): Promise<readonly Row[]>
   /** The single text of a statement that builds its whole answer; `answer-too-large` beyond the bound. */
-  readText(statement: Statement): Promise<string | null>
+  readText(statement: Statement): Promise<string>
   /** Runs a verb in one transaction and answers after its durable commit, or leaves no trace of it. */
   write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>>
   ping(): Promise<void>
+  /** How it builds such answers. */
+  readonly dialect: Dialect
 }
 
 export interface EngineOptions<V extends Verbs> {
@@ -39,3 +43,9 @@ export const bounds = Object.freeze({
   /** Milliseconds, from then or from the end of patience, to find out about a commit whose answer was lost. */
   doubt: 700,
 })
+
+/** The text of an answer. There is always one, unless it was too large to be handed over. */
+export function answerOf([row]: readonly Row[]): string {
+  if (typeof row?.[0] === 'string') return row[0]
+  throw new AppError('answer-too-large', 'The answer is too large.')
+}

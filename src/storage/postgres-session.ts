@@ -18,8 +18,10 @@ export class PostgresSession {
   readonly slot: CommitSlot
   /** The connection must not be used again. */
   broken = false
-  readonly #statements = new Recent<string, Prepared>(bounds.statements, ({ name }) => {
-    if (name !== undefined) this.#stale.push(name)
+  readonly #statements = new Recent<string, Prepared>(bounds.statements, {
+    dropped: ({ name }) => {
+      if (name !== undefined) this.#stale.push(name)
+    },
   })
   #stale: string[] = []
   #names = 0

@@ -3,7 +3,8 @@ import pg from 'pg'
 import { AppError, fault, unavailable } from '../core/errors.ts'
 import { Gate } from '../core/gate.ts'
 import type { Randomness, StoreObserver } from '../core/ports.ts'
-import { bounds, type Engine, type EngineOptions } from './engine.ts'
+import { postgresDialect } from './dialect.ts'
+import { answerOf, bounds, type Engine, type EngineOptions } from './engine.ts'
 import { type Migration, migrate } from './migrate.ts'
 import { type Failure, failureOf, postgresError } from './postgres-errors.ts'
 import { getTypeParser, PostgresPool } from './postgres-pool.ts'
@@ -19,6 +20,7 @@ export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
 
 /** The shared engine: any number of instances over one PostgreSQL. Its clock, not ours, decides. */
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
+  readonly dialect = postgresDialect
   readonly #pool: PostgresPool
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
@@ -43,13 +45,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     }
   }
 
-  async readText({ text, values }: Statement): Promise<string | null> {
-    const bounded = `select case when octet_length(answer) <= ${bounds.answerBytes} then answer end, answer is null
-                     from (select (${text})::text as answer) as whole`
-    const [row] = await this.read({ text: bounded, values })
-    const [answer, absent] = row ?? [null, 't']
-    if (answer === null && absent === 'f') throw new AppError('answer-too-large', 'The answer is too large.')
-    return answer === null || answer === undefined ? null : String(answer)
+  async readText({ text, values }: Statement): Promise<string> {
+    return answerOf(await this.read({ text: this.dialect.bounded(text), values }))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {

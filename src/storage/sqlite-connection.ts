@@ -14,7 +14,7 @@ export class SqliteConnection implements Disposable {
     this.database = new DatabaseSync(path, {
       readOnly: mode === 'read',
       timeout: bounds.patience,
-      ...(mode === 'read' && { limits: { length: bounds.answerBytes } }),
+      limits: { length: bounds.answerBytes }, // of any row or text, and so of an answer
     })
     if (mode === 'write') this.database.exec('pragma journal_mode = wal')
     this.database.exec('pragma synchronous = full; pragma foreign_keys = on')

@@ -16,6 +16,7 @@ interface SentFailure {
   readonly code: ErrorCode
   readonly message: string
   readonly detail: string
+  readonly at: number | undefined
 }
 
 const largestBatch = 512
@@ -57,6 +58,7 @@ function close(): void {
 // An error's class and code do not survive the way to another thread; its parts do.
 function sent([id, outcome, error]: Result): SentResult {
   if (error === undefined) return [id, outcome]
-  const { code, message, cause } = error
-  return [id, null, { code, message, detail: cause instanceof Error ? (cause.stack ?? cause.message) : String(cause) }]
+  const { code, message, cause, at } = error
+  const detail = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  return [id, null, { code, message, detail, at }]
 }

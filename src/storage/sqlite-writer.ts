@@ -69,7 +69,8 @@ export class SqliteWriter implements AsyncDisposable {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     if (failure === undefined) waiting?.resolve(outcome)
-    else waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail) }))
+    else
+      waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail), at: failure.at }))
   }
 
   // A disk that hangs answers nothing, not even an error. What hangs there may still happen.

@@ -1,5 +1,6 @@
 import type { StoreObserver } from '../core/ports.ts'
-import type { Engine, EngineOptions } from './engine.ts'
+import { sqliteDialect } from './dialect.ts'
+import { answerOf, type Engine, type EngineOptions } from './engine.ts'
 import type { Row, Statement } from './sql.ts'
 import { sqliteError } from './sqlite-connection.ts'
 import { SqliteReader } from './sqlite-reader.ts'
@@ -8,6 +9,7 @@ import type { ArgsOf, OutcomeOf, Verbs } from './verb.ts'
 
 /** The embedded engine: one reading connection here, one writing connection in a thread of its own. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
+  readonly dialect = sqliteDialect
   readonly #reader: SqliteReader
   readonly #writer: SqliteWriter
   readonly #observer: StoreObserver
@@ -35,9 +37,8 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     }
   }
 
-  async readText(statement: Statement): Promise<string | null> {
-    const [row] = await this.read(statement)
-    return row === undefined || row[0] === undefined || row[0] === null ? null : String(row[0])
+  async readText(statement: Statement): Promise<string> {
+    return answerOf(await this.read(statement))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {

@@ -1,7 +1,10 @@
-import type { Store } from '../core/store.ts'
+import type { Selection } from '../core/selection.ts'
+import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './orders.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './payments.ts'
+import type { CompiledChange } from './posts.ts'
+import { compile } from './select.ts'
 import type { Row, Statement } from './sql.ts'
 import { credentialsOf, standingOf, userOf, userReads } from './users.ts'
 import type { verbs } from './verbs.ts'
@@ -11,6 +14,21 @@ export function createStore(engine: Engine<typeof verbs>): Store {
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
+  }
+  // One tree serves many requests: what it becomes is kept for as long as it lives.
+  const statements = new WeakMap<Selection, string>()
+  const statementOf = (selection: Selection): string => {
+    let text = statements.get(selection)
+    if (text === undefined) {
+      text = compile(selection, engine.dialect)
+      statements.set(selection, text)
+    }
+    return text
+  }
+  const compiled = (change: Change): CompiledChange => {
+    if (!('show' in change)) return change
+    const { selection, values, id } = change.show
+    return { ...change, show: { text: engine.dialect.bounded(statementOf(selection)), values, id } }
   }
   return {
     ping: () => engine.ping(),
@@ -41,6 +59,10 @@ export function createStore(engine: Engine<typeof verbs>): Store {
       claimed: claim => one(paymentReads.byKey(claim), claimedOf),
       pay: (actor, purpose, claim) => engine.write('pay', actor, purpose, claim),
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
+    },
+    posts: {
+      read: (selection, values) => engine.readText({ text: statementOf(selection), values }),
+      change: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
     },
   }
 }

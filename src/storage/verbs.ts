@@ -1,10 +1,11 @@
 import { demoVerbs } from './demo-data.ts'
 import { orderVerbs } from './orders.ts'
 import { paymentVerbs } from './payments.ts'
+import { postVerbs } from './posts.ts'
 import { userVerbs } from './users.ts'
 import type { Catalogue } from './verb.ts'
 
 /** Every verb of the store, by name. Each feature adds its own. */
-export const verbs = { ...userVerbs, ...orderVerbs, ...paymentVerbs, ...demoVerbs }
+export const verbs = { ...userVerbs, ...orderVerbs, ...paymentVerbs, ...postVerbs, ...demoVerbs }
 
 export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }

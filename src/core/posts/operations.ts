@@ -1,0 +1,103 @@
+import { type Access, invalidToken, refusal } from '../access.ts'
+import type { Actor } from '../actor.ts'
+import { AppError } from '../errors.ts'
+import { type OneWish, type Selection, type SlotValues, showsEmail, type Wish } from '../selection.ts'
+import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
+import { filled, postBounds } from './post.ts'
+
+export interface PostsParts {
+  readonly store: PostStore
+  readonly access: Access
+}
+
+/** What can be done with posts and comments, and what of their authors may be seen. */
+export class Posts {
+  readonly #store: PostStore
+  readonly #access: Access
+
+  constructor({ store, access }: PostsParts) {
+    this.#store = store
+    this.#access = access
+  }
+
+  async read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
+    this.authorise(actor, selection, values)
+    return this.#store.read(selection, values)
+  }
+
+  /** Decided from what is asked for, before anything is read. */
+  authorise(actor: Actor, { wishes }: Selection, values: SlotValues): void {
+    this.#access.require(actor, 'read posts')
+    if (wishes.some(wish => wish.kind === 'one' && wish.name === 'me')) this.#access.require(actor, 'read oneself')
+    if (this.#access.allows(actor, "read others' e-mails")) return
+    const isOwn = (wish: OneWish) => actor.kind === 'user' && isUser(wish) && values[wish.id ?? -1] === actor.id
+    const shown = (wish: Wish) =>
+      (wish.kind === 'one' && showsEmail(wish, isOwn(wish) ? 'its own' : undefined)) ||
+      (wish.kind === 'many' && showsEmail(wish))
+    if (wishes.some(shown)) throw refusal(actor)
+  }
+
+  async change(actor: Actor, asked: readonly AskedChange[]): Promise<readonly ChangeResult[]> {
+    for (const [at, change] of asked.entries()) aboutChange(at, () => this.#authoriseChange(actor, change))
+    const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
+    const outcome = await this.#store.change(actor, changes)
+    if ('refused' in outcome) throw changeError(outcome)
+    return outcome
+  }
+
+  #authoriseChange(actor: Actor, change: AskedChange): void {
+    // Whose post is to be deleted is known only when it is read.
+    if (change.kind === 'delete post') this.#access.reach(actor, 'delete a post')
+    else this.#access.require(actor, operationOf[change.kind])
+    if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
+    const mine = change.kind === 'like post' ? undefined : "its author's"
+    if (change.show.selection.wishes.some(wish => wish.kind === 'one' && showsEmail(wish, mine))) throw refusal(actor)
+  }
+
+  #checked(actor: Actor, change: AskedChange): Change {
+    switch (change.kind) {
+      case 'create post': {
+        const title = filled('title', change.title, postBounds.title)
+        return { ...change, title, content: filled('content', change.content, postBounds.content) }
+      }
+      case 'add comment':
+        return { ...change, text: filled('text', change.text, postBounds.comment) }
+      case 'like post':
+        return change
+      case 'delete post':
+        return { ...change, reach: this.#access.reach(actor, 'delete a post') }
+    }
+  }
+}
+
+type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
+
+/** A change as it is asked for; what the actor may reach is found out here. */
+export type AskedChange = WithoutReach<Change>
+
+const operationOf = {
+  'create post': 'create a post',
+  'add comment': 'add a comment',
+  'like post': 'like a post',
+} as const
+
+/** For verbs as well, which have to undo what they have done before the one that is refused. */
+export function changeError({ refused, at }: ChangeRefusal): AppError {
+  if (refused === 'token revoked') return invalidToken()
+  if (refused === 'not permitted') return new AppError('forbidden', 'Not permitted', { at })
+  return new AppError('not-found', 'Post not found', { at })
+}
+
+/** Whatever is thrown on the way is about the change with this number. */
+function aboutChange<Outcome>(at: number, work: () => Outcome): Outcome {
+  try {
+    return work()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    throw new AppError(error.code, error.message, { cause: error.cause, at })
+  }
+}
+
+function isUser({ name }: OneWish): boolean {
+  return name === 'me' || name === 'user'
+}

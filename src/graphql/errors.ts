@@ -1,0 +1,64 @@
+import type { GraphQLError, GraphQLFormattedError } from 'graphql'
+import type { AppError, ErrorCode } from '../core/errors.ts'
+
+export type Code =
+  | 'GRAPHQL_PARSE_FAILED'
+  | 'GRAPHQL_VALIDATION_FAILED'
+  | 'DOCUMENT_TOO_LARGE'
+  | 'DEPTH_LIMIT_EXCEEDED'
+  | 'COMPLEXITY_LIMIT_EXCEEDED'
+  | 'OPERATION_RESOLUTION_FAILURE'
+  | 'BAD_USER_INPUT'
+  | 'BAD_REQUEST'
+  | 'UNAUTHENTICATED'
+  | 'FORBIDDEN'
+  | 'NOT_FOUND'
+  | 'RATE_LIMITED'
+  | 'RESPONSE_TOO_LARGE'
+  | 'INTERNAL_SERVER_ERROR'
+
+/** Why an operation was not done, as the client is told: nothing of it has happened. */
+export class Refusal extends Error {
+  readonly code: Code
+  readonly errors: readonly GraphQLFormattedError[]
+
+  constructor(code: Code, errors: readonly GraphQLFormattedError[], options?: ErrorOptions) {
+    super(errors[0]?.message ?? code, options)
+    this.name = 'Refusal'
+    this.code = code
+    this.errors = errors
+  }
+}
+
+export function refusal(code: Code, message: string, more: object = {}): Refusal {
+  return new Refusal(code, [{ message, extensions: { code, ...more } }])
+}
+
+/** What graphql-js found, with our code. */
+export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
+  const errors = found.map(({ message, locations }) => ({
+    message,
+    ...(locations && { locations }),
+    extensions: { code },
+  }))
+  return new Refusal(code, errors)
+}
+
+/** What an operation of the core threw; `path` leads to the field that it was done for. */
+export function refusalFor(error: AppError, path: readonly string[] | undefined): Refusal {
+  const code = codeOf[error.code]
+  return new Refusal(code, [{ message: error.message, ...(path && { path }), extensions: { code } }], { cause: error })
+}
+
+const codeOf: Readonly<Record<ErrorCode, Code>> = {
+  'bad-input': 'BAD_USER_INPUT',
+  conflict: 'BAD_USER_INPUT',
+  unauthenticated: 'UNAUTHENTICATED',
+  forbidden: 'FORBIDDEN',
+  'not-found': 'NOT_FOUND',
+  'rate-limited': 'RATE_LIMITED',
+  'answer-too-large': 'RESPONSE_TOO_LARGE',
+  unavailable: 'INTERNAL_SERVER_ERROR',
+  maintenance: 'INTERNAL_SERVER_ERROR',
+  fault: 'INTERNAL_SERVER_ERROR',
+}

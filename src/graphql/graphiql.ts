@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** The page with which GraphQL is tried in the browser. It carries all that it needs; nothing is loaded from elsewhere. */
+export class GraphiqlPage {
+  #made: Promise<Made> | undefined
+
+  readonly show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    // Nine megabytes of program, which few processes ever need.
+    this.#made ??= make()
+    const { text, compressed, tag, policy } = await this.#made
+    reply.header('etag', tag).header('cache-control', 'no-cache').header('vary', 'accept, accept-encoding')
+    reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
+    if (request.headers['if-none-match'] === tag) return reply.code(304).send()
+    reply.type('text/html; charset=utf-8')
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(text)
+    return reply.header('content-encoding', 'gzip').send(compressed)
+  }
+}
+
+interface Made {
+  readonly text: Buffer
+  readonly compressed: Buffer
+  readonly tag: string
+  readonly policy: string
+}
+
+async function make(): Promise<Made> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql')
+  const page = renderGraphiQL({
+    title: 'Duet: GraphQL',
+    endpoint: '/graphql',
+    defaultQuery: examples,
+    subscriptionsProtocol: 'WS',
+  })
+  const text = Buffer.from(page.trimStart())
+  return {
+    text,
+    compressed: await promisify(gzip)(text),
+    tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`,
+    policy: policyOf(page),
+  }
+}
+
+// Only the scripts that the page comes with may run; they make their workers and styles themselves.
+function policyOf(page: string): string {
+  const scripts = [...page.matchAll(/<script>(.*?)<\/script>/gs)].map(
+    ([, script = '']) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`,
+  )
+  return [
+    "default-src 'none'",
+    `script-src ${scripts.join(' ')}`,
+    'worker-src blob:',
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data: https:",
+    'font-src data:',
+    "connect-src 'self' ws: wss:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+const examples = `# Duet's GraphQL interface. Put the cursor into an operation and press Ctrl-Enter to run it.
+# Press Ctrl-Space for what can be selected; the book at the left shows the whole schema.
+
+query LatestPosts {
+  posts(limit: 3) {
+    id
+    title
+    likes
+    author {
+      name
+    }
+    comments {
+      text
+      author {
+        name
+      }
+    }
+  }
+}
+
+query OneUser($id: ID = "1") {
+  user(id: $id) {
+    name
+    createdAt
+    posts(limit: 2) {
+      title
+      publishedAt
+    }
+  }
+}
+
+mutation Like {
+  likePost(id: "1") {
+    title
+    likes
+  }
+}
+
+# These need a token, as a header below: { "Authorization": "Bearer <token>" }.
+# POST /tokens gives one: {"email": "ada@example.com", "password": "demo-password"} in the demo data.
+
+query Me {
+  me {
+    name
+    email
+  }
+}
+
+mutation Write($title: String = "Hello", $content: String = "A first post.") {
+  createPost(title: $title, content: $content) {
+    id
+    publishedAt
+    author {
+      name
+    }
+  }
+}
+`

@@ -1,0 +1,125 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { AppError, fault } from '../core/errors.ts'
+import { type Fields, isObject } from '../core/input.ts'
+import { answerError, prepareRefusal, statusOf } from '../server/errors.ts'
+import { preferredType } from './accept.ts'
+import { type Code, Refusal, refusal, refusalFor } from './errors.ts'
+import type { Executor, OperationRequest } from './execute.ts'
+
+export interface GraphQLServer {
+  readonly server: FastifyInstance
+  readonly authenticate: onRequestHookHandler
+  readonly executor: Executor
+  /** Answers a browser that comes for a page. */
+  readonly showPage: (request: FastifyRequest, reply: FastifyReply) => unknown
+}
+
+/** `/graphql`: one operation per request, by POST, or by GET where it only reads. */
+export function serveGraphQL({ server, authenticate, executor, showPage }: GraphQLServer): void {
+  const options = { onRequest: authenticate, errorHandler: answerFailure }
+
+  const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const operation = executor.prepare(asked)
+    if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
+    if (operation.kind === 'mutation' && request.method !== 'POST') {
+      reply.header('allow', 'POST')
+      throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
+    }
+    const data = await executor.execute(operation, asked.variables, request.actor)
+    reply.type(answerType(request)).send(`{"data":${data}}`)
+  }
+
+  server.post('/graphql', options, async (request, reply) => {
+    await answer(operationIn(request.body), request, reply)
+    return reply
+  })
+
+  server.get('/graphql', options, async (request, reply) => {
+    if (preferredType(request.headers.accept, [...answerTypes, page]) === page) return showPage(request, reply)
+    const { query, operationName, variables, extensions } = request.query as Fields
+    const asked = {
+      query,
+      operationName,
+      variables: parsed('variables', variables),
+      extensions: parsed('extensions', extensions),
+    }
+    await answer(operationIn(asked), request, reply)
+    return reply
+  })
+}
+
+const answerTypes = ['application/json', 'application/graphql-response+json'] as const
+const page = 'text/html'
+
+function answerType({ headers }: FastifyRequest): string {
+  return `${preferredType(headers.accept, answerTypes) ?? answerTypes[0]}; charset=utf-8`
+}
+
+class MethodRefusal extends Refusal {}
+
+function operationIn(body: unknown): OperationRequest {
+  if (!isObject(body)) throw refusal('BAD_REQUEST', 'The request must be a JSON object with a query.')
+  const { query, operationName, variables, extensions } = body
+  if (typeof query !== 'string') throw refusal('BAD_REQUEST', 'query must be a string.')
+  if (!isAbsent(operationName) && typeof operationName !== 'string') {
+    throw refusal('BAD_REQUEST', 'operationName must be a string.')
+  }
+  if (!isAbsent(extensions) && !isObject(extensions)) throw refusal('BAD_REQUEST', 'extensions must be an object.')
+  if (!isAbsent(variables) && !isObject(variables)) throw refusal('BAD_REQUEST', 'variables must be an object.')
+  return { query, operationName: operationName || undefined, variables: isObject(variables) ? variables : {} }
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null
+}
+
+function parsed(name: string, text: unknown): unknown {
+  if (text === undefined) return undefined
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    throw refusal('BAD_REQUEST', `${name} is not valid JSON.`)
+  }
+}
+
+/** Errors of an operation have GraphQL's shape; what concerns requests as such keeps the shape of all other paths. */
+function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refused = refusalIn(error, request)
+  if (refused === undefined) return answerError(error, request, reply)
+  const { cause } = refused
+  if (cause instanceof AppError) prepareRefusal(cause, request, reply)
+  const status = cause instanceof AppError ? statusOf[cause.code] : statusOfCode[refused.code]
+  return reply
+    .code(refused instanceof MethodRefusal ? 405 : status)
+    .type(answerType(request))
+    .send(JSON.stringify({ errors: refused.errors }))
+}
+
+function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined {
+  if (error instanceof Refusal) return error
+  if (error instanceof AppError) {
+    if (error.code === 'unauthenticated' || error.code === 'fault') return refusalFor(error, undefined)
+    return error.code === 'bad-input' ? refusal('BAD_REQUEST', error.message) : undefined
+  }
+  const { code } = error as { code?: unknown }
+  if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return refusal('BAD_REQUEST', 'Request body is not valid JSON')
+  const isServers = typeof code === 'string' && code.startsWith('FST_')
+  return isServers || request.raw.errored !== null ? undefined : refusalFor(fault(error), undefined)
+}
+
+const statusOfCode: Readonly<Record<Code, number>> = {
+  GRAPHQL_PARSE_FAILED: 400,
+  GRAPHQL_VALIDATION_FAILED: 400,
+  DOCUMENT_TOO_LARGE: 400,
+  DEPTH_LIMIT_EXCEEDED: 400,
+  COMPLEXITY_LIMIT_EXCEEDED: 400,
+  OPERATION_RESOLUTION_FAILURE: 400,
+  BAD_USER_INPUT: 400,
+  BAD_REQUEST: 400,
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  RATE_LIMITED: 429,
+  RESPONSE_TOO_LARGE: 400,
+  INTERNAL_SERVER_ERROR: 500,
+}

@@ -1,0 +1,143 @@
+import type { Actor } from '../core/actor.ts'
+import { idOf } from '../core/input.ts'
+import type { Selection, SlotValues, Wish } from '../core/selection.ts'
+import { pageIn } from './limits/cost.ts'
+import { type Argument, argumentIn, type Field, isWanted, type Node, type Variables } from './tree.ts'
+
+/** A selection, and how its slots are filled from one request to the next. */
+export interface Plan {
+  readonly selection: Selection
+  readonly slots: readonly Source[]
+}
+
+export interface Request {
+  readonly variables: Variables
+  readonly actor: Actor
+}
+
+/** Where a slot's value comes from. */
+export type Source = (request: Request) => SlotValues[number]
+
+export function valuesOf({ slots }: Plan, request: Request): SlotValues {
+  return slots.map(source => source(request))
+}
+
+/** Fields of one object of the answer by their keys, in the order in which these come first. */
+export type Collected = ReadonlyMap<string, readonly [Field, ...Field[]]>
+
+/** What is left of selections when conditions are looked at, fragments dissolved and fields with one key put together. */
+export function collect(selections: readonly (readonly Node[])[], variables: Variables): Collected {
+  const collected = new Map<string, [Field, ...Field[]]>()
+  const visited = new Set<readonly Node[]>()
+  const visit = (nodes: readonly Node[]): void => {
+    if (visited.has(nodes)) return // a second time it would add nothing
+    visited.add(nodes)
+    for (const node of nodes) {
+      if (!isWanted(node, variables)) continue
+      if (node.kind === 'spread') visit(node.fragment.selections)
+      else {
+        const known = collected.get(node.key)
+        if (known === undefined) collected.set(node.key, [node])
+        else known.push(node)
+      }
+    }
+  }
+  selections.forEach(visit)
+  return collected
+}
+
+/** Builds selections, and notes for each slot where its value comes from. */
+export class Planner {
+  readonly #variables: Variables
+  readonly slots: Source[] = []
+
+  constructor(variables: Variables) {
+    this.#variables = variables
+  }
+
+  /** The fields of an object that is reached from another one. */
+  inside(fields: readonly Field[]): readonly Wish[] {
+    const collected = collect(
+      fields.map(({ selections }) => selections),
+      this.#variables,
+    )
+    return [...collected].map(([key, [first, ...others]]) => this.#wish(key, first, [first, ...others]))
+  }
+
+  /** A field at the top that reads: `user`, `post`, `me`, `posts`, `users`. */
+  atTop(key: string, fields: readonly [Field, ...Field[]]): Wish {
+    const [first] = fields
+    if (first.kind !== 'one') return this.#wish(key, first, fields)
+    const id = first.args.get('id')
+    const slot = this.slot(id === undefined ? ownId : ({ variables }) => idIn(id, variables))
+    return { kind: 'one', key, name: first.name, id: slot, wishes: this.inside(fields) }
+  }
+
+  slot(source: Source): number {
+    return this.slots.push(source) - 1
+  }
+
+  #wish(key: string, first: Field, fields: readonly Field[]): Wish {
+    switch (first.kind) {
+      case 'typename':
+        return { kind: 'text', key, text: first.type }
+      case 'value':
+        return { kind: 'value', key, name: first.name }
+      case 'one':
+        return { kind: 'one', key, name: first.name, id: undefined, wishes: this.inside(fields) }
+      case 'many':
+        return this.#many(key, first, fields)
+      case 'introspection':
+        throw new Error('Introspection is at the top only')
+    }
+  }
+
+  #many(key: string, first: Field, fields: readonly Field[]): Wish {
+    if (pageIn(first, this.#variables).limit === 0) return { kind: 'empty', key }
+    return {
+      kind: 'many',
+      key,
+      name: first.name,
+      limit: this.slot(({ variables }) => pageIn(first, variables).limit),
+      offset: this.slot(({ variables }) => pageIn(first, variables).offset),
+      after: this.#instant(first.args.get('publishedAfter')),
+      before: this.#instant(first.args.get('publishedBefore')),
+      wishes: this.inside(fields),
+    }
+  }
+
+  #instant(argument: Argument | undefined): number | undefined {
+    const given = argumentIn(argument, this.#variables) ?? undefined
+    return given === undefined ? undefined : this.slot(({ variables }) => String(argumentIn(argument, variables)))
+  }
+}
+
+const ownId: Source = ({ actor }) => (actor.kind === 'user' ? actor.id : null)
+
+/** The id that an argument names, if it can name a row. */
+export function idIn(argument: Argument | undefined, variables: Variables): number | null {
+  return idOf(String(argumentIn(argument, variables))) ?? null
+}
+
+/**
+ * What decides about the shape of a plan: conditions that hold or not, arguments that are given or not, lists of none. Two
+ * requests with the same key share a plan and differ in the values of its slots alone.
+ */
+export function shapeKey(variables: Variables): string {
+  let key = ''
+  for (const name in variables) {
+    const value = variables[name]
+    key +=
+      value === null || value === undefined
+        ? 'n'
+        : value === 0
+          ? '0'
+          : value === true
+            ? 't'
+            : value === false
+              ? 'f'
+              : 's'
+    key += name
+  }
+  return key
+}

@@ -1,0 +1,87 @@
+import { bounds } from './engine.ts'
+
+/** A key of a JSON object and the expression of its value. */
+export type Pair = readonly [key: string, value: string]
+
+/** How the engines build JSON: where they differ, and nothing else. */
+export interface Dialect {
+  readonly emptyList: string
+  /** Whether to-one relations are joined to the rows they belong to, or looked up for each of them. */
+  readonly joins: boolean
+  id(column: string): string
+  text(text: string): string
+  /** JSON that comes in as a parameter. */
+  json(parameter: string): string
+  object(pairs: readonly Pair[]): string
+  /** An object of the one row that there is, or null. */
+  one(pairs: readonly Pair[], from: string): string
+  /** A list of objects of the rows, in this order. */
+  many(pairs: readonly Pair[], from: string, order: string): string
+  /** The same statement, giving null instead of a text beyond the bound, unless the engine itself refuses to build it. */
+  bounded(statement: string): string
+}
+
+export const sqliteDialect: Dialect = {
+  emptyList: 'json_array()',
+  joins: true,
+  id: column => `cast(${column} as text)`,
+  text: text => `'${text}'`,
+  json: parameter => `json(${parameter})`,
+  object: sqliteObject,
+  one: (pairs, from) => `(select ${sqliteObject(pairs)} from ${from})`,
+  many: (pairs, from, order) => `(select json_group_array(${sqliteObject(pairs)} order by ${order}) from ${from})`,
+  bounded: statement => statement,
+}
+
+// A function takes a thousand arguments at most; further pairs are set on the object of the first ones.
+const sqlitePairs = 400
+
+function sqliteObject(pairs: readonly Pair[]): string {
+  const first = pairs.slice(0, sqlitePairs).map(([key, value]) => `'${key}', ${value}`)
+  let object = `json_object(${first.join(', ')})`
+  for (let from = sqlitePairs; from < pairs.length; from += sqlitePairs) {
+    const next = pairs.slice(from, from + sqlitePairs).map(([key, value]) => `'$.${key}', ${value}`)
+    object = `json_set(${object}, ${next.join(', ')})`
+  }
+  return object
+}
+
+/**
+ * `row_to_json` writes compact JSON of any number of fields, and `json` keeps their order. To-one relations are looked up:
+ * joined, a plan that does not know the limit takes a whole table for them.
+ */
+export const postgresDialect: Dialect = {
+  emptyList: `'[]'::json`,
+  joins: false,
+  id: column => `${column}::text`,
+  text: text => `'${text}'::text`,
+  json: parameter => `${parameter}::json`,
+  object: pairs => postgresRow(pairs, ''),
+  one: (pairs, from) => postgresRow(pairs, ` from ${from}`),
+  many: (pairs, from, order) =>
+    `(select coalesce(json_agg(${postgresMade(pairs)}), '[]'::json) from (${postgresSelect(pairs, ` from ${from} order by ${order}`)}) as o)`,
+  bounded: statement =>
+    `select case when octet_length(answer) <= ${bounds.answerBytes} then answer end from (select (${statement})::text as answer) as whole`,
+}
+
+// The names of columns become the keys, but PostgreSQL cuts names at 63 bytes.
+const longestName = 63
+
+function postgresRow(pairs: readonly Pair[], from: string): string {
+  return `(select ${postgresMade(pairs)} from (${postgresSelect(pairs, from)}) as o)`
+}
+
+function postgresSelect(pairs: readonly Pair[], from: string): string {
+  const short = fits(pairs)
+  return `select ${pairs.map(([key, value], index) => `${value} as "${short ? key : `c${index}`}"`).join(', ')}${from}`
+}
+
+function postgresMade(pairs: readonly Pair[]): string {
+  if (fits(pairs)) return 'row_to_json(o.*)'
+  const parts = pairs.map(([key], index) => `'"${key}":' || coalesce(to_json(o.c${index})::text, 'null')`)
+  return `('{' || ${parts.join(` || ',' || `)} || '}')::json`
+}
+
+function fits(pairs: readonly Pair[]): boolean {
+  return pairs.every(([key]) => key.length <= longestName)
+}
