@@ -77,3 +77,26 @@ export async function load(
   await Promise.all(Array.from({ length: connections }, () => client(connect(port, '127.0.0.1').setNoDelay())))
   return answers
 }
+
+/** Loads servers in turn with the same request and prints the CPU that each spends on one, the last being the measure. */
+export async function compareCpu(
+  servers: Readonly<Record<string, BenchServer>>,
+  request: string,
+  rounds = 25,
+): Promise<void> {
+  const spent = Object.entries(servers).map(([name, server]) => ({ name, server, cpu: 0, answers: 0 }))
+  for (const { server } of spent) await load(server.port, request, 16, 2000) // warm
+  for (let round = 0; round < rounds; round++) {
+    for (const each of spent) {
+      const before = each.server.cpu()
+      each.answers += await load(each.server.port, request, 16, 400)
+      each.cpu += each.server.cpu() - before
+    }
+  }
+  const costs = spent.map(({ cpu, answers }) => cpu / answers)
+  for (const [index, { name }] of spent.entries()) {
+    const cost = costs[index] ?? 0
+    const ratio = cost / (costs.at(-1) ?? 1)
+    console.log(`${name.padEnd(20)} ${cost.toFixed(1).padStart(7)} µs of CPU per request  ${ratio.toFixed(2)} x`)
+  }
+}

@@ -124,6 +124,7 @@ function greeting(url: string, withDemoData: boolean): string {
   return `
   Duet is ready.
 
+    GraphQL         ${url}/graphql      (open it in a browser to try it)
     HTTP interface  ${url}/users        (also under ${url}/api)
     Docs            ${url}/docs         (as data: ${url}/openapi.json)
     Public keys     ${url}/.well-known/jwks.json

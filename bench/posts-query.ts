@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BenchServer, compareCpu } from './load.ts'
+import { plantSqlite } from './plant.ts'
+import { tenPostsRequest } from './ten-posts.ts'
+
+// Server CPU of the query for ten posts with authors, comments and the comments' authors, on SQLite: Duet as it is
+// served, metrics on, against a bare node:http handler that runs the same statement. Interleaved in one run.
+
+const folder = mkdtempSync(join(tmpdir(), 'duet-bench-'))
+const path = join(folder, 'duet.db')
+plantSqlite(path, 1000)
+{
+  await using duet = await BenchServer.start([join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve'], {
+    PORT: '0',
+    DATABASE_URL: `sqlite:${path}`,
+    LOG_LEVEL: 'warn',
+    RATE_LIMIT_MAX: process.env.BENCH_RATE_LIMIT ?? '1000000000',
+  })
+  await using bare = await BenchServer.start([join(import.meta.dirname, 'bare-posts-server.ts'), path])
+  await compareCpu({ duet, 'bare node:http': bare }, tenPostsRequest())
+}
+rmSync(folder, { recursive: true, force: true })
