@@ -3,7 +3,7 @@ import type { Order } from '../core/orders/order.ts'
 import type { Payments } from '../core/payments/operations.ts'
 import type { Links } from './links.ts'
 import { orderOperations } from './order-operations.ts'
-import { markReplay } from './payments.ts'
+import { admission, markReplay } from './payments.ts'
 import { headerOf, idIn, queryOf, type RestServer } from './routes.ts'
 
 export interface OrdersCore {
@@ -48,7 +48,8 @@ export function serveOrders(
     return { order_id: orderId, carrier, number, shipped_at: shippedAt }
   })
 
-  server.post(`${path}/payment`, options('pay'), async (request, reply) => {
+  const paying = { ...options('pay'), onRequest: [authenticate, admission(payments, 'pay an order')] }
+  server.post(`${path}/payment`, paying, async (request, reply) => {
     const key = headerOf(request, 'idempotency-key')
     const { order, payment, replayed } = await payments.payOrder(request.actor, idIn(request), key)
     reply.header('link', `<${links.payment(payment.id)}>; rel="payment"`)

@@ -8,13 +8,7 @@ import { headerOf, idIn, type RestServer } from './routes.ts'
 /** `/payments`: decode, call one operation, represent. */
 export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
   const path = `${prefix}/payments`
-  // Who lacks a token is told so before the body is read.
-  const admit: onRequestHookHandler = (request, _reply, next) => {
-    payments.admit(request.actor)
-    next()
-  }
-
-  const creating = { onRequest: [authenticate, admit], config: { operation: paymentOperations.create } }
+  const creating = { onRequest: [authenticate, admission(payments, 'make a payment')], config: { operation: paymentOperations.create } }
   server.post(path, creating, async (request, reply) => {
     const key = headerOf(request, 'idempotency-key')
     const { payment, replayed } = await payments.pay(request.actor, key, request.body)
@@ -25,6 +19,14 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
 
   const reading = { onRequest: authenticate, config: { operation: paymentOperations.read } }
   server.get(`${path}/:id`, reading, async request => represent(await payments.read(request.actor, idIn(request))))
+}
+
+/** Who lacks a token is told so before the body is read. */
+export function admission(payments: Payments, operation: Parameters<Payments['admit']>[1]): onRequestHookHandler {
+  return (request, _reply, next) => {
+    payments.admit(request.actor, operation)
+    next()
+  }
 }
 
 export function markReplay(reply: FastifyReply, replayed: boolean): void {

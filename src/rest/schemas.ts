@@ -34,7 +34,7 @@ const instant = {
   format: 'date-time',
   pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$',
 }
-const amount = { type: 'number', exclusiveMinimum: 0, maximum: 1_000_000_000_000, multipleOf: 0.01 }
+const amount = { type: 'number', exclusiveMinimum: 0, maximum: 1_000_000_000_000 }
 const link = {
   type: 'object',
   required: ['href'],

@@ -38,6 +38,7 @@ const wrong: Readonly<Record<string, string>> = {
   ACCESS_POLICY: 'closed',
   TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}`,
   TOKEN_TTL_SECONDS: '0',
+  IDEMPOTENCY_TTL_SECONDS: '31536001',
   LINK_PREFIX: 'shop/',
   RATE_LIMIT_MAX: '-1',
   RATE_LIMIT_WINDOW_MS: '0',

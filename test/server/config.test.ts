@@ -19,6 +19,7 @@ test('without any variable the documented defaults hold', () => {
     loopback: true,
     tokenKeys: undefined,
     tokenTtlSeconds: 3600,
+    idempotencyTtlSeconds: 86_400,
     linkPrefix: '',
     rateLimit: { max: 100, windowMs: 60_000, paths: ['/api/', '/graphql'] },
     loginLimitMax: 10,
@@ -50,6 +51,7 @@ test('every variable is honoured', () => {
     ACCESS_POLICY: 'open',
     TOKEN_KEYS: '/run/secrets/keys.json',
     TOKEN_TTL_SECONDS: '60',
+    IDEMPOTENCY_TTL_SECONDS: '31536000',
     LINK_PREFIX: '/shop',
     RATE_LIMIT_MAX: '0',
     RATE_LIMIT_WINDOW_MS: '1000',
@@ -78,11 +80,16 @@ test('every variable is honoured', () => {
     loopback: false,
     tokenKeys: '/run/secrets/keys.json',
     tokenTtlSeconds: 60,
+    idempotencyTtlSeconds: 31_536_000,
     linkPrefix: '/shop',
     rateLimit: { max: 0, windowMs: 1000, paths: ['/', '/x'] },
     loginLimitMax: 0,
     trustProxy: ['10.0.0.0/8', '::1'],
   })
+})
+
+test('keys of payments may be kept for a second at the least', () => {
+  assert.equal(readConfig({ IDEMPOTENCY_TTL_SECONDS: '1' }).idempotencyTtlSeconds, 1)
 })
 
 test('databases are named by their address', () => {
@@ -106,6 +113,7 @@ const wrong: readonly (readonly [name: keyof typeof settings, values: readonly s
   ['PORT', ['-1', '65536', '1.5', '0x50', 'http', '1e3', '4000 4001', '９']],
   ['DATABASE_URL', ['duet.db', 'sqlite:', 'mysql://u:hunter2@h/x', 'postgres://u:hunter2@h:99999/x', 'hunter2']],
   ['DATABASE_POOL_MAX', ['0', '1001', 'many']],
+  ['IDEMPOTENCY_TTL_SECONDS', ['0', '-1', '31536001', '1.5', '1d', '86,400', '1e3']],
   ['BODY_LIMIT_BYTES', ['0', '1023', '67108865', '1MB']],
   ['MAINTENANCE', ['yes', 'true', '1']],
   [

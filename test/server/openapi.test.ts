@@ -27,10 +27,18 @@ interface Answer {
   readonly headers?: Named<Header>
   readonly content?: Named<Media>
 }
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly schema: object
+  readonly example?: unknown
+}
 interface Operation {
   readonly operationId: string
   readonly security: readonly object[]
-  readonly parameters?: readonly { readonly schema: object; readonly example?: unknown }[]
+  readonly tags: readonly string[]
+  readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly content: Named<Media> }
   readonly responses: Named<Answer>
 }
@@ -45,7 +53,11 @@ const committed = readFileSync(openApiFile, 'utf8')
 const { paths, components }: Document = JSON.parse(committed, (_key, value) =>
   value?.type === 'object' && value.properties !== undefined ? { ...value, additionalProperties: false } : value,
 )
-const ajv = new Ajv2020({ strict: false, allErrors: true })
+const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': isInstant } })
+
+function isInstant(text: string): boolean {
+  return !Number.isNaN(Date.parse(text))
+}
 
 /** `GET /users` and so on, all references to responses, headers and parameters followed. */
 const operations = new Map<string, Operation>(
@@ -79,8 +91,20 @@ function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
   return example === undefined ? several : [example, ...several]
 }
 
-const told = ['location', 'link', 'retry-after', 'ratelimit', 'ratelimit-policy', 'www-authenticate', 'x-request-id']
+const told = [
+  ...['location', 'link', 'retry-after', 'ratelimit', 'ratelimit-policy', 'www-authenticate', 'x-request-id'],
+  'idempotent-replayed',
+]
 const provoked = new Set<string>()
+/** The sentences of failures that were met, each behind its operation and status. */
+const heard = new Set<string>()
+
+/** Whether an answer may be without a header that is documented for it. */
+function isOptional(name: string, header: string): boolean {
+  if (header === 'link') return name.startsWith('GET ') // a list may have one page only
+  if (header === 'idempotent-replayed') return name === 'POST /orders/{id}/payment'
+  return header.startsWith('ratelimit')
+}
 
 /** Holds an answer to what the document says about its operation and status. */
 function assertDocumented(name: string, status: number, response: RawResponse, as = String(status)): void {
@@ -93,7 +117,7 @@ function assertDocumented(name: string, status: number, response: RawResponse, a
     if (schema !== undefined) assertValid(schema, value, `${where} ${header}`)
     else assert.ok(!told.includes(header), `${where}: the header ${header} is not documented`)
   }
-  const needed = [...documented.keys()].filter(header => header !== 'link' && !header.startsWith('ratelimit'))
+  const needed = [...documented.keys()].filter(header => !isOptional(name, header))
   for (const header of needed) assert.ok(response.headers.has(header), `${where}: the header ${header} is missing`)
   if (content === undefined) assert.equal(response.body, '')
   else {
@@ -102,6 +126,7 @@ function assertDocumented(name: string, status: number, response: RawResponse, a
     assertValid(schema, type === 'application/json' ? JSON.parse(response.body) : response.body, where)
   }
   provoked.add(`${name} ${as}`)
+  if (status >= 400) heard.add(`${where}: ${JSON.parse(response.body).error}`)
 }
 
 interface Request {
@@ -110,11 +135,13 @@ interface Request {
   readonly type?: string
   readonly id?: string
   readonly query?: string
+  readonly key?: string
 }
 
-function send(url: string, name: string, { body, token, type, id = '1', query = '' }: Request = {}) {
+function send(url: string, name: string, { body, token, type, id = '1', query = '', key }: Request = {}) {
   const [method = '', path = ''] = name.split(' ')
   const headers = {
+    ...(key !== undefined && { 'idempotency-key': key }),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
   }
@@ -136,6 +163,10 @@ function withStatus(status: number): readonly string[] {
   return [...operations].filter(([, { responses }]) => String(status) in responses).map(([name]) => name)
 }
 
+function tagged(...tags: readonly string[]): readonly string[] {
+  return [...operations].filter(([, operation]) => operation.tags.some(tag => tags.includes(tag))).map(([name]) => name)
+}
+
 function bodiesOf(name: string): readonly unknown[] {
   return Object.values(operation(name).requestBody?.content ?? {}).flatMap(examplesOf)
 }
@@ -153,8 +184,8 @@ test("the document passes Redocly's recommended rules without an error or a warn
   )
 })
 
-/** What is served beside the interface: the documentation itself. */
-const undocumented = /^GET \/(openapi\.json|docs(\/[\w.-]+)?)$/
+/** What is served beside the interface: the documentation itself, and GraphQL, which has its own. */
+const undocumented = /^(GET \/(openapi\.json|docs(\/[\w.-]+)?)|(GET|POST) \/graphql)$/
 
 test('every route is documented, and every documented operation is a route, below /api too', async () => {
   const routes = new Set<string>()
@@ -176,6 +207,43 @@ test('every route is documented, and every documented operation is a route, belo
     [...routes].filter(name => !undocumented.test(name)).sort(),
     [...operations.keys(), ...prefixed].sort(),
   )
+})
+
+test('R-API-3, R-API-4, R-API-5: paths are made of plural collections, an id in each, and what belongs to one; no path holds an action', () => {
+  const collections = ['users', 'orders', 'payments', 'items', 'tokens']
+  /** What there is one of in a member of a collection. */
+  const parts = ['orders/{id}/payment', 'orders/{id}/tracking', 'users/me']
+  const below = new Map([
+    ['users', ['orders']],
+    ['orders', ['items']],
+  ])
+  const resources = tagged('Users', 'Orders', 'Payments', 'Tokens').map(name => name.replace(/^\w+ \//, ''))
+  assert.ok(resources.includes('users/{id}/orders') && resources.includes('orders/{id}/items'))
+  for (const path of resources) {
+    if (parts.includes(path)) continue
+    const [collection = '', id, nested, ...rest] = path.split('/')
+    assert.ok(collections.includes(collection), path)
+    assert.ok(id === undefined || id === '{id}', path)
+    assert.ok(nested === undefined || below.get(collection)?.includes(nested), path)
+    assert.deepEqual(rest, [], path)
+  }
+})
+
+test('every operation names each of its parameters once, and the id that its path takes', () => {
+  for (const [name, { parameters = [] }] of operations) {
+    const names = parameters.map(parameter => `${parameter.in} ${parameter.name}`)
+    assert.equal(new Set(names).size, names.length, name)
+    const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, placeholder]) => `path ${placeholder}`)
+    assert.deepEqual(
+      names.filter(each => each.startsWith('path ')),
+      inPath,
+      name,
+    )
+    for (const parameter of parameters) if (parameter.in === 'path') assert.equal(parameter.required, true, name)
+  }
+  const keyOf = (name: string) => operation(name).parameters?.find(each => each.name === 'Idempotency-Key')
+  assert.deepEqual([keyOf('POST /payments')?.in, keyOf('POST /payments')?.required], ['header', true])
+  assert.equal(keyOf('POST /orders/{id}/payment')?.required ?? false, false)
 })
 
 test('every operation has an example of each body it takes or sends, and every example fits its schema', () => {
@@ -212,6 +280,92 @@ test('what succeeds is answered as documented, and the examples of bodies succee
   for (const [index, body] of bodiesOf('PUT /users/{id}').entries()) {
     await check('PUT /users/{id}', 201, { body, id: String(100 + index) })
     await check('PUT /users/{id}', 200, { body, id: String(100 + index), token })
+  }
+})
+
+test('orders and payments that succeed are answered as documented, and the examples of bodies succeed', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true' })
+  const check = async (name: string, status: number, request?: Request) => {
+    const response = await send(app.url, name, request)
+    assertDocumented(name, status, response)
+    return response
+  }
+  await check('GET /users/{id}/orders', 200)
+  const page = await check('GET /users/{id}/orders', 200, { query: '?limit=1&offset=1' })
+  assert.match(page.headers.get('link') ?? '', /rel="prev"/)
+  for (const body of bodiesOf('POST /users/{id}/orders')) await check('POST /users/{id}/orders', 201, { body })
+  for (const id of ['1', '2']) {
+    await check('GET /orders/{id}', 200, { id })
+    await check('GET /orders/{id}/items', 200, { id })
+  }
+  await check('GET /orders/{id}/tracking', 200, { id: '2' })
+  const paid = await check('POST /orders/{id}/payment', 200, { key: 'k' })
+  const replayed = await check('POST /orders/{id}/payment', 200, { key: 'k', body: {} })
+  assert.deepEqual(
+    [paid, replayed].map(({ headers }) => headers.get('idempotent-replayed')),
+    [undefined, 'true'],
+  )
+  const [, payment = ''] = /payments\/(\d+)/.exec(paid.headers.get('link') ?? '') ?? []
+  await check('GET /payments/{id}', 200, { id: payment })
+  for (const [index, body] of bodiesOf('POST /payments').entries()) {
+    const made = await check('POST /payments', 201, { body, key: `key-${index}` })
+    await check('POST /payments', 200, { body, key: `"key-${index}"` })
+    await check('GET /payments/{id}', 200, { id: String(JSON.parse(made.body).id) })
+  }
+  const { body } = await check('POST /users/{id}/orders', 201, { body: bodiesOf('POST /users/{id}/orders')[0] })
+  for (const id of [String(JSON.parse(body).id), '999']) await check('DELETE /orders/{id}', 204, { id })
+})
+
+test('payments of any amount fit the documented schema, for a validator that computes in floating point too', async () => {
+  await using app = await startTestApp()
+  for (const amount of [0.01, 0.29, 0.57, 4.35, 1.1, 999_999_999_999.99, 1_000_000_000_000]) {
+    const body = { amount }
+    assertValid({ $ref: '#/components/schemas/PaymentInput' }, body, 'the body')
+    assertDocumented('POST /payments', 201, await send(app.url, 'POST /payments', { body, key: `key-${amount}` }))
+  }
+})
+
+test('orders and payments that are refused are answered as documented, with every sentence that is', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' })
+  const ada = await logIn(app.url, 'ada@example.com')
+  const grace = await logIn(app.url, 'grace@example.com')
+  const check = async (name: string, status: number, request: Request = {}) =>
+    assertDocumented(name, status, await send(app.url, name, { token: ada, ...request }))
+  const operationsHere = tagged('Orders', 'Payments')
+  assert.equal(operationsHere.length, 9)
+  for (const name of operationsHere) {
+    assertDocumented(name, 401, await send(app.url, name))
+    if (name.includes('{id}')) await check(name, 400, { id: '%zz' })
+  }
+  for (const name of operationsHere.filter(name => withStatus(404).includes(name))) {
+    const body = bodiesOf(name)[0]
+    await check(name, 404, { id: '999', body })
+    if (!name.includes('/users/')) await check(name, 404, { id: '1', token: grace })
+  }
+  await check('GET /orders/{id}/tracking', 404)
+  await check('POST /orders/{id}/payment', 409, { id: '2' })
+  await check('DELETE /orders/{id}', 409, { id: '2' })
+  await check('GET /users/{id}/orders', 400, { query: '?limit=0' })
+  const item = { name: 'x', quantity: 1, price: 1 }
+  const bad = [{}, { items: [{ ...item, quantity: 0 }] }, { items: [{ ...item, price: 0 }] }, '[]', '{']
+  for (const body of bad) await check('POST /users/{id}/orders', 400, { body })
+  await check('POST /orders/{id}/payment', 400, { key: 'a b' })
+  await check('POST /orders/{id}/payment', 400, { body: '{' })
+  await check('POST /payments', 400, { body: { amount: 5 } })
+  await check('POST /payments', 400, { body: { amount: 5 }, key: 'a b' })
+  for (const body of [{ amount: 0 }, '[]', '{']) await check('POST /payments', 400, { body, key: 'k' })
+  for (const name of operationsHere) {
+    const twoHosts = `${name.replace('{id}', '1')} HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n`
+    assertDocumented(name, 400, await sendRaw(app.port, twoHosts))
+    for (const status of [400, 404, 409]) {
+      const { content = {} } = operation(name).responses[status] ?? {}
+      for (const example of Object.values(content).flatMap(examplesOf) as readonly { error: string }[]) {
+        assert.ok(
+          heard.has(`${name} ${status}: ${example.error}`),
+          `${name} ${status} was never heard: ${example.error}`,
+        )
+      }
+    }
   }
 })
 

@@ -14,20 +14,37 @@ export interface UserBody {
   readonly avatar?: string
 }
 
+export interface OrderBody {
+  readonly id: number
+  readonly status: string
+  readonly amount: number
+  readonly _links: Readonly<Record<string, { readonly href: string; readonly method?: string }>>
+}
+
+export interface PaymentBody {
+  readonly id: number
+  readonly amount: number
+  readonly order_id: number | null
+  readonly created_at: string
+}
+
 /** One request, written as it would be said: `send(app, 'PUT /users/1', { name, email }, token)`. */
 export function send(app: Served, line: string, body?: unknown, token?: string): Promise<RawResponse> {
   return sendText(app, line, body === undefined ? undefined : JSON.stringify(body), token)
 }
 
 /** For bodies that `JSON.stringify` would never write. */
-export function sendText(app: Served, line: string, text?: string, token?: string): Promise<RawResponse> {
+export function sendText(app: Served, line: string, text?: string, token?: string, own: Headers = {}) {
   const [method = '', path = ''] = line.split(' ')
   const headers = {
     ...(text !== undefined && { 'content-type': 'application/json' }),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...own,
   }
   return ask(app.url + path, { method, headers, ...(text !== undefined && { body: text }) })
 }
+
+type Headers = Readonly<Record<string, string>>
 
 /** The body of an answer that must have this status. */
 export function bodyOf<Body = UserBody>(response: RawResponse, status = 200): Body {
@@ -52,3 +69,65 @@ export function somebody(): { name: string; email: string } {
 export async function logIn(app: Served, email: string, password: string): Promise<string> {
   return bodyOf<{ token: string }>(await send(app, 'POST /tokens', { email, password })).token
 }
+
+/** A new user who can log in, and a token. */
+export async function createMember(app: Served): Promise<UserBody & { readonly token: string }> {
+  const password = 'right password'
+  const user = await createUser(app, { password })
+  return { ...user, token: await logIn(app, user.email, password) }
+}
+
+/** Something to order; each time of another amount, from 11 on. */
+export function someItems(): readonly { name: string; quantity: number; price: number }[] {
+  const number = ++orders
+  return [
+    { name: `Gear ${number}`, quantity: 1, price: number },
+    { name: 'Punched cards', quantity: 2, price: 5 },
+  ]
+}
+
+let orders = 0
+
+/** A new order of this user, to be paid. */
+export async function createOrder(app: Served, userId: number, items: object = someItems(), token?: string) {
+  return bodyOf<OrderBody>(await send(app, `POST /users/${userId}/orders`, { items }, token), 201)
+}
+
+/** Pays an order, with a key or without one. */
+export function payOrder(app: Served, id: number | string, key?: string, token?: string): Promise<RawResponse> {
+  return sendText(app, `POST /orders/${id}/payment`, undefined, token, key === undefined ? {} : keyHeader(key))
+}
+
+/** Where the answer to a payment of an order says that the payment is. */
+export function paymentLinkOf({ headers }: RawResponse): string {
+  const [, path] = /^<([^>]+)>; rel="payment"$/.exec(headers.get('link') ?? '') ?? []
+  return path ?? assert.fail(`no link to a payment: ${headers.get('link')}`)
+}
+
+/** `POST /payments`. */
+export function pay(app: Served, key: string, body: unknown = { amount: 5 }, token?: string): Promise<RawResponse> {
+  return sendText(app, 'POST /payments', JSON.stringify(body), token, keyHeader(key))
+}
+
+export function keyHeader(key: string): { 'idempotency-key': string } {
+  return { 'idempotency-key': key }
+}
+
+let keys = 0
+
+/** A key that nothing else in this process uses. */
+export function newKey(): string {
+  return `key-${++keys}`
+}
+
+export function wasReplayed({ headers }: RawResponse): boolean {
+  const header = headers.get('idempotent-replayed')
+  assert.ok(header === undefined || header === 'true', header)
+  return header === 'true'
+}
+
+/** Each cannot name a row: not an integer as we write them, or beyond what every reader keeps exact. */
+export const impossibleIds: readonly string[] = [
+  ...['abc', '0', '01', '-1', '+1', '1.5', '1.0', '1e0', '0x1', '1%20', '%201', '1%0A', '1%00', '%D9%A1', 'undefined'],
+  ...['9007199254740992', '9007199254740993', '99999999999999999999', '9'.repeat(1000)],
+]

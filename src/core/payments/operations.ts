@@ -32,12 +32,12 @@ export class Payments {
   }
 
   /** Whether the actor may pay at all, which can be told before anything else of a request is read. */
-  admit(actor: Actor): void {
-    this.#access.require(actor, 'make a payment')
+  admit(actor: Actor, operation: 'make a payment' | 'pay an order'): void {
+    this.#access.reach(actor, operation)
   }
 
   async pay(actor: Actor, keyHeader: string | undefined, body: unknown): Promise<Paid> {
-    this.admit(actor)
+    this.#access.require(actor, 'make a payment')
     const claim = this.#claim(actor, '/payments', keyHeader)
     if (claim === null) throw badInput('Idempotency-Key header required')
     return this.#once(claim, async () => {

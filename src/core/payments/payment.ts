@@ -1,4 +1,4 @@
-import { badInput, fieldsOf, isBlank } from '../input.ts'
+import { badInput, fieldsOf } from '../input.ts'
 
 export interface Payment {
   readonly id: number
@@ -20,9 +20,9 @@ export function paymentCents(body: unknown): number {
 
 /** What the header says, if it says anything: visible ASCII, with or without quotes around it. */
 export function idempotencyKey(header: string | undefined): string | undefined {
-  const key = header?.trim().replace(/^"(.*)"$/, '$1')
-  if (key === undefined || isBlank(key)) return undefined
-  // Sent twice, it arrives as one with a comma and a blank in between.
+  const key = header?.replace(/^"(.*)"$/, '$1')
+  if (key === undefined || /^[ \t]*$/.test(key)) return undefined
+  // Sent twice, it arrives as one with a comma and a blank in between, or at the end.
   if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
   throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
 }

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { AppError, fault, unavailable } from '../../src/core/errors.ts'
+import { Flights } from '../../src/core/flights.ts'
+
+/** Work that ends when the test says so, and how often it was begun. */
+class Work {
+  begun = 0
+  readonly #ends: PromiseWithResolvers<string>[] = []
+
+  readonly run = (): Promise<string> => {
+    const end = Promise.withResolvers<string>()
+    this.#ends.push(end)
+    this.begun++
+    return end.promise
+  }
+
+  succeed(outcome: string): void {
+    this.#ends.shift()?.resolve(outcome)
+  }
+
+  fail(error: unknown): void {
+    this.#ends.shift()?.reject(error)
+  }
+}
+
+/** Lets everything that can go on without the test go on. */
+function settle(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+const lyingWithWhoAsked = [
+  new AppError('bad-input', 'amount must be a number'),
+  new AppError('unauthenticated', 'Invalid or expired token'),
+  new AppError('forbidden', 'Not permitted'),
+  new AppError('not-found', 'Order not found'),
+  new AppError('conflict', 'Order is already paid'),
+]
+const outages = [unavailable(new Error('no database')), fault(new Error('a defect')), new Error('anything else')]
+
+test('all who ask for the same while it is under way share one piece of work, and one of them led it', async () => {
+  const [flights, work] = [new Flights<string>(), new Work()]
+  const joined = Array.from({ length: 50 }, () => flights.join('k', work.run))
+  await settle()
+  assert.equal(work.begun, 1)
+  work.succeed('done')
+  const answers = await Promise.all(joined)
+  assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['done']))
+  assert.deepEqual(
+    answers.map(({ led }) => led),
+    [true, ...Array(49).fill(false)],
+  )
+  assert.equal(work.begun, 1)
+})
+
+test('different keys do not wait for each other', async () => {
+  const [flights, slow, quick] = [new Flights<string>(), new Work(), new Work()]
+  const first = flights.join('slow', slow.run)
+  const second = flights.join('quick', quick.run)
+  quick.succeed('second')
+  assert.deepEqual(await second, { outcome: 'second', led: true })
+  slow.succeed('first')
+  assert.deepEqual(await first, { outcome: 'first', led: true })
+})
+
+test('nothing is left behind: after a success, and after any failure, the next call does its own work', async () => {
+  const [flights, work] = [new Flights<string>(), new Work()]
+  for (const error of [undefined, ...lyingWithWhoAsked, ...outages]) {
+    const call = flights.join('k', work.run)
+    if (error === undefined) work.succeed('first')
+    else work.fail(error)
+    if (error === undefined) assert.deepEqual(await call, { outcome: 'first', led: true })
+    else await assert.rejects(call, error)
+    const next = flights.join('k', work.run)
+    work.succeed('next')
+    assert.deepEqual(await next, { outcome: 'next', led: true })
+  }
+})
+
+for (const error of lyingWithWhoAsked) {
+  test(`a failure that lies with who asked (${error.code}) is theirs alone: the next one tries, one at a time`, async () => {
+    const [flights, work] = [new Flights<string>(), new Work()]
+    const joined = Array.from({ length: 4 }, () => flights.join('k', work.run))
+    const outcomes = Promise.allSettled(joined)
+    for (const begun of [2, 3]) {
+      work.fail(error)
+      await settle()
+      assert.equal(work.begun, begun)
+    }
+    work.succeed('third time lucky')
+    const answers = await outcomes
+    const outcome = 'third time lucky'
+    assert.deepEqual(answers, [
+      { status: 'rejected', reason: error },
+      { status: 'rejected', reason: error },
+      { status: 'fulfilled', value: { outcome, led: true } },
+      { status: 'fulfilled', value: { outcome, led: false } },
+    ])
+    assert.equal(work.begun, 3)
+  })
+}
+
+for (const error of outages) {
+  test(`an outage (${'code' in error ? error.code : error.message}) is shared: nobody else needs to try`, async () => {
+    const [flights, work] = [new Flights<string>(), new Work()]
+    const outcomes = Promise.allSettled(Array.from({ length: 20 }, () => flights.join('k', work.run)))
+    work.fail(error)
+    await settle()
+    assert.equal(work.begun, 1)
+    assert.deepEqual(await outcomes, Array(20).fill({ status: 'rejected', reason: error }))
+  })
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock, test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Upkeep } from '../../src/core/upkeep.ts'
+
+const silent = { trouble() {} }
+
+describe('Upkeep', () => {
+  it('a round goes on, portion by portion, until nothing is left', async () => {
+    const left = [200, 200, 7]
+    await using upkeep = new Upkeep(async () => left.shift() ?? 0, silent)
+    await upkeep.run()
+    assert.deepEqual(left, [])
+  })
+
+  it('rounds do not overlap: whoever asks during one is told of its end', async () => {
+    const gates = [Promise.withResolvers<number>(), Promise.withResolvers<number>()]
+    let asked = 0
+    await using upkeep = new Upkeep(() => gates[asked++]?.promise ?? Promise.resolve(0), silent)
+    const rounds = [upkeep.run(), upkeep.run()]
+    gates[0]?.resolve(1)
+    await turn()
+    rounds.push(upkeep.run())
+    assert.equal(asked, 2)
+    gates[1]?.resolve(0)
+    await Promise.all(rounds)
+    assert.equal(asked, 2)
+    await upkeep.run()
+    assert.equal(asked, 3)
+  })
+
+  it('trouble is told, ends its round, harms nobody, and the next round tries again', async () => {
+    const told: unknown[] = []
+    const error = new Error('no database')
+    const steps = [() => 5, () => Promise.reject(error), () => 3, () => 0]
+    const observer = { trouble: (message: string, cause: unknown) => told.push([message, cause]) }
+    await using upkeep = new Upkeep(async () => (await steps.shift()?.()) ?? 0, observer)
+    await upkeep.run()
+    assert.deepEqual(told, [['Removing what has had its time failed', error]])
+    assert.equal(steps.length, 2)
+    await upkeep.run()
+    assert.deepEqual([steps.length, told.length], [0, 1])
+  })
+
+  it('disposing it waits for the portion under way and begins no other', async () => {
+    const gate = Promise.withResolvers<number>()
+    let asked = 0
+    const upkeep = new Upkeep(() => {
+      asked++
+      return gate.promise
+    }, silent)
+    const round = upkeep.run()
+    let disposed = false
+    const disposal = upkeep[Symbol.asyncDispose]().then(() => {
+      disposed = true
+    })
+    await turn()
+    assert.equal(disposed, false)
+    gate.resolve(200)
+    await Promise.all([round, disposal])
+    assert.equal(asked, 1)
+    await upkeep.run()
+    assert.equal(asked, 1)
+  })
+})
+
+test('rounds come by themselves, once a minute, until it is disposed', async () => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  try {
+    let rounds = 0
+    const upkeep = new Upkeep(async () => {
+      rounds++
+      return 0
+    }, silent)
+    const minute = async () => {
+      mock.timers.tick(60_000)
+      await turn()
+    }
+    mock.timers.tick(59_999)
+    assert.equal(rounds, 0)
+    mock.timers.tick(1)
+    await turn()
+    assert.equal(rounds, 1)
+    await minute()
+    assert.equal(rounds, 2)
+    await upkeep[Symbol.asyncDispose]()
+    await minute()
+    assert.equal(rounds, 2)
+  } finally {
+    mock.timers.reset()
+  }
+})

@@ -1,0 +1,489 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import type { Engine } from '../../src/storage/engine.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertLedger, countPayments } from '../support/ledger.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import {
+  bodyOf,
+  createMember,
+  createOrder,
+  createUser,
+  impossibleIds,
+  logIn,
+  newKey,
+  type OrderBody,
+  type PaymentBody,
+  pay,
+  paymentLinkOf,
+  payOrder,
+  send,
+  somebody,
+  someItems,
+  wasReplayed,
+} from '../support/rest.ts'
+
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+const absent = 987_654_321
+
+/** The whole representation of an order, to the letter. */
+function representation(id: number, status: 'pending_payment' | 'shipped', amount: number, prefix = ''): string {
+  const self = `${prefix}/orders/${id}`
+  const actions =
+    status === 'pending_payment'
+      ? `"pay":{"href":"${self}/payment","method":"POST"},"cancel":{"href":"${self}","method":"DELETE"}`
+      : `"track":{"href":"${self}/tracking","method":"GET"}`
+  return `{"id":${id},"status":"${status}","amount":${amount},"_links":{"self":{"href":"${self}"},${actions}}}`
+}
+
+function links(rels: Readonly<Record<string, string>>): string {
+  return Object.entries(rels)
+    .map(([rel, address]) => `<${address}>; rel="${rel}"`)
+    .join(', ')
+}
+
+for (const kind of engineKinds) {
+  describe(`Orders on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    before(async () => {
+      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
+      engine = app.database.open(catalogue)
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    const rows = async (statement: Statement) => Number((await engine.read(statement))[0]?.[0])
+
+    it('POST /users/<user_id>/orders answers 201 with the order, whose amount is the sum of its items, and its Location', async () => {
+      const user = await createUser(app)
+      const items = [
+        { name: 'Punched cards', quantity: 2, price: 40 },
+        { name: 'Brass gear', quantity: 1, price: 120 },
+        { name: 'A smile', quantity: 3, price: 0 },
+      ]
+      const response = await send(app, `POST /users/${user.id}/orders`, { items })
+      const { id } = bodyOf<OrderBody>(response, 201)
+      assert.ok(Number.isSafeInteger(id) && id > 0)
+      assert.equal(response.body, representation(id, 'pending_payment', 200))
+      assert.equal(response.headers.get('location'), `/orders/${id}`)
+      assert.equal((await send(app, `GET ${response.headers.get('location')}`)).body, response.body)
+    })
+
+    it('R-ORD-1, R-ORD-2, R-ORD-3, R-ORD-4, R-ORD-5, R-ORD-6, R-ORD-7, R-ORD-8: an order to be paid has exactly id, status, amount and the links self, pay and cancel', async () => {
+      const { id, amount } = await createOrder(app, (await createUser(app)).id)
+      const response = await send(app, `GET /orders/${id}`)
+      const order = bodyOf<OrderBody>(response)
+      assert.deepEqual(Object.keys(order), ['id', 'status', 'amount', '_links'])
+      assert.ok(Number.isInteger(order.id) && Number.isInteger(order.amount))
+      assert.equal(order.status, 'pending_payment')
+      assert.deepEqual(order._links, {
+        self: { href: `/orders/${id}` },
+        pay: { href: `/orders/${id}/payment`, method: 'POST' },
+        cancel: { href: `/orders/${id}`, method: 'DELETE' },
+      })
+      assert.equal(response.body, representation(id, 'pending_payment', amount))
+    })
+
+    it('R-ORD-3, R-ORD-9, R-ORD-10: a shipped order has the links self and track, and neither pay nor cancel', async () => {
+      const { id, amount } = await createOrder(app, (await createUser(app)).id)
+      bodyOf(await payOrder(app, id))
+      const response = await send(app, `GET /orders/${id}`)
+      const order = bodyOf<OrderBody>(response)
+      assert.equal(order.status, 'shipped')
+      assert.deepEqual(order._links, {
+        self: { href: `/orders/${id}` },
+        track: { href: `/orders/${id}/tracking`, method: 'GET' },
+      })
+      assert.equal(response.body, representation(id, 'shipped', amount))
+    })
+
+    it('a client that knows nothing but a list finds its way by the links alone, from paying to tracking', async () => {
+      const user = await createUser(app)
+      await createOrder(app, user.id)
+      const follow = async <Body>({ _links }: OrderBody, rel: string) => {
+        const { href, method = 'GET' } = _links[rel] ?? assert.fail(`no link ${rel}`)
+        return bodyOf<Body>(await send(app, `${method} ${href}`))
+      }
+      const [listed = assert.fail('no order')] = bodyOf<OrderBody[]>(await send(app, `GET /users/${user.id}/orders`))
+      const order = await follow<OrderBody>(listed, 'self')
+      const paid = await follow<OrderBody>(order, 'pay')
+      assert.deepEqual(await follow<OrderBody>(paid, 'self'), paid)
+      assert.equal((await follow<{ order_id: number }>(paid, 'track')).order_id, order.id)
+    })
+
+    it('R-ORD-11, R-API-5: GET /users/<user_id>/orders lists the orders of that user and no others, by id, each as it is read alone', async () => {
+      const [user, other] = [await createUser(app), await createUser(app)]
+      const path = `/users/${user.id}/orders`
+      assert.equal((await send(app, `GET ${path}`)).body, '[]')
+      const ids: number[] = []
+      for (const buyer of [user, other, user, user]) {
+        const { id } = await createOrder(app, buyer.id)
+        if (buyer === user) ids.push(id)
+      }
+      bodyOf(await payOrder(app, ids[1] ?? 0))
+      const response = await send(app, `GET ${path}`)
+      const each = await Promise.all(ids.map(async id => (await send(app, `GET /orders/${id}`)).body))
+      assert.equal(response.body, `[${each.join(',')}]`)
+      assert.equal(response.headers.get('link'), undefined)
+      assertRefusal(await send(app, `GET /users/${absent}/orders`), 404, 'User not found')
+    })
+
+    it('a list is given in pages of limit orders from offset on, whose Link leads to the others', async () => {
+      const user = await createUser(app)
+      const all: OrderBody[] = []
+      for (let count = 0; count < 5; count++) all.push(await createOrder(app, user.id))
+      const path = `/users/${user.id}/orders`
+      const page = async (query: string, expected: readonly OrderBody[], rels: Readonly<Record<string, string>>) => {
+        const response = await send(app, `GET ${path}${query}`)
+        assert.deepEqual(bodyOf(response), expected, query)
+        assert.equal(response.headers.get('link') ?? '', links(rels), query)
+      }
+      const at = (offset: number) => `${path}?limit=2&offset=${offset}`
+      await page('', all, {})
+      await page('?limit=5', all, {})
+      await page('?limit=2', all.slice(0, 2), { next: at(2), first: at(0) })
+      await page('?limit=2&offset=2', all.slice(2, 4), { next: at(4), prev: at(0), first: at(0) })
+      await page('?limit=2&offset=4', all.slice(4), { prev: at(2), first: at(0) })
+      await page('?limit=2&offset=1', all.slice(1, 3), { next: at(3), prev: at(0), first: at(0) })
+      await page('?limit=2&offset=99', [], { prev: at(97), first: at(0) })
+      for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=1&limit=1', 'offset=-1', 'offset=1.5']) {
+        assertRefusal(await send(app, `GET ${path}?${query}`), 400)
+        assertRefusal(await send(app, `GET /users/${absent}/orders?${query}`), 400)
+      }
+    })
+
+    it('R-ORD-12, R-API-5: GET /orders/<order_id>/items returns the items as they were ordered, paid or not', async () => {
+      const items = [
+        { name: 'Zoetrope', quantity: 10_000, price: 3 },
+        { name: 'Abacus', quantity: 1, price: 1_000_000_000 },
+        { name: 'Zoetrope', quantity: 1, price: 0 },
+      ]
+      const { id } = await createOrder(app, (await createUser(app)).id, items)
+      const listed = bodyOf<{ id: number }[]>(await send(app, `GET /orders/${id}/items`))
+      const ids = listed.map(item => item.id)
+      assert.deepEqual(
+        listed,
+        items.map((item, index) => ({ id: ids[index], ...item })),
+      )
+      assert.deepEqual(Object.keys(listed[0] ?? {}), ['id', 'name', 'quantity', 'price'])
+      assert.ok(ids.every(Number.isSafeInteger) && new Set(ids).size === 3)
+      bodyOf(await payOrder(app, id))
+      assert.deepEqual(bodyOf(await send(app, `GET /orders/${id}/items`)), listed)
+    })
+
+    it('R-ORD-15: GET /orders/<order_id>/tracking is there once the order is shipped, and tells its number for good', async () => {
+      const user = await createUser(app)
+      const [one, other] = [await createOrder(app, user.id), await createOrder(app, user.id)]
+      assertRefusal(await send(app, `GET /orders/${one.id}/tracking`), 404, 'Order is not shipped yet')
+      assertRefusal(await send(app, `GET /orders/${absent}/tracking`), 404, 'Order not found')
+      for (const { id } of [one, other]) bodyOf(await payOrder(app, id))
+      const response = await send(app, `GET /orders/${one.id}/tracking`)
+      const record = bodyOf<Readonly<Record<string, unknown>>>(response)
+      assert.deepEqual(Object.keys(record), ['order_id', 'carrier', 'number', 'shipped_at'])
+      assert.equal(record.order_id, one.id)
+      for (const text of [record.carrier, record.number]) assert.ok(typeof text === 'string' && text !== '')
+      assert.match(String(record.shipped_at), instant)
+      assert.equal((await send(app, `GET /orders/${one.id}/tracking`)).body, response.body)
+      assert.notEqual(bodyOf<typeof record>(await send(app, `GET /orders/${other.id}/tracking`)).number, record.number)
+    })
+
+    it('R-ORD-13: POST /orders/<order_id>/payment pays the amount, ships the order and links to the payment', async () => {
+      const user = await createUser(app)
+      const [order, bystander] = [await createOrder(app, user.id), await createOrder(app, user.id)]
+      const payments = await countPayments(engine)
+      const response = await payOrder(app, order.id)
+      assert.equal(response.status, 200)
+      assert.equal(response.body, representation(order.id, 'shipped', order.amount))
+      assert.equal(wasReplayed(response), false)
+      assert.equal(response.headers.get('location'), undefined)
+      const payment = bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(response)}`))
+      assert.deepEqual(Object.keys(payment), ['id', 'amount', 'order_id', 'created_at'])
+      assert.deepEqual([payment.amount, payment.order_id], [order.amount, order.id])
+      assert.match(payment.created_at, instant)
+      assert.equal(paymentLinkOf(response), `/payments/${payment.id}`)
+      assert.equal(await countPayments(engine), payments + 1)
+      assert.deepEqual(bodyOf(await send(app, `GET /orders/${bystander.id}`)), bystander)
+      await assertLedger(engine)
+    })
+
+    it('a body of the payment is ignored, whatever it claims the amount to be', async () => {
+      const { id, amount } = await createOrder(app, (await createUser(app)).id)
+      const response = await send(app, `POST /orders/${id}/payment`, { amount: 1, order_id: absent, items: [] })
+      assert.equal(bodyOf<OrderBody>(response).amount, amount)
+      assert.equal(bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(response)}`)).amount, amount)
+    })
+
+    it('an order is paid once: after that 409 with Order is already paid, and nothing changes', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const paid = await payOrder(app, id)
+      const record = (await send(app, `GET /orders/${id}/tracking`)).body
+      const payments = await countPayments(engine)
+      for (const key of [undefined, newKey(), newKey()]) {
+        const again = await payOrder(app, id, key)
+        assertRefusal(again, 409, 'Order is already paid')
+        assert.equal(again.headers.get('link'), undefined)
+      }
+      assert.equal((await send(app, `GET /orders/${id}`)).body, paid.body)
+      assert.equal((await send(app, `GET /orders/${id}/tracking`)).body, record)
+      assert.equal(await countPayments(engine), payments)
+    })
+
+    it('R-ORD-14, R-API-9: DELETE cancels an order that is not paid, items and all, and answers 204 each time', async () => {
+      const user = await createUser(app)
+      const [order, other] = [await createOrder(app, user.id), await createOrder(app, user.id)]
+      for (let time = 0; time < 3; time++) {
+        const { status, body, headers } = await send(app, `DELETE /orders/${order.id}`)
+        assert.deepEqual([status, body, headers.get('content-type')], [204, '', undefined])
+        for (const path of ['', '/items', '/tracking']) {
+          assertRefusal(await send(app, `GET /orders/${order.id}${path}`), 404, 'Order not found')
+        }
+        assertRefusal(await payOrder(app, order.id), 404, 'Order not found')
+      }
+      assert.equal(await rows(sql`select count(*) from order_items where order_id = ${order.id}`), 0)
+      assert.deepEqual(bodyOf(await send(app, `GET /users/${user.id}/orders`)), [other])
+      assert.equal(bodyOf<unknown[]>(await send(app, `GET /orders/${other.id}/items`)).length, 2)
+      assert.equal((await send(app, `DELETE /orders/${absent}`)).status, 204)
+    })
+
+    it('a shipped order cannot be cancelled: 409 with Order is already shipped, and it stays as it is', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const paid = await payOrder(app, id)
+      for (let time = 0; time < 2; time++) {
+        assertRefusal(await send(app, `DELETE /orders/${id}`), 409, 'Order is already shipped')
+      }
+      assert.equal((await send(app, `GET /orders/${id}`)).body, paid.body)
+      assert.equal((await send(app, `GET ${paymentLinkOf(paid)}`)).status, 200)
+      assert.equal(bodyOf<unknown[]>(await send(app, `GET /orders/${id}/items`)).length, 2)
+    })
+
+    it('the id of a cancelled order is never given to another', async () => {
+      const user = await createUser(app)
+      const ids: number[] = []
+      for (let count = 0; count < 4; count++) {
+        const { id } = await createOrder(app, user.id)
+        ids.push(id)
+        await send(app, `DELETE /orders/${id}`)
+      }
+      assert.deepEqual(
+        ids,
+        [...new Set(ids)].sort((one, next) => one - next),
+      )
+    })
+
+    it('R-ERR-10: whatever is asked of an absent order answers 404 with Order not found; an order for an absent user User not found', async () => {
+      const before = await countPayments(engine)
+      for (const path of ['', '/items', '/tracking']) {
+        assertRefusal(await send(app, `GET /orders/${absent}${path}`), 404, 'Order not found')
+      }
+      for (const key of [undefined, newKey()]) assertRefusal(await payOrder(app, absent, key), 404, 'Order not found')
+      assertRefusal(await send(app, `POST /users/${absent}/orders`, { items: someItems() }), 404, 'User not found')
+      assert.equal(await countPayments(engine), before)
+      assert.equal(await rows(sql`select count(*) from orders where user_id = ${absent}`), 0)
+    })
+
+    it('an id that cannot name a row is absent: DELETE 204, else 404, and no order is met', async () => {
+      const census = async () => [
+        await rows(sql`select count(*) from orders`),
+        await rows(sql`select count(*) from orders where status = 'shipped'`),
+        await rows(sql`select count(*) from order_items`),
+        await countPayments(engine),
+      ]
+      const before = await census()
+      for (const bad of impossibleIds) {
+        const absentOrders = [
+          ...['', '/items', '/tracking'].map(path => send(app, `GET /orders/${bad}${path}`)),
+          ...[undefined, 'a-key'].map(key => payOrder(app, bad, key)),
+        ]
+        const absentUsers = [
+          send(app, `GET /users/${bad}/orders`),
+          send(app, `POST /users/${bad}/orders`, { items: someItems() }),
+        ]
+        for (const answer of await Promise.all(absentOrders)) assertRefusal(answer, 404, 'Order not found')
+        for (const answer of await Promise.all(absentUsers)) assertRefusal(answer, 404, 'User not found')
+        const deleted = await send(app, `DELETE /orders/${bad}`)
+        assert.deepEqual([deleted.status, deleted.body], [204, ''], bad)
+      }
+      assert.deepEqual(await census(), before)
+      for (const line of ['GET /orders/', 'DELETE /orders/', 'GET /orders//items', 'POST /orders//payment']) {
+        assertRefusal(await send(app, line), 404, 'Not found')
+      }
+      assertRefusal(await send(app, 'GET /orders'), 404, 'Not found')
+    })
+
+    it('a wrong method answers 405 with exactly the right ones, by both prefixes', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const allowed: Readonly<Record<string, string>> = {
+        '/users/1/orders': 'GET, HEAD, POST, OPTIONS',
+        [`/orders/${id}`]: 'GET, HEAD, DELETE, OPTIONS',
+        [`/orders/${id}/items`]: 'GET, HEAD, OPTIONS',
+        [`/orders/${id}/tracking`]: 'GET, HEAD, OPTIONS',
+        [`/orders/${id}/payment`]: 'POST, OPTIONS',
+      }
+      for (const [path, allow] of Object.entries(allowed)) {
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !allow.includes(each))) {
+          for (const prefix of ['', '/api']) {
+            const response = await send(app, `${method} ${prefix}${path}`)
+            assertRefusal(response, 405, 'Method not allowed')
+            assert.equal(response.headers.get('allow'), allow, `${method} ${path}`)
+          }
+        }
+      }
+      assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${id}`)).status, 'pending_payment')
+    })
+
+    it('both prefixes serve the same orders, and every address they give is without /api', async () => {
+      const user = await createUser(app)
+      const created = await send(app, `POST /api/users/${user.id}/orders`, { items: someItems() })
+      const { id, amount } = bodyOf<OrderBody>(created, 201)
+      assert.equal(created.headers.get('location'), `/orders/${id}`)
+      assert.equal(created.body, representation(id, 'pending_payment', amount))
+      await createOrder(app, user.id)
+      for (const prefix of ['', '/api']) {
+        assert.equal((await send(app, `GET ${prefix}/orders/${id}`)).body, created.body)
+        const page = await send(app, `GET ${prefix}/users/${user.id}/orders?limit=1`)
+        assert.equal(page.body, `[${created.body}]`)
+        const list = `/users/${user.id}/orders?limit=1&offset=`
+        assert.equal(page.headers.get('link'), links({ next: `${list}1`, first: `${list}0` }))
+      }
+      const paid = await send(app, `POST /api/orders/${id}/payment`)
+      assert.equal(paid.body, representation(id, 'shipped', amount))
+      assert.match(paymentLinkOf(paid), /^\/payments\/\d+$/)
+      assertRefusal(await payOrder(app, id), 409)
+      const answers = async (path: string) => [await send(app, `GET ${path}`), await send(app, `GET /api${path}`)]
+      for (const path of [`/orders/${id}/items`, `/orders/${id}/tracking`, paymentLinkOf(paid)]) {
+        const [plain, prefixed] = await answers(path)
+        assert.deepEqual([prefixed?.status, prefixed?.body], [200, plain?.body])
+      }
+      const other = await createOrder(app, user.id)
+      assert.equal((await send(app, `DELETE /api/orders/${other.id}`)).status, 204)
+      assertRefusal(await send(app, `GET /orders/${other.id}`), 404)
+    })
+
+    it('R-API-6: GET changes nothing, and repeated it gives the same answer; HEAD gives its head', async () => {
+      const user = await createUser(app)
+      const [pending, shipped] = [await createOrder(app, user.id), await createOrder(app, user.id)]
+      const payment = paymentLinkOf(await payOrder(app, shipped.id))
+      const paths = [
+        ...['/users', `/users/${user.id}`, `/users/${user.id}/orders`, `/users/${user.id}/orders?limit=1`, payment],
+        ...[pending, shipped].flatMap(({ id }) => [`/orders/${id}`, `/orders/${id}/items`]),
+        `/orders/${shipped.id}/tracking`,
+      ]
+      const tables = [
+        sql`select * from users order by id`,
+        sql`select * from orders order by id`,
+        sql`select * from order_items order by id`,
+        sql`select * from payments order by id`,
+        sql`select * from idempotency_keys order by id`,
+        sql`select * from counters order by name`,
+      ]
+      const everything = async () => Promise.all(tables.map(statement => engine.read(statement)))
+      const before = await everything()
+      for (const path of paths) {
+        const [one, again, head] = [
+          await send(app, `GET ${path}`),
+          await send(app, `GET ${path}`),
+          await send(app, `HEAD ${path}`),
+        ]
+        assert.equal(one.status, 200, path)
+        assert.equal(again.body, one.body, path)
+        assert.deepEqual([head.status, head.body], [200, ''], path)
+        for (const name of ['content-type', 'content-length', 'link']) {
+          assert.equal(again.headers.get(name), one.headers.get(name), path)
+          assert.equal(head.headers.get(name), one.headers.get(name), path)
+        }
+      }
+      assert.deepEqual(await everything(), before)
+    })
+
+    it('the same order sent twice is two orders', async () => {
+      const user = await createUser(app)
+      const items = someItems()
+      const [one, other] = [await createOrder(app, user.id, items), await createOrder(app, user.id, items)]
+      assert.notEqual(one.id, other.id)
+      assert.equal(one.amount, other.amount)
+    })
+
+    it('after all of this the ledger is sound', async () => {
+      await assertLedger(engine)
+    })
+  })
+
+  test(`under the enforced policy the orders and payments of a deleted user stay, for admins, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
+    await using engine = app.database.open(catalogue)
+    const { email, ...user } = await createMember(app)
+    const boss = await createUser(app, { password: 'right password' })
+    await engine.write('setRole', { id: boss.id }, 'admin', 'a new mark')
+    const admin = await logIn(app, boss.email, 'right password')
+    const [pending, shipped] = [
+      await createOrder(app, user.id, someItems(), user.token),
+      await createOrder(app, user.id, someItems(), user.token),
+    ]
+    const ofOrder = paymentLinkOf(await payOrder(app, shipped.id, 'k', user.token))
+    const paid = bodyOf<PaymentBody>(await pay(app, 'k', { amount: 12.34 }, user.token), 201)
+    const paths = [
+      ...[`/orders/${pending.id}`, `/orders/${pending.id}/items`, `/orders/${shipped.id}`],
+      ...[`/orders/${shipped.id}/items`, `/orders/${shipped.id}/tracking`, ofOrder, `/payments/${paid.id}`],
+    ]
+    const read = async (path: string, token: string) => {
+      const { status, body } = await send(app, `GET ${path}`, undefined, token)
+      return [status, body]
+    }
+    const before = await Promise.all(paths.map(path => read(path, user.token)))
+    assert.deepEqual(new Set(before.map(([status]) => status)), new Set([200]))
+    assert.deepEqual(await Promise.all(paths.map(path => read(path, admin))), before)
+    const list = `/users/${user.id}/orders`
+    assert.equal(bodyOf<unknown[]>(await send(app, `GET ${list}`, undefined, admin)).length, 2)
+
+    assert.equal((await send(app, `DELETE /users/${user.id}`, undefined, user.token)).status, 204)
+    assert.deepEqual(await Promise.all(paths.map(path => read(path, admin))), before)
+    assertRefusal(await send(app, `GET ${list}`, undefined, admin), 404, 'User not found')
+    for (const path of paths) assertRefusal(await send(app, `GET ${path}`, undefined, user.token), 401)
+
+    const values = { ...somebody(), email, password: 'right password' }
+    bodyOf(await send(app, `PUT /users/${user.id}`, values, admin), 201)
+    const heir = await logIn(app, email, 'right password')
+    assert.equal((await send(app, `GET ${list}`, undefined, heir)).body, '[]')
+    for (const path of paths) assertRefusal(await send(app, `GET ${path}`, undefined, heir), 404)
+    assertRefusal(await payOrder(app, pending.id, undefined, heir), 404, 'Order not found')
+    assertRefusal(await payOrder(app, shipped.id, 'k', heir), 404, 'Order not found')
+    assert.equal((await send(app, `DELETE /orders/${pending.id}`, undefined, heir)).status, 204)
+    const own = await pay(app, 'k', { amount: 12.34 }, heir)
+    assert.notEqual(bodyOf<PaymentBody>(own, 201).id, paid.id)
+    assert.deepEqual(await Promise.all(paths.map(path => read(path, admin))), before)
+    await assertLedger(engine)
+
+    assert.equal(bodyOf<OrderBody>(await payOrder(app, pending.id, undefined, admin)).status, 'shipped')
+    await assertLedger(engine)
+  })
+}
+
+test('LINK_PREFIX stands before every address of an answer about orders and payments, and moves no route', async () => {
+  const prefix = 'https://shop.example/v1'
+  await using app = await startTestApp({ LINK_PREFIX: prefix })
+  const user = await createUser(app)
+  const path = `/users/${user.id}/orders`
+  const created = await send(app, `POST /api${path}`, { items: someItems() })
+  const { id, amount } = bodyOf<OrderBody>(created, 201)
+  assert.equal(created.headers.get('location'), `${prefix}/orders/${id}`)
+  assert.equal(created.body, representation(id, 'pending_payment', amount, prefix))
+  await createOrder(app, user.id)
+  const page = await send(app, `GET ${path}?limit=1`)
+  assert.equal(
+    page.headers.get('link'),
+    links({ next: `${prefix}${path}?limit=1&offset=1`, first: `${prefix}${path}?limit=1&offset=0` }),
+  )
+  const paid = await payOrder(app, id)
+  assert.equal(paid.body, representation(id, 'shipped', amount, prefix))
+  assert.equal(paymentLinkOf(paid), `${prefix}/payments/1`)
+  assert.equal((await pay(app, newKey())).headers.get('location'), `${prefix}/payments/2`)
+  assertRefusal(await send(app, `GET /v1/orders/${id}`), 404, 'Not found')
+})

@@ -1,0 +1,479 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, mock, test } from 'node:test'
+import type { Engine } from '../../src/storage/engine.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { engineKinds, postgres, sqlite, type TestDatabase } from '../support/engines.ts'
+import { type RawResponse, sendRaw } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { assertLedger, countPayments } from '../support/ledger.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import {
+  bodyOf,
+  createMember,
+  createOrder,
+  createUser,
+  keyHeader,
+  newKey,
+  type PaymentBody,
+  pay,
+  paymentLinkOf,
+  payOrder,
+  send,
+  sendText,
+  wasReplayed,
+} from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const required = 'Idempotency-Key header required'
+const malformed = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters'
+const notJson = 'Request body is not valid JSON'
+const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 0x21 + index))
+
+/** One `POST`, with a header line for each of these keys, byte by byte as they are given. */
+function postWithKeys(app: TestApp, path: string, keys: readonly string[], encoding: BufferEncoding = 'latin1') {
+  const body = '{"amount":5}'
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    'Host: a',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    ...keys.map(key => `Idempotency-Key: ${key}`),
+  ]
+  return sendRaw(app.port, Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, encoding))
+}
+
+/** Holds an answer to be the first one once more: its very bytes, marked, and nothing new. */
+function assertReplay(response: RawResponse, first: RawResponse): void {
+  assert.equal(response.status, 200, response.body)
+  assert.equal(response.body, first.body)
+  assert.equal(wasReplayed(response), true)
+  assert.equal(response.headers.get('location'), undefined)
+  assert.equal(response.headers.get('link'), first.headers.get('link'))
+}
+
+function assertFirst(response: RawResponse, status: 200 | 201): void {
+  assert.deepEqual([response.status, wasReplayed(response)], [status, false], response.body)
+}
+
+function secondsAfter(instant: string, seconds: number): string {
+  return new Date(Date.parse(instant) + seconds * 1000).toISOString()
+}
+
+async function execute({ open }: TestDatabase, ...statements: Statement[]): Promise<void> {
+  await using engine = open(anyStatement)
+  await engine.write('run', statements)
+}
+
+for (const kind of engineKinds) {
+  describe(`Keys of payments on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    before(async () => {
+      app = await startTestAppOn(kind, { BODY_LIMIT_BYTES: '2048', RATE_LIMIT_MAX: '0' })
+      engine = app.database.open(catalogue)
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    const newOrder = async () => (await createOrder(app, (await createUser(app)).id)).id
+
+    it('R-ERR-15: without the header, or with a blank one, POST /payments answers 400 with Idempotency-Key header required', async () => {
+      const before = await countPayments(engine)
+      const { status, body } = await send(app, 'POST /payments', { amount: 5 })
+      assert.deepEqual([status, body], [400, `{"error":"${required}"}`])
+      for (const blank of ['', ' ', '\t ', '""', '"  "', ' "" ']) {
+        assertRefusal(await postWithKeys(app, '/payments', [blank]), 400, required)
+        assertRefusal(await postWithKeys(app, '/api/payments', [blank]), 400, required)
+      }
+      assert.equal(await countPayments(engine), before)
+    })
+
+    it('R-PAY-2, R-PAY-3: a key sent again answers 200 with the stored payment, byte by byte, whatever the body, and pays nothing', async () => {
+      const key = newKey()
+      const first = await pay(app, key, { amount: 12.3 })
+      assertFirst(first, 201)
+      const payments = await countPayments(engine)
+      for (const text of [
+        '{"amount":12.3}',
+        '{"amount":99}',
+        '{"amount":0}',
+        '{"amount":"x"}',
+        '{}',
+        'null',
+        '[]',
+        '"x"',
+      ]) {
+        assertReplay(await sendText(app, 'POST /payments', text, undefined, keyHeader(key)), first)
+      }
+      assertReplay(await sendText(app, 'POST /payments', undefined, undefined, keyHeader(key)), first)
+      assert.equal(await countPayments(engine), payments)
+      assert.equal((await send(app, `GET ${first.headers.get('location')}`)).body, first.body)
+    })
+
+    it("an order's payment sent again with its key answers 200 with the order as it is now, and the same payment", async () => {
+      const [id, key] = [await newOrder(), newKey()]
+      const first = await payOrder(app, id, key)
+      assertFirst(first, 200)
+      const payments = await countPayments(engine)
+      for (let time = 0; time < 2; time++) {
+        assertReplay(await payOrder(app, id, key), first)
+        assertReplay(await payOrder(app, id, `"${key}"`), first)
+      }
+      assert.equal((await send(app, `GET /orders/${id}`)).body, first.body)
+      assert.equal(await countPayments(engine), payments)
+      assertRefusal(await payOrder(app, id), 409, 'Order is already paid')
+      assertRefusal(await payOrder(app, id, newKey()), 409, 'Order is already paid')
+    })
+
+    it('quotes and blanks around a key do not belong to it', async () => {
+      const key = newKey()
+      const first = await postWithKeys(app, '/payments', [`"${key}"`])
+      assertFirst(first, 201)
+      for (const same of [key, `  ${key}\t`, ` "${key}" `]) {
+        assertReplay(await postWithKeys(app, '/payments', [same]), first)
+      }
+    })
+
+    it('a key is any 1 to 255 visible ASCII characters, and each of them counts', async () => {
+      const base = newKey()
+      const keys = [
+        'k',
+        'x'.repeat(255),
+        visible,
+        base,
+        base.toUpperCase(),
+        `${base}%`,
+        `${base}_`,
+        `${base},`,
+        `${base}'`,
+      ]
+      const ids = new Set<number>()
+      for (const key of keys) {
+        const first = await postWithKeys(app, '/payments', [key])
+        assertFirst(first, 201)
+        ids.add(bodyOf<PaymentBody>(first, 201).id)
+        assertReplay(await postWithKeys(app, '/payments', [`"${key}"`]), first)
+      }
+      assert.equal(ids.size, keys.length)
+    })
+
+    it('a key that is longer, has other characters or is sent twice is refused with 400, and nothing is paid', async () => {
+      const id = await newOrder()
+      const before = await countPayments(engine)
+      const malformedKeys = [
+        ['x'.repeat(256)],
+        [`"${'x'.repeat(256)}"`],
+        ['a b'],
+        ['a\tb'],
+        ['" a"'],
+        ['ä'],
+        ['\u00ff'],
+        ['a', 'a'],
+        ['a', 'b'],
+        ['"a"', '"b"'],
+        ['', 'a'],
+        ['a', 'b', 'c'],
+      ]
+      for (const keys of malformedKeys) {
+        for (const path of ['/payments', `/orders/${id}/payment`, '/orders/987654321/payment']) {
+          assertRefusal(await postWithKeys(app, path, keys), 400, malformed)
+        }
+      }
+      for (const key of ['ключ', '🎈', 'a\u0301']) {
+        assertRefusal(await postWithKeys(app, '/payments', [key], 'utf8'), 400, malformed)
+      }
+      for (const key of ['a\u0001b', 'a\u007f', '\u0000']) {
+        assertRefusal(await postWithKeys(app, '/payments', [key]), 400)
+      }
+      assert.equal(await countPayments(engine), before)
+    })
+
+    it('a key with a blank that is not ASCII at its end, and one sent twice of which the second is blank, are refused too', async () => {
+      const [id, before] = [await newOrder(), await countPayments(engine)]
+      for (const keys of [['a\u00a0'], ['\u00a0a'], ['k', ''], ['"k"', ''], ['', '']]) {
+        for (const path of ['/payments', `/orders/${id}/payment`]) {
+          assertRefusal(await postWithKeys(app, path, keys), 400, malformed)
+        }
+      }
+      assert.equal(await countPayments(engine), before)
+    })
+
+    it("on an order's payment a blank key counts as none", async () => {
+      for (const blank of ['', '  ', '""']) {
+        const id = await newOrder()
+        assertFirst(await postWithKeys(app, `/orders/${id}/payment`, [blank]), 200)
+        assertRefusal(await postWithKeys(app, `/orders/${id}/payment`, [blank]), 409, 'Order is already paid')
+      }
+      const [row] = await engine.read(sql`select count(*) from idempotency_keys where trim(key, '" ') = ''`)
+      assert.equal(Number(row?.[0]), 0)
+    })
+
+    it('keys belong to their caller: the same key of two users and of nobody are three, each with its payment', async () => {
+      const [ann, bob] = [await createMember(app), await createMember(app)]
+      const key = newKey()
+      const callers = [ann.token, bob.token, undefined]
+      const firsts: RawResponse[] = []
+      for (const token of callers) firsts.push(await pay(app, key, { amount: 5 }, token))
+      for (const first of firsts) assertFirst(first, 201)
+      assert.equal(new Set(firsts.map(({ body }) => JSON.parse(body).id)).size, 3)
+      for (const [index, token] of callers.entries()) {
+        assertReplay(await pay(app, key, { amount: 6 }, token), firsts[index] ?? assert.fail())
+      }
+      const id = await newOrder()
+      const paid = await payOrder(app, id, key, ann.token)
+      assertFirst(paid, 200)
+      for (const token of [bob.token, undefined]) {
+        assertRefusal(await payOrder(app, id, key, token), 409, 'Order is already paid')
+      }
+      assertReplay(await payOrder(app, id, key, ann.token), paid)
+    })
+
+    it("keys belong to their path: payments, an order's payment and another order's are three", async () => {
+      const [one, other, key] = [await newOrder(), await newOrder(), newKey()]
+      const requests = [() => pay(app, key), () => payOrder(app, one, key), () => payOrder(app, other, key)]
+      const firsts: RawResponse[] = []
+      for (const request of requests) firsts.push(await request())
+      for (const [index, request] of requests.entries()) {
+        const first = firsts[index] ?? assert.fail()
+        assertFirst(first, index === 0 ? 201 : 200)
+        assertReplay(await request(), first)
+      }
+      assert.notEqual(paymentLinkOf(firsts[1] ?? assert.fail()), paymentLinkOf(firsts[2] ?? assert.fail()))
+    })
+
+    it('a path is the same below /api', async () => {
+      const [id, key] = [await newOrder(), newKey()]
+      const prefixed = await sendText(app, 'POST /api/payments', '{"amount":5}', undefined, keyHeader(key))
+      assertFirst(prefixed, 201)
+      assertReplay(await pay(app, key), prefixed)
+      const order = await payOrder(app, id, key)
+      assertFirst(order, 200)
+      assertReplay(await sendText(app, `POST /api/orders/${id}/payment`, undefined, undefined, keyHeader(key)), order)
+    })
+
+    it('the order of work: token, then size, type and syntax of the body, then the key, then replay, then the body', async () => {
+      const used = newKey()
+      const first = await pay(app, used)
+      const free = newKey()
+      const post = (text: string, key: string | undefined, { token, type }: { token?: string; type?: string } = {}) =>
+        sendText(app, 'POST /payments', text, token, {
+          ...(key !== undefined && keyHeader(key)),
+          ...(type !== undefined && { 'content-type': type }),
+        })
+      const large = JSON.stringify({ amount: 5, note: 'x'.repeat(4096) })
+      for (const key of [undefined, '', 'a b', used, free]) {
+        for (const [text, type] of [
+          [large],
+          ['{"amount":5}', 'text/plain'],
+          ['{'],
+          ['{"amount":0}'],
+          ['{"amount":5}'],
+        ]) {
+          const response = await post(text ?? '', key, { token: 'dead', ...(type !== undefined && { type }) })
+          assertRefusal(response, 401, 'Invalid or expired token')
+        }
+        assertRefusal(await post(large, key, { type: 'text/plain' }), 413)
+        assertRefusal(await post('{', key, { type: 'text/plain' }), 415)
+        assertRefusal(await post('{', key), 400, notJson)
+      }
+      assertRefusal(await post('{"amount":0}', undefined), 400, required)
+      assertRefusal(await post('{"amount":0}', ''), 400, required)
+      assertRefusal(await post('{"amount":0}', 'a b'), 400, malformed)
+      assertReplay(await post('{"amount":0}', used), first)
+      assertRefusal(
+        await post('{"amount":0}', free),
+        400,
+        'amount must be a number above 0, at most 1000000000000, with at most two decimals',
+      )
+      assertFirst(await post('{"amount":5}', free), 201)
+    })
+
+    it('R-LIM-14: a key is kept for 86400 seconds from its payment on, and a replay does not prolong it', async () => {
+      const [id, key] = [await newOrder(), newKey()]
+      const paid = bodyOf<PaymentBody>(await pay(app, key), 201)
+      const ofOrder = bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(await payOrder(app, id, key))}`))
+      const ends = [paid, ofOrder].map(payment => secondsAfter(payment.created_at, 86_400))
+      for (let time = 0; time < 2; time++) {
+        const rows = await engine.read(sql`select expires_at from idempotency_keys where key = ${key} order by id`)
+        assert.deepEqual(rows.flat(), ends)
+        assert.equal((await pay(app, key)).status, 200)
+        assert.equal((await payOrder(app, id, key)).status, 200)
+      }
+    })
+
+    it('a request that failed stores nothing: its key is free', async () => {
+      const key = newKey()
+      const { id } = await createUser(app)
+      const order = await createOrder(app, id)
+      const next = order.id + 1
+      assertRefusal(await payOrder(app, next, key), 404, 'Order not found')
+      assert.equal((await createOrder(app, id)).id, next)
+      assertFirst(await payOrder(app, order.id, newKey()), 200)
+      assertRefusal(await payOrder(app, order.id, key), 409, 'Order is already paid')
+      assertRefusal(await payOrder(app, order.id, key), 409, 'Order is already paid')
+      app.app.toggleMaintenance()
+      assertRefusal(await pay(app, key), 503)
+      assertRefusal(await payOrder(app, next, key), 503)
+      app.app.toggleMaintenance()
+      assertFirst(await payOrder(app, next, key), 200)
+      assertFirst(await pay(app, key), 201)
+    })
+
+    it('a key that is used by a deleted user goes with the user; the payment stays', async () => {
+      const [ann, key] = [await createMember(app), newKey()]
+      const paid = await pay(app, key, { amount: 5 }, ann.token)
+      await send(app, `DELETE /users/${ann.id}`)
+      assertRefusal(await pay(app, key, { amount: 5 }, ann.token), 401)
+      assert.equal((await send(app, `GET ${paid.headers.get('location')}`)).body, paid.body)
+      const rows = await engine.read(sql`select payment_id from idempotency_keys where key = ${key}`)
+      assert.deepEqual(rows, [])
+    })
+
+    it('after all of this the ledger is sound', async () => {
+      await assertLedger(engine)
+    })
+  })
+
+  test(`keys outlive the process: after a restart they are replayed, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    await using database = await kind.create()
+    const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
+    const firsts: RawResponse[] = []
+    for (let time = 0; time < 2; time++) {
+      await using app = await startTestApp({ DATABASE_URL: address, TOKEN_KEYS: tokenKeys })
+      if (time === 0) {
+        const order = await createOrder(app, (await createUser(app)).id)
+        assert.equal(order.id, 1)
+        firsts.push(await pay(app, 'k'), await payOrder(app, 1, 'k'))
+      } else {
+        const [payment = assert.fail(), order = assert.fail()] = firsts
+        assertReplay(await pay(app, 'k'), payment)
+        assertReplay(await payOrder(app, 1, 'k'), order)
+      }
+    }
+  })
+
+  test(`expired keys are purged, a few at a time, by the app itself, and live ones stay, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    try {
+      await using app = await startTestAppOn(kind)
+      await using engine = app.database.open(catalogue)
+      const { payments } = createStore(engine)
+      const count = async () => (await engine.read(sql`select id from idempotency_keys`)).length
+      const live = await pay(app, 'live')
+      await expireMany(app.database, 450)
+      const portions: number[] = []
+      for (let gone = -1; gone !== 0; portions.push(gone)) gone = await payments.purgeKeys()
+      assert.deepEqual(portions, [200, 200, 50, 0])
+      assert.equal(await count(), 1)
+      await expireMany(app.database, 201)
+      assertFirst(await pay(app, `old-${await countPayments(engine)}`), 201)
+      mock.timers.tick(60_000)
+      await waitUntil(async () => (await count()) === 2)
+      assertReplay(await pay(app, 'live'), live)
+      assert.equal(await countPayments(engine), 1 + 450 + 201 + 1, 'a payment outlives its key')
+      assertFirst(await pay(app, 'old-2'), 201)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+}
+
+/** Payments that were made with keys, `old-<id>`, whose time is over this very moment. */
+async function expireMany(database: TestDatabase, count: number): Promise<void> {
+  const row = "(777, '2026-01-31T12:00:00.000Z')"
+  await execute(
+    database,
+    { text: `insert into payments (amount_cents, created_at) values ${Array(count).fill(row).join(', ')}`, values: [] },
+    sql`insert into idempotency_keys (scope, key, payment_id, expires_at)
+        select '/payments', 'old-' || cast(id as text), id, now_plus(0) from payments where amount_cents = 777
+          and id not in (select payment_id from idempotency_keys)`,
+  )
+}
+
+test('under the enforced policy who has no token is told so before anything else of a payment is read', async () => {
+  await using app = await startTestAppOn(sqlite, { ACCESS_POLICY: 'enforced', BODY_LIMIT_BYTES: '2048' })
+  const { token } = await createMember(app)
+  const first = await pay(app, 'k', { amount: 5 }, token)
+  assertFirst(first, 201)
+  for (const headers of [{}, keyHeader('a b'), keyHeader('k'), { ...keyHeader('k'), 'content-type': 'text/plain' }]) {
+    for (const text of [undefined, '{', 'x'.repeat(4096), '{"amount":0}', '{"amount":5}']) {
+      for (const line of ['POST /payments', 'POST /orders/1/payment']) {
+        const response = await sendText(app, line, text, undefined, headers)
+        assertRefusal(response, 401, 'Authentication required')
+        assert.equal(response.headers.get('www-authenticate'), 'Bearer')
+      }
+    }
+  }
+  assertReplay(await pay(app, 'k', { amount: 5 }, token), first)
+})
+
+test('R-LIM-14: on SQLite a key is replayed up to 86,399 seconds, and pays anew from 86,400 on', async () => {
+  const clock = new TestClock()
+  await using app = await startTestAppOn(sqlite, {}, { clock })
+  await using engine = app.database.open(catalogue)
+  const order = await createOrder(app, (await createUser(app)).id)
+  const ofOrder = await payOrder(app, order.id, 'k')
+  const first = await pay(app, 'k')
+  clock.pass(-3_600_000)
+  assertReplay(await pay(app, 'k'), first)
+  clock.pass(3_600_000 + 86_399_000)
+  assertReplay(await pay(app, 'k'), first)
+  assertReplay(await payOrder(app, order.id, 'k'), ofOrder)
+  clock.pass(999)
+  assertReplay(await pay(app, 'k'), first)
+  clock.pass(1)
+  assertRefusal(await pay(app, 'k', { amount: 0 }), 400)
+  const second = await pay(app, 'k')
+  assertFirst(second, 201)
+  assert.notEqual(bodyOf<PaymentBody>(second, 201).id, bodyOf<PaymentBody>(first, 201).id)
+  assertRefusal(await payOrder(app, order.id, 'k'), 409, 'Order is already paid')
+  clock.pass(86_399_000)
+  assertReplay(await pay(app, 'k'), second)
+  clock.pass(2_000)
+  assertFirst(await pay(app, 'k'), 201)
+  assert.equal(await countPayments(engine), 4)
+  await assertLedger(engine)
+})
+
+test('IDEMPOTENCY_TTL_SECONDS is honoured on SQLite to the second', async () => {
+  const clock = new TestClock()
+  await using app = await startTestAppOn(sqlite, { IDEMPOTENCY_TTL_SECONDS: '60' }, { clock })
+  const first = await pay(app, 'k')
+  clock.pass(59_999)
+  assertReplay(await pay(app, 'k'), first)
+  clock.pass(1)
+  assertFirst(await pay(app, 'k'), 201)
+})
+
+test("R-LIM-14: on PostgreSQL the database's clock decides when a key expires, whatever an instance believes", {
+  skip: postgres.skip,
+}, async () => {
+  const clock = new TestClock(Date.now())
+  await using app = await startTestAppOn(postgres, { IDEMPOTENCY_TTL_SECONDS: '31536000' }, { clock })
+  await using engine = app.database.open(catalogue)
+  const rows = async () => engine.read(sql`select expires_at from idempotency_keys`)
+  const first = await pay(app, 'k')
+  assert.deepEqual(await rows(), [[secondsAfter(bodyOf<PaymentBody>(first, 201).created_at, 31_536_000)]])
+  clock.pass(1000 * 86_400_000)
+  assertReplay(await pay(app, 'k'), first)
+  await execute(app.database, sql`update idempotency_keys set expires_at = now_plus(60)`)
+  assertReplay(await pay(app, 'k'), first)
+  await execute(app.database, sql`update idempotency_keys set expires_at = now_plus(0)`)
+  clock.pass(-2000 * 86_400_000)
+  const second = await pay(app, 'k')
+  assertFirst(second, 201)
+  assertReplay(await pay(app, 'k'), second)
+  assert.equal(await countPayments(engine), 2)
+  assert.equal((await rows()).length, 1)
+})

@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, it, test } from 'node:test'
+import type { Engine } from '../../src/storage/engine.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { SqliteConnection } from '../../src/storage/sqlite-connection.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds, postgres, sqlite } from '../support/engines.ts'
+import type { RawResponse } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { assertLedger, countPayments } from '../support/ledger.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import {
+  createMember,
+  createOrder,
+  createUser,
+  newKey,
+  type OrderBody,
+  type PaymentBody,
+  pay,
+  paymentLinkOf,
+  payOrder,
+  send,
+  someItems,
+  wasReplayed,
+} from '../support/rest.ts'
+
+/** So many requests at once, each told its number. */
+function atOnce<Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<readonly Answer[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
+}
+
+/** How often each status was answered. */
+function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
+/** Holds the answers to one key to be one 201 and else 200, all with the same bytes; the later ones say what they are. */
+function assertOnePayment(answers: readonly RawResponse[]): void {
+  assert.deepEqual(tally(answers), { 200: answers.length - 1, 201: 1 })
+  assert.equal(new Set(answers.map(({ body }) => body)).size, 1)
+  for (const answer of answers) assert.equal(wasReplayed(answer), answer.status === 200)
+}
+
+/** Holds the answers to payments of one order with one key to be 200, all with the same payment; one of them made it. */
+function assertOnePaidOrder(answers: readonly RawResponse[]): void {
+  assert.deepEqual(tally(answers), { 200: answers.length })
+  assert.equal(new Set(answers.map(answer => `${paymentLinkOf(answer)} ${answer.body}`)).size, 1)
+  assert.equal(answers.filter(answer => !wasReplayed(answer)).length, 1)
+}
+
+for (const kind of engineKinds) {
+  describe(`Payments at the same moment, on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    let userId: number
+    before(async () => {
+      app = await startTestAppOn(kind)
+      engine = app.database.open(catalogue)
+      userId = (await createUser(app)).id
+    })
+    afterEach(() => assertLedger(engine))
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    /** Of all payments that were made by `POST /payments`, while nobody who made one was deleted. */
+    const keys: string[] = []
+    const usedKey = () => {
+      const key = newKey()
+      keys.push(key)
+      return key
+    }
+    const newOrder = async () => (await createOrder(app, userId)).id
+
+    it('R-PAY-2, R-PAY-3: of 50 requests with one key one pays and answers 201, 49 answer 200, all with the same bytes', async () => {
+      const key = usedKey()
+      const before = await countPayments(engine)
+      assertOnePayment(await atOnce(50, index => pay(app, key, { amount: index + 1 })))
+      assert.equal(await countPayments(engine), before + 1)
+      await assertLedger(engine, keys)
+    })
+
+    it('many keys, each sent five times at once: one payment a key', async () => {
+      const many = Array.from({ length: 20 }, usedKey)
+      const answers = await atOnce(100, async index => ({
+        key: many[index % 20],
+        response: await pay(app, many[index % 20] ?? ''),
+      }))
+      for (const key of many) {
+        assertOnePayment(answers.filter(answer => answer.key === key).map(({ response }) => response))
+      }
+      await assertLedger(engine, keys)
+    })
+
+    it('of requests with one key those with a bad body may be refused, and keep no other from paying, once', async () => {
+      const key = usedKey()
+      const before = await countPayments(engine)
+      const answers = await atOnce(30, index => pay(app, key, { amount: index % 3 === 0 ? 5 : 0 }))
+      for (const [index, answer] of answers.entries()) {
+        if (answer.status !== 400) continue
+        assertRefusal(answer, 400)
+        assert.notEqual(index % 3, 0, 'a good request was refused')
+      }
+      assertOnePayment(answers.filter(({ status }) => status !== 400))
+      assert.equal(await countPayments(engine), before + 1)
+      await assertLedger(engine, keys)
+    })
+
+    it('the same key of two callers at once pays twice, once for each', async () => {
+      const [ann, bob] = [await createMember(app), await createMember(app)]
+      const key = newKey()
+      const answers = await atOnce(20, index => pay(app, key, { amount: 5 }, [ann, bob][index % 2]?.token))
+      for (const caller of [0, 1]) assertOnePayment(answers.filter((_, index) => index % 2 === caller))
+      assert.equal(new Set(answers.map(({ body }) => body)).size, 2)
+    })
+
+    it('a key whose time is over is used anew by one of many', async () => {
+      const key = usedKey()
+      await pay(app, key)
+      const before = await countPayments(engine)
+      await using other = app.database.open(anyStatement)
+      await other.write('run', [sql`update idempotency_keys set expires_at = now_plus(-1) where key = ${key}`])
+      assertOnePayment(await atOnce(20, () => pay(app, key)))
+      assert.equal(await countPayments(engine), before + 1)
+    })
+
+    it('of 20 who pay one order, with different keys or without one, one succeeds and 19 get 409', async () => {
+      for (const keyOf of [() => undefined, newKey, (index: number) => (index % 2 === 0 ? newKey() : undefined)]) {
+        const id = await newOrder()
+        const before = await countPayments(engine)
+        const answers = await atOnce(20, index => payOrder(app, id, keyOf(index)))
+        assert.deepEqual(tally(answers), { 200: 1, 409: 19 })
+        for (const answer of answers) {
+          if (answer.status === 409) assertRefusal(answer, 409, 'Order is already paid')
+          else assert.equal(wasReplayed(answer), false)
+        }
+        assert.equal(await countPayments(engine), before + 1)
+        assert.equal(await countPayments(engine, id), 1)
+      }
+    })
+
+    it('of 20 who pay one order with one key all get 200 and the same payment', async () => {
+      const [id, key] = [await newOrder(), newKey()]
+      const before = await countPayments(engine)
+      const answers = await atOnce(20, () => payOrder(app, id, key))
+      assertOnePaidOrder(answers)
+      assert.equal(await countPayments(engine), before + 1)
+      const [first = assert.fail()] = answers
+      const { amount, order_id: orderId } = JSON.parse(
+        (await send(app, `GET ${paymentLinkOf(first)}`)).body,
+      ) as PaymentBody
+      assert.deepEqual([orderId, amount], [id, (JSON.parse(first.body) as OrderBody).amount])
+    })
+
+    it('an order that is paid and cancelled at once is either paid and stays, or gone without a payment', async t => {
+      const before = await countPayments(engine)
+      const ids = await atOnce(40, newOrder)
+      const rounds = await atOnce(40, async round => {
+        const id = ids[round] ?? 0
+        const requests = [
+          () => payOrder(app, id, round % 3 === 0 ? newKey() : undefined),
+          () => send(app, `DELETE /orders/${id}`),
+        ]
+        if (round % 2 === 0) requests.reverse()
+        const answers = await Promise.all(requests.map(request => request()))
+        const [paid = assert.fail(), cancelled = assert.fail()] = round % 2 === 0 ? answers.reverse() : answers
+        return { id, paid, cancelled }
+      })
+      let shipped = 0
+      for (const { id, paid, cancelled } of rounds) {
+        const now = await send(app, `GET /orders/${id}`)
+        if (paid.status === 200) {
+          shipped++
+          assertRefusal(cancelled, 409, 'Order is already shipped')
+          assert.deepEqual([now.status, now.body], [200, paid.body])
+        } else {
+          assertRefusal(paid, 404, 'Order not found')
+          assert.equal(cancelled.status, 204)
+          assert.equal(now.status, 404)
+        }
+      }
+      assert.equal(await countPayments(engine), before + shipped)
+      t.diagnostic(`${shipped} of 40 were paid, the others cancelled`)
+    })
+
+    it('a user who is deleted while paying, ordering and owning orders under payment: no fault, nothing lost', async () => {
+      for (let round = 0; round < 3; round++) {
+        const user = await createMember(app)
+        const ids = await atOnce(6, async () => (await createOrder(app, user.id)).id)
+        const requests = [
+          ...ids.slice(0, 3).map(id => () => payOrder(app, id, newKey(), user.token)),
+          ...ids.slice(3).map(id => () => payOrder(app, id)),
+          ...Array.from({ length: 8 }, () => () => pay(app, newKey(), { amount: 5 }, user.token)),
+          ...Array.from({ length: 2 }, () => () => send(app, `POST /users/${user.id}/orders`, { items: someItems() })),
+        ]
+        requests.splice(round * 5, 0, () => send(app, `DELETE /users/${user.id}`))
+        const answers = await Promise.all(requests.map(request => request()))
+        for (const { status, body } of answers)
+          assert.ok([200, 201, 204, 401, 404].includes(status), `${status} ${body}`)
+        for (const { status, headers } of answers) {
+          if (status === 201) assert.equal((await send(app, `GET ${headers.get('location')}`)).status, 200)
+        }
+        for (const id of ids.slice(3)) {
+          const { status } = JSON.parse((await send(app, `GET /orders/${id}`)).body) as OrderBody
+          assert.equal(status, 'shipped', 'whoever paid it, not its owner, was there all the time')
+        }
+        const [left] = await engine.read(
+          sql`select (select count(*) from orders where user_id = ${user.id}),
+                     (select count(*) from payments where payer_id = ${user.id}),
+                     (select count(*) from idempotency_keys where caller_id = ${user.id})`,
+        )
+        assert.deepEqual(left?.map(Number), [0, 0, 0])
+      }
+    })
+  })
+}
+
+describe('Two instances on one PostgreSQL', { skip: postgres.skip }, () => {
+  let apps: readonly TestApp[]
+  let engine: Engine<typeof verbs>
+  const parts = new AsyncDisposableStack()
+  before(async () => {
+    const first = parts.use(await startTestAppOn(postgres))
+    const { database } = first
+    const second = parts.use(await startTestApp({ DATABASE_URL: database.location, TOKEN_KEYS: tokenKeys }))
+    apps = [first, { ...second, database }]
+    engine = parts.use(database.open(catalogue))
+  })
+  after(() => parts.disposeAsync())
+
+  const either = (index: number) => apps[index % 2] ?? assert.fail()
+
+  it('one key at both at once: one payment, one 201, and else 200 with the same bytes', async () => {
+    const keys = Array.from({ length: 10 }, newKey)
+    for (const key of keys) assertOnePayment(await atOnce(10, index => pay(either(index), key, { amount: index + 1 })))
+    assert.equal(await countPayments(engine), 10)
+    await assertLedger(engine, keys)
+  })
+
+  it('one order at both at once: with one key all get the one payment, without one a single payer does', async () => {
+    const { id: userId } = await createUser(either(0))
+    for (let round = 0; round < 5; round++) {
+      const [shared, contested] = [await createOrder(either(0), userId), await createOrder(either(1), userId)]
+      const key = newKey()
+      const [paid, won] = await Promise.all([
+        atOnce(10, index => payOrder(either(index), shared.id, key)),
+        atOnce(10, index => payOrder(either(index), contested.id, index % 3 === 0 ? newKey() : undefined)),
+      ])
+      assertOnePaidOrder(paid)
+      assert.deepEqual(tally(won), { 200: 1, 409: 9 })
+    }
+    assert.equal(await countPayments(engine), 20)
+    await assertLedger(engine)
+  })
+
+  it('an order that is paid at one and cancelled at the other is either paid or gone', async () => {
+    const { id: userId } = await createUser(either(0))
+    const before = await countPayments(engine)
+    const outcomes = await atOnce(20, async index => {
+      const { id } = await createOrder(either(index), userId)
+      const [paid, cancelled] = await Promise.all([
+        payOrder(either(index), id),
+        send(either(index + 1), `DELETE /orders/${id}`),
+      ])
+      return `${paid.status} ${cancelled.status}`
+    })
+    for (const outcome of outcomes) assert.ok(['200 409', '404 204'].includes(outcome), outcome)
+    assert.equal(await countPayments(engine), before + outcomes.filter(outcome => outcome === '200 409').length)
+    await assertLedger(engine)
+  })
+})
+
+/** What must not be, and a way to bring it about where no constraint of the schema prevents it. */
+const spoiled: Readonly<Record<string, string>> = {
+  'shipped without a payment of exactly their amount': 'update orders set payment_id = 99 where id = 1',
+  'without a payment of exactly': 'update payments set amount_cents = amount_cents + 1 where id = 1',
+  'shipped without a whole tracking record': 'update orders set tracking_number = null where id = 1',
+  'not shipped and yet have a payment': 'update orders set payment_id = 2 where id = 2',
+  'or something of a tracking record': "update orders set shipped_at = 'x' where id = 2",
+  'payments that paid more than one order':
+    'insert into orders select 3, user_id, status, amount_cents, payment_id, tracking_carrier, 0, shipped_at, created_at from orders where id = 1',
+  'tracking numbers of more than one order':
+    'insert into orders select 3, user_id, status, amount_cents, 2, tracking_carrier, tracking_number, shipped_at, created_at from orders where id = 1; update payments set amount_cents = (select amount_cents from payments where id = 1)',
+  'whose amount is not the sum': 'update order_items set quantity = quantity + 1 where id = 1',
+  'items without an order':
+    'update order_items set order_id = 99; update orders set amount_cents = 0; update payments set amount_cents = 0',
+  'keys without a payment': 'update idempotency_keys set payment_id = 99 where key = $k',
+  'payments of more than one key':
+    "insert into idempotency_keys select 9, null, scope, 'other', payment_id, '' from idempotency_keys where key = $k",
+  'more than once for their caller and path':
+    "insert into payments values (3, 1, null, ''); insert into idempotency_keys select 9, null, scope, key, 3, '' from idempotency_keys where key = $k",
+  "an order's payment that name another": "update idempotency_keys set scope = '/orders/2/payment' where key = $o",
+  'POST /payments that name the payment of an order': "update idempotency_keys set scope = '/payments' where key = $o",
+  'neither paid an order nor have a key': "insert into payments values (3, 500, null, '')",
+  'not one payment for each key': "update idempotency_keys set key = 'x' where key = $k",
+}
+
+test('the check of the ledger has teeth: it finds everything that must not be', async () => {
+  await using database = await sqlite.create()
+  {
+    await using app = await startTestApp({ DATABASE_URL: `sqlite:${database.location}` })
+    const { id } = await createUser(app)
+    const [paid, pending] = [await createOrder(app, id), await createOrder(app, id)]
+    assert.equal((await payOrder(app, paid.id, '$o')).status, 200)
+    assert.equal((await pay(app, '$k')).status, 201)
+    assert.deepEqual([paid.id, pending.id], [1, 2])
+  }
+  using connection = new SqliteConnection(database.location, 'write')
+  const execute = (script: string) => connection.database.exec(script.replaceAll(/\$\w/g, key => `'${key}'`))
+  const ledger = { read: async (statement: Statement) => connection.run(statement) }
+  execute('pragma foreign_keys = off')
+  for (const table of ['orders', 'order_items', 'payments', 'idempotency_keys']) {
+    execute(`create table free as select * from ${table}; drop table ${table}; alter table free rename to ${table}`)
+  }
+  await assertLedger(ledger, ['$k'])
+  for (const [offence, script] of Object.entries(spoiled)) {
+    execute(`begin; ${script}`)
+    await assert.rejects(assertLedger(ledger, ['$k']), new RegExp(offence), offence)
+    execute('rollback')
+  }
+})

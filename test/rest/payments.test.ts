@@ -1,0 +1,272 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import fc from 'fast-check'
+import { AppError } from '../../src/core/errors.ts'
+import { paymentCents } from '../../src/core/payments/payment.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertLedger, countPayments } from '../support/ledger.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import {
+  bodyOf,
+  createOrder,
+  createUser,
+  impossibleIds,
+  keyHeader,
+  newKey,
+  type OrderBody,
+  type PaymentBody,
+  pay,
+  send,
+  sendText,
+  somebody,
+  wasReplayed,
+} from '../support/rest.ts'
+
+const badAmount = 'amount must be a number above 0, at most 1000000000000, with at most two decimals'
+
+/** As they are written in a body, the hundredths that must be kept, and how they are told back. */
+const goodAmounts: readonly (readonly [written: string, cents: number, told: string])[] = [
+  ['0.01', 1, '0.01'],
+  ['1e-2', 1, '0.01'],
+  ['0.07', 7, '0.07'],
+  ['0.29', 29, '0.29'],
+  ['0.57', 57, '0.57'],
+  ['1', 100, '1'],
+  ['1.10', 110, '1.1'],
+  ['1.15', 115, '1.15'],
+  ['4.35', 435, '4.35'],
+  ['5.0000', 500, '5'],
+  ['1e2', 10_000, '100'],
+  ['1.005E+3', 100_500, '1005'],
+  ['1234567.89', 123_456_789, '1234567.89'],
+  ['90071992547.41', 9_007_199_254_741, '90071992547.41'],
+  ['999999999999.98', 99_999_999_999_998, '999999999999.98'],
+  ['999999999999.99', 99_999_999_999_999, '999999999999.99'],
+  ['1000000000000', 100_000_000_000_000, '1000000000000'],
+  ['1e12', 100_000_000_000_000, '1000000000000'],
+]
+
+const badAmounts: readonly string[] = [
+  ...['0', '-0', '0.00', '-5', '-0.01', '0.001', '0.005', '0.009', '1.001', '0.0100001', '2.675', '999999999999.991'],
+  ...['1000000000000.01', '1000000000001', '1e13', '1e21', '1e999', '-1e999', '9007199254740993', '1e-3'],
+  ...['"100"', '"1.10"', '""', 'null', 'true', 'false', '[]', '[5]', '{}', '{"value":5}'],
+]
+
+const noObjects: readonly (string | undefined)[] = [undefined, '', 'null', '[]', '"x"', '5', 'true', '[{"amount":5}]']
+
+/** A number of hundredths, as people write it. */
+function written(cents: number): string {
+  const digits = String(cents).padStart(3, '0')
+  return `${digits.slice(0, -2)}.${digits.slice(-2)}`
+}
+
+const anyCents = fc.oneof(
+  fc.integer({ min: 1, max: 100_000_000_000_000 }),
+  fc.integer({ min: 1, max: 1_000_000 }),
+  fc.integer({ min: 99_999_999_000_000, max: 100_000_000_000_000 }),
+)
+
+for (const kind of engineKinds) {
+  describe(`Payments on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    /** Of all payments that this suite made by `POST /payments`. */
+    const keys: string[] = []
+    before(async () => {
+      app = await startTestAppOn(kind)
+      engine = app.database.open(catalogue)
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    const usedKey = () => {
+      const key = newKey()
+      keys.push(key)
+      return key
+    }
+    const payText = (key: string, text: string | undefined) =>
+      sendText(app, 'POST /payments', text, undefined, keyHeader(key))
+    const centsOf = async ({ id }: PaymentBody) =>
+      (await engine.read(sql`select amount_cents from payments where id = ${id}`))[0]?.[0]
+
+    it('R-PAY-1: the first request with a key pays and answers 201 with the payment, and its Location', async () => {
+      const response = await pay(app, usedKey(), { amount: 12.34 })
+      const { id, created_at: createdAt } = bodyOf<PaymentBody>(response, 201)
+      assert.ok(Number.isSafeInteger(id) && id > 0)
+      assert.match(createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000)
+      assert.equal(response.body, `{"id":${id},"amount":12.34,"order_id":null,"created_at":"${createdAt}"}`)
+      assert.equal(response.headers.get('location'), `/payments/${id}`)
+      assert.equal(wasReplayed(response), false)
+      const read = await send(app, `GET ${response.headers.get('location')}`)
+      assert.deepEqual([read.status, read.body], [200, response.body])
+    })
+
+    it('the ids of payments ascend', async () => {
+      const ids: number[] = []
+      for (let count = 0; count < 5; count++) ids.push(bodyOf<PaymentBody>(await pay(app, usedKey()), 201).id)
+      assert.deepEqual(
+        ids,
+        [...new Set(ids)].sort((one, next) => one - next),
+      )
+    })
+
+    it('R-ERR-4: 201 answers POST /users, a PUT that creates and the first POST /payments of a key, each with its Location', async () => {
+      const answers = [
+        await send(app, 'POST /users', somebody()),
+        await send(app, 'PUT /users/4242', somebody()),
+        await pay(app, usedKey()),
+      ]
+      for (const answer of answers) {
+        assert.equal(answer.status, 201)
+        const created = await send(app, `GET ${answer.headers.get('location')}`)
+        assert.deepEqual([created.status, created.body], [200, answer.body])
+      }
+    })
+
+    it('R-ERR-3: 200 answers a successful read, a successful replace and a repeated key', async () => {
+      const { id } = await createUser(app)
+      const order = await createOrder(app, id)
+      const key = usedKey()
+      const paid = bodyOf<PaymentBody>(await pay(app, key), 201)
+      const reads = [
+        '/users',
+        `/users/${id}`,
+        `/users/${id}/orders`,
+        `/orders/${order.id}`,
+        `/orders/${order.id}/items`,
+      ]
+      for (const path of [...reads, `/payments/${paid.id}`])
+        assert.equal((await send(app, `GET ${path}`)).status, 200, path)
+      assert.equal((await send(app, `PUT /users/${id}`, somebody())).status, 200)
+      assert.equal((await pay(app, key)).status, 200)
+    })
+
+    for (const [amount, cents, told] of goodAmounts) {
+      it(`an amount of ${amount} is kept exactly and told back as ${told}`, async () => {
+        const key = usedKey()
+        const response = await payText(key, `{"amount":${amount}}`)
+        const payment = bodyOf<PaymentBody>(response, 201)
+        assert.equal(await centsOf(payment), cents)
+        assert.equal(payment.amount, Number(amount))
+        assert.ok(response.body.includes(`"amount":${told},`), response.body)
+        assert.equal((await send(app, `GET /payments/${payment.id}`)).body, response.body)
+        assert.equal((await payText(key, `{"amount":${amount}}`)).body, response.body)
+      })
+    }
+
+    it('any amount of hundredths is kept, and told back with every digit, wherever it is read', async () => {
+      await fc.assert(
+        fc.asyncProperty(anyCents, async cents => {
+          const payment = bodyOf<PaymentBody>(await payText(usedKey(), `{"amount":${written(cents)}}`), 201)
+          assert.equal(await centsOf(payment), cents)
+          const { body } = await send(app, `GET /payments/${payment.id}`)
+          assert.ok(body.includes(`"amount":${Number(written(cents))},`), body)
+        }),
+        { numRuns: 25 },
+      )
+    })
+
+    it('R-ERR-6: any other amount is refused with 400, and the key stays free', async () => {
+      const key = usedKey()
+      const before = await countPayments(engine)
+      for (const amount of badAmounts) assertRefusal(await payText(key, `{"amount":${amount}}`), 400, badAmount)
+      for (const body of ['{}', '{"Amount":5}', '{"items":[]}']) assertRefusal(await payText(key, body), 400, badAmount)
+      assert.equal(await countPayments(engine), before)
+      const response = await payText(key, '{"amount":5}')
+      assert.deepEqual([response.status, wasReplayed(response)], [201, false])
+    })
+
+    it('a body that is no object, or is not there, is refused with 400, and the key stays free', async () => {
+      const key = usedKey()
+      const before = await countPayments(engine)
+      for (const text of noObjects) assertRefusal(await payText(key, text), 400, 'Request body must be a JSON object')
+      for (const text of ['{', '{"amount":}', '{"amount":01}', '{"amount":.5}', '{"amount":NaN}', 'amount=5']) {
+        assertRefusal(await payText(key, text), 400, 'Request body is not valid JSON')
+      }
+      assert.equal(await countPayments(engine), before)
+      assert.equal((await payText(key, '{"amount":5}')).status, 201)
+    })
+
+    it('further fields are ignored: none of them is taken, and no order is paid by them', async () => {
+      const order = await createOrder(app, (await createUser(app)).id)
+      const more = { id: 1, order_id: order.id, created_at: 'x', payer_id: 1, currency: 'EUR', status: 'done' }
+      const payment = bodyOf<PaymentBody>(await pay(app, usedKey(), { ...more, amount: order.amount }), 201)
+      assert.equal(payment.order_id, null)
+      assert.deepEqual(Object.keys(payment), ['id', 'amount', 'order_id', 'created_at'])
+      assert.deepEqual(bodyOf<OrderBody>(await send(app, `GET /orders/${order.id}`)), order)
+    })
+
+    it('an absent payment, and an id that cannot name a row, answer 404 with Payment not found', async () => {
+      for (const id of ['987654321', '9007199254740991', ...impossibleIds]) {
+        assertRefusal(await send(app, `GET /payments/${id}`), 404, 'Payment not found')
+      }
+      assertRefusal(await send(app, 'GET /payments/'), 404, 'Not found')
+    })
+
+    it('a payment can be made and read, nothing else: other methods answer 405 with Allow', async () => {
+      const { id } = bodyOf<PaymentBody>(await pay(app, usedKey()), 201)
+      const allowed = { '/payments': 'POST, OPTIONS', [`/payments/${id}`]: 'GET, HEAD, OPTIONS' }
+      for (const [path, allow] of Object.entries(allowed)) {
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !allow.includes(each))) {
+          for (const prefix of ['', '/api']) {
+            const response = await send(app, `${method} ${prefix}${path}`)
+            assertRefusal(response, 405, 'Method not allowed')
+            assert.equal(response.headers.get('allow'), allow)
+          }
+        }
+      }
+      assert.equal((await send(app, `GET /payments/${id}`)).status, 200)
+    })
+
+    it('both prefixes serve the same payments, and their Location is without /api', async () => {
+      const response = await sendText(app, 'POST /api/payments', '{"amount":7}', undefined, keyHeader(usedKey()))
+      const { id } = bodyOf<PaymentBody>(response, 201)
+      assert.equal(response.headers.get('location'), `/payments/${id}`)
+      for (const prefix of ['', '/api']) {
+        assert.equal((await send(app, `GET ${prefix}/payments/${id}`)).body, response.body)
+      }
+    })
+
+    it('after all of this every key has its one payment, and the ledger is sound', async () => {
+      await assertLedger(engine, keys)
+    })
+  })
+}
+
+test('every amount from a hundredth to 10^12 comes through exactly, however it is written', () => {
+  fc.assert(
+    fc.property(anyCents, cents => {
+      for (const text of [written(cents), `${cents}e-2`]) {
+        const kept = paymentCents(JSON.parse(`{"amount":${text}}`))
+        assert.equal(kept, cents)
+        // What is told back, taken literally, is the amount that was sent.
+        const told = JSON.stringify(kept / 100)
+        assert.equal(told, written(cents).replace(/\.?0+$/, ''))
+      }
+    }),
+    { numRuns: 20_000 },
+  )
+})
+
+test('anything with a third decimal, or beyond the bounds, is refused', () => {
+  const refused = (amount: string) =>
+    assert.throws(
+      () => paymentCents(JSON.parse(`{"amount":${amount}}`)),
+      (error: unknown) => error instanceof AppError && error.code === 'bad-input',
+      amount,
+    )
+  const cents = fc.integer({ min: 0, max: 99_999_999_999_999 })
+  fc.assert(
+    fc.property(cents, fc.integer({ min: 1, max: 9 }), (hundredths, last) => refused(`${written(hundredths)}${last}`)),
+    { numRuns: 20_000 },
+  )
+  fc.assert(fc.property(fc.bigInt({ min: 100_000_000_000_001n, max: 10n ** 30n }), high => refused(`${high}e-2`)))
+  fc.assert(fc.property(fc.double({ max: 0, noNaN: true }), low => refused(String(low).replace('Infinity', '1e999'))))
+})
