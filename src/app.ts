@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
+import { MemoryEventBus } from './cluster/event-bus.ts'
 import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
 import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
 import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
+import { type Deliver, Feed } from './core/feed.ts'
 import { Orders } from './core/orders/operations.ts'
 import { Payments } from './core/payments/operations.ts'
 import type { Clock, Passwords, Randomness } from './core/ports.ts'
@@ -15,9 +17,11 @@ import { Upkeep } from './core/upkeep.ts'
 import { Users } from './core/users/operations.ts'
 import { Documents } from './graphql/documents.ts'
 import { Executor } from './graphql/execute.ts'
+import { FanOut } from './graphql/fan-out.ts'
 import { GraphiqlPage } from './graphql/graphiql.ts'
 import { serveGraphQL } from './graphql/http.ts'
 import { loadSchema } from './graphql/schema.ts'
+import { Sockets } from './graphql/websocket.ts'
 import { Links } from './rest/links.ts'
 import { serveOrders } from './rest/orders.ts'
 import { servePayments } from './rest/payments.ts'
@@ -28,14 +32,17 @@ import { serveUsers } from './rest/users.ts'
 import { KeyError, keysBeside, readKeys, type TokenKeys } from './security/keys.ts'
 import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
-import { authentication } from './server/authentication.ts'
+import { authentication, bearerOf } from './server/authentication.ts'
 import { TrustedProxies } from './server/client-address.ts'
+import { allowedOrigins } from './server/cors.ts'
 import { serveDocs } from './server/docs.ts'
+import { reportFailure } from './server/errors.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { Metrics, serveMetrics } from './server/metrics.ts'
 import { collectOperations, serveDocument } from './server/openapi.ts'
+import { operationLimit } from './server/rate-limit.ts'
 import { rememberMethods } from './server/routing.ts'
 import { createServer } from './server/server.ts'
 import { serviceOperations } from './server/service-operations.ts'
@@ -82,22 +89,18 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const access = new Access(config.accessPolicy)
   if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
-  const users = new Users({ store: store.users, access, passwords, randomness })
+  const bus = new MemoryEventBus()
+  const users = new Users({ store: store.users, access, passwords, randomness, bus })
   const orders = new Orders({ store: store.orders, access })
   const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
-  const posts = new Posts({ store: store.posts, access })
+  const posts = new Posts({ store: store.posts, access, bus })
   const tokens = new Tokens({ store: store.users, passwords, signer, limits: loginLimits(config.loginLimitMax, clock) })
 
   const lifecycle = new Lifecycle(config)
   const proxies = new TrustedProxies(config.trustProxy)
   const { max, windowMs, paths } = config.rateLimit
-  const server = createServer({
-    ...config,
-    logger,
-    lifecycle,
-    randomness,
-    rateLimit: max > 0 ? { limiter: new MemoryRateLimiter(max, windowMs, clock), paths, proxies } : undefined,
-  })
+  const rateLimit = max > 0 ? { limiter: new MemoryRateLimiter(max, windowMs, clock), paths, proxies } : undefined
+  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit })
   parts.defer(() => shutDown(server, lifecycle, config.drainMs))
   const answerOtherMethods = rememberMethods(server)
   const describe = collectOperations(server, serviceOperations)
@@ -116,7 +119,31 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const schema = loadSchema()
   const documents = new Documents({ schema, maxDepth: config.queryMaxDepth, suggestions: !config.production })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
-  serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show })
+  const fanOut = new FanOut({
+    store: store.posts,
+    log: store.events,
+    observer: metrics.sockets,
+    now: () => clock.now(),
+  })
+  const sockets = parts.use(
+    new Sockets({
+      executor,
+      fanOut,
+      clock,
+      admit: async authorization => tokens.admit(bearerOf(authorization)),
+      stillStands: user => tokens.stillStands(user),
+      take: operationLimit(rateLimit),
+      isAllowedOrigin: allowedOrigins(config.corsOrigins),
+      observer: metrics.sockets,
+      report: error => reportFailure(error, logger),
+    }),
+  )
+  lifecycle.farewell = () => sockets.closeAll(1001, 'Going away')
+  metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
+  metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
+  metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
+  parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show, sockets, lifecycle })
   serveDocument(server, describe(restComponents))
   serveDocs(server)
   answerOtherMethods()
@@ -127,15 +154,27 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     listenTextResolver: address => `Listening at ${address}, on ${config.database.kind}`,
   })
   parts.use(new Upkeep(() => store.payments.purgeKeys(), observer))
+  parts.use(new Upkeep(() => store.events.purge(), observer))
   const running = parts.move()
   return {
     url,
     demoLoginWorks,
     toggleMaintenance() {
       lifecycle.maintenance = !lifecycle.maintenance
+      if (lifecycle.maintenance) sockets.closeAll(1013, 'Service under maintenance')
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** Those who are told, and those who may not be told any more. */
+function deliverTo(fanOut: FanOut, sockets: Sockets): Deliver {
+  return async function* (events) {
+    for await (const event of fanOut.deliver(events)) {
+      if (event.kind === 'user-revoked') await sockets.revoke(event.userId)
+      yield event
+    }
   }
 }
 

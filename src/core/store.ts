@@ -1,5 +1,6 @@
 import type { Reach } from './access.ts'
 import type { Actor, Role } from './actor.ts'
+import type { EventLog } from './events.ts'
 import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
@@ -14,6 +15,7 @@ export interface Store {
   readonly orders: OrderStore
   readonly payments: PaymentStore
   readonly posts: PostStore
+  readonly events: EventLog
 }
 
 export interface UserStore {

@@ -3,8 +3,10 @@ import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import type { Fields } from '../core/input.ts'
 import type { AskedChange, Posts } from '../core/posts/operations.ts'
+import type { Show } from '../core/store.ts'
 import type { Documents, PreparedOperation } from './documents.ts'
 import { Refusal, refusal, refusalFor } from './errors.ts'
+import type { Subscription } from './fan-out.ts'
 import { type Cost, costOf } from './limits/cost.ts'
 import { collect, idIn, type Plan, Planner, type Source, shapeKey, valuesOf } from './plan.ts'
 import { argumentIn, type Field, type Variables } from './tree.ts'
@@ -58,6 +60,21 @@ export class Executor {
       if (error instanceof Refusal || !(error instanceof AppError)) throw error
       const key = error.at === undefined ? undefined : keys[error.at]
       throw refusalFor(error, key === undefined ? undefined : [key])
+    }
+  }
+
+  /** What a subscription wants, when it may be told. */
+  subscription(operation: PreparedOperation, inputs: Fields, actor: Actor): Subscription {
+    try {
+      const variables = operation.coerce(inputs)
+      this.#afford(costOf(operation.tree, variables))
+      const [field] = collect([operation.tree], variables)
+      if (field === undefined) throw refusal('BAD_REQUEST', 'The subscription selects nothing.')
+      const subscription = subscriptionOf(...field, variables, actor)
+      this.#posts.authorise(actor, subscription.selection, subscription.values)
+      return subscription
+    } catch (error) {
+      throw error instanceof AppError ? refusalFor(error, undefined) : error
     }
   }
 
@@ -168,15 +185,37 @@ const mostShapes = 32
 /** Four times what the introspection of GraphiQL costs. */
 const introspectionBound = 400_000
 
+function subscriptionOf(
+  key: string,
+  fields: readonly [Field, ...Field[]],
+  variables: Variables,
+  actor: Actor,
+): Subscription {
+  const [{ name, args }] = fields
+  if (name === 'postAdded') return { key, topic: { kind: 'posts' }, ...shown('post', key, fields, variables, actor) }
+  // An id that cannot name a post is that of none.
+  const postId = idIn(args.get('postId'), variables) ?? 0
+  return { key, topic: { kind: 'comments', postId }, ...shown('comment', key, fields, variables, actor) }
+}
+
+/** The selection of a post or comment whose id is not known yet. */
+function shown(
+  root: 'post' | 'comment',
+  key: string,
+  fields: readonly Field[],
+  variables: Variables,
+  actor: Actor,
+): Show {
+  const planner = new Planner(variables)
+  const id = planner.slot(() => null)
+  const selection = { wishes: [{ kind: 'one', key, name: root, id, wishes: planner.inside(fields) }] } as const
+  return { selection, id, values: valuesOf({ selection, slots: planner.slots }, { variables, actor }) }
+}
+
 function changeOf(key: string, fields: readonly [Field, ...Field[]], variables: Variables, actor: Actor): AskedChange {
   const [{ name, args }] = fields
   const text = (argument: string) => String(argumentIn(args.get(argument), variables))
-  const show = (root: 'post' | 'comment') => {
-    const planner = new Planner(variables)
-    const id = planner.slot(() => null)
-    const selection = { wishes: [{ kind: 'one', key, name: root, id, wishes: planner.inside(fields) }] } as const
-    return { selection, id, values: valuesOf({ selection, slots: planner.slots }, { variables, actor }) }
-  }
+  const show = (root: 'post' | 'comment') => shown(root, key, fields, variables, actor)
   const id = idIn(args.get('id'), variables)
   switch (name) {
     case 'createPost':

@@ -1,10 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError, fault } from '../core/errors.ts'
-import { type Fields, isObject } from '../core/input.ts'
+import type { Fields } from '../core/input.ts'
 import { answerError, prepareRefusal, statusOf } from '../server/errors.ts'
+import type { Lifecycle } from '../server/lifecycle.ts'
+import { takeUpgrade } from '../server/upgrades.ts'
 import { preferredType } from './accept.ts'
 import { type Code, Refusal, refusal, refusalFor } from './errors.ts'
 import type { Executor, OperationRequest } from './execute.ts'
+import { operationIn } from './request.ts'
+import type { Sockets } from './websocket.ts'
 
 export interface GraphQLServer {
   readonly server: FastifyInstance
@@ -12,10 +16,12 @@ export interface GraphQLServer {
   readonly executor: Executor
   /** Answers a browser that comes for a page. */
   readonly showPage: (request: FastifyRequest, reply: FastifyReply) => unknown
+  readonly sockets: Sockets
+  readonly lifecycle: Lifecycle
 }
 
 /** `/graphql`: one operation per request, by POST, or by GET where it only reads. */
-export function serveGraphQL({ server, authenticate, executor, showPage }: GraphQLServer): void {
+export function serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle }: GraphQLServer): void {
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
   const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -34,7 +40,18 @@ export function serveGraphQL({ server, authenticate, executor, showPage }: Graph
     return reply
   })
 
-  server.get('/graphql', options, async (request, reply) => {
+  // A socket's token is looked at when it is open: refused here, a browser could not tell why.
+  const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {
+    if (request.raw.upgrade === undefined) return authenticate.call(this, request, reply, next)
+    next()
+  }
+
+  server.get('/graphql', { ...options, onRequest: authenticateUnlessSocket }, async (request, reply) => {
+    if (request.raw.upgrade !== undefined && !sockets.isAllowed(request.raw)) {
+      throw new AppError('forbidden', 'Origin is not allowed')
+    }
+    const upgrade = takeUpgrade(request, reply, lifecycle)
+    if (upgrade !== undefined) return sockets.accept(request.raw, upgrade)
     if (preferredType(request.headers.accept, [...answerTypes, page]) === page) return showPage(request, reply)
     const { query, operationName, variables, extensions } = request.query as Fields
     const asked = {
@@ -56,22 +73,6 @@ function answerType({ headers }: FastifyRequest): string {
 }
 
 class MethodRefusal extends Refusal {}
-
-function operationIn(body: unknown): OperationRequest {
-  if (!isObject(body)) throw refusal('BAD_REQUEST', 'The request must be a JSON object with a query.')
-  const { query, operationName, variables, extensions } = body
-  if (typeof query !== 'string') throw refusal('BAD_REQUEST', 'query must be a string.')
-  if (!isAbsent(operationName) && typeof operationName !== 'string') {
-    throw refusal('BAD_REQUEST', 'operationName must be a string.')
-  }
-  if (!isAbsent(extensions) && !isObject(extensions)) throw refusal('BAD_REQUEST', 'extensions must be an object.')
-  if (!isAbsent(variables) && !isObject(variables)) throw refusal('BAD_REQUEST', 'variables must be an object.')
-  return { query, operationName: operationName || undefined, variables: isObject(variables) ? variables : {} }
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === undefined || value === null
-}
 
 function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined
@@ -120,6 +121,7 @@ const statusOfCode: Readonly<Record<Code, number>> = {
   FORBIDDEN: 403,
   NOT_FOUND: 404,
   RATE_LIMITED: 429,
+  SUBSCRIPTION_LIMIT_EXCEEDED: 400,
   RESPONSE_TOO_LARGE: 400,
   INTERNAL_SERVER_ERROR: 500,
 }

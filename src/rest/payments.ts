@@ -8,7 +8,10 @@ import { headerOf, idIn, type RestServer } from './routes.ts'
 /** `/payments`: decode, call one operation, represent. */
 export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
   const path = `${prefix}/payments`
-  const creating = { onRequest: [authenticate, admission(payments, 'make a payment')], config: { operation: paymentOperations.create } }
+  const creating = {
+    onRequest: [authenticate, admission(payments, 'make a payment')],
+    config: { operation: paymentOperations.create },
+  }
   server.post(path, creating, async (request, reply) => {
     const key = headerOf(request, 'idempotency-key')
     const { payment, replayed } = await payments.pay(request.actor, key, request.body)

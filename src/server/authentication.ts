@@ -31,7 +31,8 @@ export function authentication(server: FastifyInstance, tokens: Tokens): onReque
   }
 }
 
-function bearerOf(authorization: string): string {
+/** The token in the value of an `Authorization` header. */
+export function bearerOf(authorization: string): string {
   // Two headers arrive joined by a comma, which no token contains.
   const token = /^Bearer +([\w.~+/=-]+)$/i.exec(authorization)?.[1]
   if (token === undefined) throw invalidToken()

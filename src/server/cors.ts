@@ -1,14 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 
+export function allowedOrigins(origins: readonly string[]): (origin: string) => boolean {
+  const allowed = new Set(origins)
+  return origin => allowed.has('*') || allowed.has(origin)
+}
+
 /** Lets browsers of the given origins read our answers, refusals included, and answers their preflight requests. */
 export function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
   const any = origins.includes('*')
-  const allowed = new Set(origins)
+  const isAllowed = allowedOrigins(origins)
   server.addHook('onRequest', (request, reply, next) => {
     const { origin } = request.headers
     reply.header('vary', 'Origin')
     if (origin === undefined) return next()
-    const known = any || allowed.has(origin)
+    const known = isAllowed(origin)
     if (known) {
       reply.header('access-control-allow-origin', any ? '*' : origin)
       reply.header('access-control-expose-headers', exposed)

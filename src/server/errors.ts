@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import { challenge } from './authentication.ts'
 import { traceOf } from './request-id.ts'
@@ -39,14 +39,19 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
 
 /** What an error of ours means for an answer beside its body: what is logged, and the headers that go with its code. */
 export function prepareRefusal(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
-  const { code, cause = error } = error
-  if (code === 'fault') {
-    request.log.error({ ...traceOf(request), err: cause }, 'A request met a fault')
-    dropHeadersOfHandler(reply)
-  } else if (code === 'unavailable') request.log.warn({ ...traceOf(request), err: cause }, 'A request was refused')
+  const { code } = error
+  reportFailure(error, request.log, traceOf(request))
+  if (code === 'fault') dropHeadersOfHandler(reply)
   if (code === 'unauthenticated') challenge(request, reply, error)
   const retryAfter = error.retryAfterSeconds ?? retryAfterSeconds[code]
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
+}
+
+/** Operators are told what callers are not. */
+export function reportFailure(error: AppError, log: FastifyBaseLogger, trace: object = {}): void {
+  const { code, cause: err = error } = error
+  if (code === 'fault') log.error({ ...trace, err }, 'A request met a fault')
+  else if (code === 'unavailable') log.warn({ ...trace, err }, 'A request was refused')
 }
 
 // What the server refuses before any of our code runs. The texts are ours: the server's own may quote the input.

@@ -13,6 +13,8 @@ export class Lifecycle {
   /** While set, requests wait for it before anything is done for them; see `shutDown`. */
   held: Promise<undefined> | undefined
   readonly connections = new Set<Socket>()
+  /** Says good-bye on connections that are not HTTP's any more. */
+  farewell: () => void = () => {}
   readonly #inFlight = new Map<ServerResponse, FastifyReply>()
   /** One listener for all responses, which it receives as `this`: a request costs no closure. */
   readonly #forget: (this: ServerResponse) => void
@@ -43,6 +45,11 @@ export class Lifecycle {
     this.#inFlight.set(response, reply)
     response.on('close', this.#forget)
     if (this.draining) response.shouldKeepAlive = false
+  }
+
+  /** There will be no answer to this one. */
+  release(response: ServerResponse): void {
+    this.#inFlight.delete(response)
   }
 
   /** From now on every answer, those under way included, asks its client to connect anew, elsewhere. */

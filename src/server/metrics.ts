@@ -25,11 +25,19 @@ export class Metrics {
     'Writes that shared one durable commit',
     [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
   )
-  readonly #storeTroubles = new Counter({
-    name: 'duet_store_troubles_total',
-    help: 'Lost connections and other trouble of the store that no request was told about',
-    registers: [this.registry],
-  })
+  readonly #storeTroubles = this.#counter(
+    'duet_store_troubles_total',
+    'Lost connections and other trouble of the store that no request was told about',
+  )
+
+  readonly #eventLag = this.#distribution(
+    'duet_events_lag_seconds',
+    'Time from the commit of an event to its sending',
+    [...durations, 5, 10],
+  )
+  readonly #delivered = this.#counter('duet_events_delivered_total', 'Events sent, once for each subscriber')
+  readonly #skipped = this.#counter('duet_events_skipped_total', 'Events about what was gone before they were sent')
+  readonly #slowCloses = this.#counter('duet_sockets_closed_slow_total', 'Sockets closed because they were not read')
 
   constructor() {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
@@ -37,6 +45,32 @@ export class Metrics {
 
   #distribution(name: string, help: string, bounds = durations): Distribution {
     return new Distribution(this.registry, name, help, bounds)
+  }
+
+  #counter(name: string, help: string): Counter {
+    return new Counter({ name, help, registers: [this.registry] })
+  }
+
+  /** What is asked for when the measurements are read. */
+  gauge(name: string, help: string, value: () => number): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.registry],
+      collect() {
+        this.set(value())
+      },
+    })
+  }
+
+  /** What sockets and their events are told to. */
+  readonly sockets = {
+    closedForSlowness: () => this.#slowCloses.inc(),
+    skipped: () => this.#skipped.inc(),
+    delivered: (subscribers: number, seconds: number) => {
+      this.#delivered.inc(subscribers)
+      this.#eventLag.observe(seconds)
+    },
   }
 
   storeObserver(log: (message: string, error: unknown) => void): StoreObserver {
@@ -59,14 +93,7 @@ export function serveMetrics(
   lifecycle: Lifecycle,
   access: { readonly token: string | undefined; readonly offWithoutToken: boolean },
 ): void {
-  new Gauge({
-    name: 'duet_http_requests_in_flight',
-    help: 'Requests being answered now',
-    registers: [metrics.registry],
-    collect() {
-      this.set(lifecycle.requestsInFlight)
-    },
-  })
+  metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
     const route = request.is404 ? '(none)' : (request.routeOptions.url ?? '(none)')
     const method = usualMethods.has(request.method) ? request.method : '(other)'

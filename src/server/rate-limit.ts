@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { tooManyRequests } from '../core/errors.ts'
 import type { Allowance, RateLimiter } from '../core/ports.ts'
@@ -33,6 +34,15 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
     if (!(allowance instanceof Promise)) return next(decide(reply, allowance))
     allowance.then(known => next(decide(reply, known)), next)
   })
+}
+
+/** For operations that come over a socket: each counts like a request to `/graphql`. */
+export function operationLimit(
+  limit: RateLimit | undefined,
+): (request: IncomingMessage) => ReturnType<RateLimiter['take']> | undefined {
+  if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return () => undefined
+  const { limiter, proxies } = limit
+  return request => limiter.take(clientKey(proxies.clientOf(request)))
 }
 
 declare module 'node:http' {

@@ -11,6 +11,7 @@ import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
+import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number
@@ -49,6 +50,8 @@ export function createServer({
       requireHostHeader: false,
       // Node would drop all but the first `Host`, `Authorization` or `Content-Type`; joined, they are seen to be two.
       joinDuplicateHeaders: true,
+      // Another protocol than WebSocket is not offered: the request is answered as if it had not asked for one.
+      shouldUpgradeCallback: asksForSocket,
     },
     // An id of any length is just absent; the size of the head bounds it already.
     routerOptions: { maxParamLength: 16_384 },
@@ -62,6 +65,7 @@ export function createServer({
     },
   })
   refuseTunnels(server, { logger, randomness })
+  routeUpgrades(server)
   acceptJsonBodies(server)
   server.server.on('connection', connection => lifecycle.admit(connection))
   server.setErrorHandler(answerError)

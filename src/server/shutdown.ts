@@ -18,6 +18,7 @@ export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, dr
   lifecycle.drain()
   await until(() => lifecycle.connections.size === 0 && silence() >= drainMs, begun + drainMs)
   if (drainMs > 0) await stopListening(server, lifecycle, silence)
+  lifecycle.farewell()
   const stopped = performance.now()
   let closed = false
   const closing = server.close().then(() => {

@@ -5,6 +5,7 @@ export type Pair = readonly [key: string, value: string]
 
 /** How the engines build JSON: where they differ, and nothing else. */
 export interface Dialect {
+  readonly name: 'sqlite' | 'postgres'
   readonly emptyList: string
   /** Whether to-one relations are joined to the rows they belong to, or looked up for each of them. */
   readonly joins: boolean
@@ -22,6 +23,7 @@ export interface Dialect {
 }
 
 export const sqliteDialect: Dialect = {
+  name: 'sqlite',
   emptyList: 'json_array()',
   joins: true,
   id: column => `cast(${column} as text)`,
@@ -51,6 +53,7 @@ function sqliteObject(pairs: readonly Pair[]): string {
  * joined, a plan that does not know the limit takes a whole table for them.
  */
 export const postgresDialect: Dialect = {
+  name: 'postgres',
   emptyList: `'[]'::json`,
   joins: false,
   id: column => `${column}::text`,

@@ -2,6 +2,7 @@ import type { Selection } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './orders.ts'
+import { createEventLog } from './outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './payments.ts'
 import type { CompiledChange } from './posts.ts'
 import { compile } from './select.ts'
@@ -64,5 +65,6 @@ export function createStore(engine: Engine<typeof verbs>): Store {
       read: (selection, values) => engine.readText({ text: statementOf(selection), values }),
       change: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
     },
+    events: createEventLog(engine),
   }
 }

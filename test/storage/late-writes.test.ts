@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
 import { Access } from '../../src/core/access.ts'
 import { type Actor, anonymous } from '../../src/core/actor.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -30,6 +31,7 @@ for (const kind of engineKinds) {
         access: new Access('enforced'),
         passwords,
         randomness: { id: randomUUID },
+        bus: new MemoryEventBus(),
       })
       const body = (password: string) => ({ name: 'Ada', email: 'ada@example.com', password })
 

@@ -1,6 +1,7 @@
 import { type Access, invalidToken, refusal } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
+import type { EventBus } from '../events.ts'
 import { type OneWish, type Selection, type SlotValues, showsEmail, type Wish } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
 import { filled, postBounds } from './post.ts'
@@ -8,16 +9,19 @@ import { filled, postBounds } from './post.ts'
 export interface PostsParts {
   readonly store: PostStore
   readonly access: Access
+  readonly bus: EventBus
 }
 
 /** What can be done with posts and comments, and what of their authors may be seen. */
 export class Posts {
   readonly #store: PostStore
   readonly #access: Access
+  readonly #bus: EventBus
 
-  constructor({ store, access }: PostsParts) {
+  constructor({ store, access, bus }: PostsParts) {
     this.#store = store
     this.#access = access
+    this.#bus = bus
   }
 
   async read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
@@ -42,6 +46,7 @@ export class Posts {
     const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
     const outcome = await this.#store.change(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
+    this.#bus.tell()
     return outcome
   }
 

@@ -1,5 +1,5 @@
 import { invalidToken } from '../access.ts'
-import type { Actor } from '../actor.ts'
+import type { Actor, IdentifiedUser } from '../actor.ts'
 import { AppError, tooManyRequests } from '../errors.ts'
 import { badInput, fieldsOf, text } from '../input.ts'
 import type { Passwords, RateLimiter, TokenSigner } from '../ports.ts'
@@ -18,6 +18,13 @@ export interface LoginLimits {
   readonly perClient: RateLimiter
   /** A client's failed attempts on one e-mail. */
   readonly perEmail: RateLimiter
+}
+
+/** For those who stay, it matters how long. */
+export interface Admitted {
+  readonly actor: IdentifiedUser
+  /** Seconds since 1970. */
+  readonly expiresAt: number
 }
 
 /** Who somebody is: getting a token, and what a token is worth. */
@@ -54,12 +61,21 @@ export class Tokens {
     return (await this.#passwords.matches(password, user?.passwordHash)) ? user : undefined
   }
 
-  /** A token's user must still be there, and unchanged in what tokens depend on. */
   async identify(token: string): Promise<Actor> {
+    return (await this.admit(token)).actor
+  }
+
+  /** A token's user must still be there, and unchanged in what tokens depend on. */
+  async admit(token: string): Promise<Admitted> {
     const claims = await this.#signer.verify(token)
     const standing = claims === undefined ? undefined : await this.#store.standing(claims.userId)
     if (claims === undefined || standing === undefined || standing.mark !== claims.mark) throw invalidToken()
-    return { kind: 'user', id: claims.userId, ...standing }
+    return { actor: { kind: 'user', id: claims.userId, ...standing }, expiresAt: claims.expiresAt }
+  }
+
+  /** Whether somebody who was admitted before would be admitted now, but for the time. */
+  async stillStands({ id, mark }: IdentifiedUser): Promise<boolean> {
+    return (await this.#store.standing(id))?.mark === mark
   }
 }
 

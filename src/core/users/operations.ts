@@ -1,6 +1,7 @@
 import { type Access, invalidToken, refusal } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
+import type { EventBus } from '../events.ts'
 import { badInput, type Fields } from '../input.ts'
 import { type Page, pageOf, pageRequest } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
@@ -12,6 +13,7 @@ export interface UsersParts {
   readonly access: Access
   readonly passwords: Passwords
   readonly randomness: Randomness
+  readonly bus: EventBus
 }
 
 /** What can be done with users. An id that cannot name a row comes in as `undefined` and is absent. */
@@ -20,12 +22,14 @@ export class Users {
   readonly #access: Access
   readonly #passwords: Passwords
   readonly #randomness: Randomness
+  readonly #bus: EventBus
 
-  constructor({ store, access, passwords, randomness }: UsersParts) {
+  constructor({ store, access, passwords, randomness, bus }: UsersParts) {
     this.#store = store
     this.#access = access
     this.#passwords = passwords
     this.#randomness = randomness
+    this.#bus = bus
   }
 
   async list(actor: Actor, query: Fields): Promise<Page<User>> {
@@ -54,7 +58,9 @@ export class Users {
     this.#access.require(actor, 'replace a user', id)
     const input = completeUser(body)
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
-    return accepted(actor, await this.#store.replace(id, await this.#whole(input), this.#rights(actor, id)))
+    const replaced = accepted(actor, await this.#store.replace(id, await this.#whole(input), this.#rights(actor, id)))
+    this.#bus.tell()
+    return replaced
   }
 
   async change(actor: Actor, id: number | undefined, body: unknown): Promise<User> {
@@ -64,12 +70,16 @@ export class Users {
     const changes = { ...values, ...(password !== undefined && (await this.#secret(password))) }
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id))
     if (outcome === 'absent') throw absentUser()
-    return accepted(actor, outcome)
+    const changed = accepted(actor, outcome)
+    this.#bus.tell()
+    return changed
   }
 
   async delete(actor: Actor, id: number | undefined): Promise<void> {
     this.#access.require(actor, 'delete a user', id)
-    if (id !== undefined) accepted(actor, await this.#store.delete(id, actor))
+    if (id === undefined) return
+    accepted(actor, await this.#store.delete(id, actor))
+    this.#bus.tell()
   }
 
   #rights(actor: Actor, id: number): WriteRights {

@@ -1,0 +1,14 @@
+import type { EventBus } from '../core/events.ts'
+
+/** Within one process. */
+export class MemoryEventBus implements EventBus {
+  readonly #listeners: (() => void)[] = []
+
+  tell(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  listen(listener: () => void): void {
+    this.#listeners.push(listener)
+  }
+}

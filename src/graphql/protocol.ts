@@ -1,0 +1,267 @@
+import { type Actor, anonymous } from '../core/actor.ts'
+import { AppError, fault } from '../core/errors.ts'
+import { type Fields, isObject } from '../core/input.ts'
+import type { Allowance } from '../core/ports.ts'
+import type { Admitted } from '../core/tokens/operations.ts'
+import { Refusal, refusal, refusalFor } from './errors.ts'
+import type { Executor, OperationRequest } from './execute.ts'
+import type { FanOut, Subscriber } from './fan-out.ts'
+import { operationIn } from './request.ts'
+import { type SharedMessage, startOf } from './shared-message.ts'
+
+/** The other end, however it is reached. */
+export interface Wire {
+  send(message: string): void
+  sendFrame(frame: Buffer): void
+  close(code: number, reason: string): void
+}
+
+export interface ConversationParts {
+  readonly executor: Executor
+  readonly fanOut: FanOut
+  /** Who an `Authorization` value says one is; rejects where it is no valid token. */
+  readonly admit: (authorization: string) => Promise<Admitted>
+  /** Counts an operation of this client, where operations are limited. */
+  readonly take: () => Allowance | Promise<Allowance> | undefined
+  readonly clock: { now(): number }
+  readonly report: (error: AppError) => void
+}
+
+export const socketBounds = Object.freeze({ initMs: 3_000, operations: 100, idLength: 256, message: 256 * 1024 })
+
+/**
+ * One client's side of graphql-transport-ws, without a socket: what came goes into `receive`, what is to be sent goes to
+ * the wire. Queries and mutations take the very way that they take over HTTP.
+ */
+export class Conversation {
+  readonly #parts: ConversationParts
+  readonly #wire: Wire
+  /** By id: what ends it. */
+  readonly #operations = new Map<string, () => void>()
+  #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
+  /** Settles when it is known who the client is. */
+  #admission: Promise<void> | undefined
+  #patience: NodeJS.Timeout | undefined
+  /** Operations that will be answered. */
+  #executing = 0
+  #farewell: (() => void) | undefined
+  #expiry: NodeJS.Timeout | undefined
+  actor: Actor = anonymous
+
+  /** `authorization` is what the request that opened the socket carried. */
+  constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
+    this.#parts = parts
+    this.#wire = wire
+    this.#patience = setTimeout(() => this.end(4408, 'Connection initialisation timeout'), socketBounds.initMs)
+    if (authorization !== undefined) this.#admission = this.#admit(authorization)
+  }
+
+  get operations(): number {
+    return this.#operations.size
+  }
+
+  receive(text: string): void {
+    if (this.#state === 'over') return
+    try {
+      this.#obey(messageIn(text))
+    } catch (error) {
+      if (!(error instanceof Violation)) throw error
+      this.end(error.code, error.message)
+    }
+  }
+
+  /** Ends everything and closes. */
+  end(code: number, reason: string): void {
+    if (this.#state === 'over') return
+    this.closed()
+    this.#wire.close(code, reason)
+  }
+
+  /** Ends when what is under way is answered, and begins nothing more. */
+  endSoon(code: number, reason: string): void {
+    this.#farewell = () => this.end(code, reason)
+    if (this.#executing === 0) this.#farewell()
+  }
+
+  /** The socket is gone. */
+  closed(): void {
+    this.#state = 'over'
+    clearTimeout(this.#patience)
+    clearTimeout(this.#expiry)
+    for (const stop of this.#operations.values()) stop()
+    this.#operations.clear()
+  }
+
+  #obey({ type, id, payload }: Message): void {
+    if (type === 'connection_init') this.#initialise(payload)
+    else if (type === 'subscribe') this.#begin(id, payload)
+    else if (type === 'complete' && typeof id === 'string') this.#stop(id)
+    else if (type === 'ping') this.#send({ type: 'pong', ...(payload !== undefined && { payload }) })
+    else if (type !== 'pong') throw new Violation(4400, 'Invalid message')
+  }
+
+  #initialise(payload: unknown): void {
+    if (this.#state !== 'new') throw new Violation(4429, 'Too many initialisation requests')
+    if (payload !== undefined && payload !== null && !isObject(payload)) throw new Violation(4400, 'Invalid message')
+    this.#state = 'initialising'
+    clearTimeout(this.#patience)
+    const { Authorization, authorization = Authorization } = payload ?? ({} as Fields)
+    if (authorization !== undefined && authorization !== null) this.#admission = this.#admit(authorization)
+    Promise.resolve(this.#admission).then(() => {
+      if (this.#state !== 'initialising') return
+      this.#state = 'acknowledged'
+      this.#send({ type: 'connection_ack' })
+    })
+  }
+
+  /** Never rejects: who is not admitted is closed. */
+  async #admit(authorization: unknown): Promise<void> {
+    try {
+      const { actor, expiresAt } = await this.#parts.admit(String(authorization))
+      if (this.#state === 'over') return
+      this.actor = actor
+      this.#expireAt(expiresAt * 1000)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
+      this.#parts.report(error instanceof AppError ? error : fault(error))
+      this.end(1013, 'Try again later')
+    }
+  }
+
+  #expireAt(instant: number): void {
+    clearTimeout(this.#expiry)
+    const left = instant - this.#parts.clock.now()
+    // A timer holds no more than 24 days.
+    if (left > 0) this.#expiry = setTimeout(() => this.#expireAt(instant), Math.min(left, 2_000_000_000))
+    else this.end(4403, 'Token expired')
+  }
+
+  #begin(id: unknown, payload: unknown): void {
+    if (this.#state !== 'acknowledged') throw new Violation(4401, 'Unauthorized')
+    if (this.#farewell !== undefined) return
+    const request = requestIn(payload)
+    if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength) {
+      throw new Violation(4400, 'Invalid message')
+    }
+    if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
+    if (this.#operations.size >= socketBounds.operations) {
+      this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
+      return
+    }
+    const run = new Run()
+    this.#operations.set(id, () => run.stop())
+    this.#executing++
+    this.#do(id, request, run)
+      .catch((error: unknown) => {
+        if (run.isOver) return
+        this.#operations.delete(id)
+        this.#fail(id, this.#refusalIn(error))
+      })
+      .finally(() => this.#done())
+  }
+
+  async #do(id: string, request: OperationRequest, run: Run): Promise<void> {
+    const { executor, fanOut, take } = this.#parts
+    const allowance = await take()
+    if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
+    const operation = executor.prepare(request)
+    if (operation.kind === 'subscription') {
+      const subscription = executor.subscription(operation, request.variables, this.actor)
+      run.endsBy(await fanOut.subscribe(subscription, this.#subscriber(id)))
+      return
+    }
+    const data = await executor.execute(operation, request.variables, this.actor)
+    if (run.isOver) return
+    this.#operations.delete(id)
+    this.#wire.send(`{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`)
+    this.#send({ id, type: 'complete' })
+  }
+
+  #done(): void {
+    this.#executing--
+    if (this.#executing === 0) this.#farewell?.()
+  }
+
+  #subscriber(id: string): Subscriber {
+    const start = startOf(id)
+    return {
+      next: (message: SharedMessage) => this.#wire.sendFrame(message.frame(start)),
+      fail: failure => {
+        if (this.#operations.delete(id)) this.#fail(id, failure)
+      },
+      complete: () => {
+        if (this.#operations.delete(id)) this.#send({ id, type: 'complete' })
+      },
+    }
+  }
+
+  #stop(id: string): void {
+    this.#operations.get(id)?.()
+    this.#operations.delete(id)
+  }
+
+  #refusalIn(error: unknown): Refusal {
+    if (error instanceof Refusal && !(error.cause instanceof AppError)) return error
+    const cause = error instanceof Refusal ? error.cause : error
+    const known = cause instanceof AppError ? cause : fault(cause)
+    this.#parts.report(known)
+    return error instanceof Refusal ? error : refusalFor(known, undefined)
+  }
+
+  #fail(id: string, { errors }: Refusal): void {
+    this.#send({ id, type: 'error', payload: errors })
+  }
+
+  #send(message: object): void {
+    if (this.#state !== 'over') this.#wire.send(JSON.stringify(message))
+  }
+}
+
+/** An operation under way: it may be over before there is anything to stop. */
+class Run {
+  #stop: (() => void) | undefined
+  isOver = false
+
+  endsBy(stop: () => void): void {
+    if (this.isOver) stop()
+    else this.#stop = stop
+  }
+
+  stop(): void {
+    this.isOver = true
+    this.#stop?.()
+  }
+}
+
+interface Message {
+  readonly type?: unknown
+  readonly id?: unknown
+  readonly payload?: unknown
+}
+
+/** What the client may not do, and how the socket is closed for it. */
+class Violation extends Error {
+  readonly code: number
+
+  constructor(code: number, reason: string) {
+    super(reason.slice(0, 100)) // a close frame holds 123 bytes
+    this.code = code
+  }
+}
+
+function messageIn(text: string): Message {
+  try {
+    const message: unknown = JSON.parse(text)
+    if (isObject(message)) return message
+  } catch {}
+  throw new Violation(4400, 'Invalid message')
+}
+
+/** A payload of the wrong form is a fault of the protocol, not of an operation. */
+function requestIn(payload: unknown): OperationRequest {
+  try {
+    return operationIn(payload)
+  } catch {
+    throw new Violation(4400, 'Invalid message')
+  }
+}
