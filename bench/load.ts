@@ -37,6 +37,12 @@ export class BenchServer implements AsyncDisposable {
     return (Number(fields[10]) + Number(fields[11])) * 10_000
   }
 
+  /** Bytes of memory that the process holds. */
+  memory(): number {
+    const status = readFileSync(`/proc/${this.#process.pid}/status`, 'utf8')
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const gone = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')

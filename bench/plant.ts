@@ -3,15 +3,15 @@ import { loadMigrations } from '../src/storage/migrate.ts'
 import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite-file.ts'
 
-/** A database with so many posts, of a hundredth as many users, with four comments each. */
-export function plantSqlite(path: string, posts: number): void {
+/** A database with so many posts, of a hundredth as many users, with a few comments each. */
+export function plantSqlite(path: string, posts: number, comments = 4): void {
   migrateSqlite(path, loadMigrations(join(import.meta.dirname, '..', 'migrations', 'sqlite')))
   using connection = new SqliteConnection(path, 'write')
-  for (const statement of planting('sqlite', posts)) connection.run({ text: statement, values: [] })
+  for (const statement of planting('sqlite', posts, comments)) connection.run({ text: statement, values: [] })
 }
 
 /** The statements that plant it, in either dialect. */
-export function planting(kind: 'sqlite' | 'postgres', posts: number): readonly string[] {
+export function planting(kind: 'sqlite' | 'postgres', posts: number, comments = 4): readonly string[] {
   const users = Math.max(10, Math.floor(posts / 100))
   const numbers = (most: number) =>
     kind === 'sqlite'
@@ -27,7 +27,7 @@ export function planting(kind: 'sqlite' | 'postgres', posts: number): readonly s
      select i % ${users} + 1, 'Title of post ' || i, 'Some content of a post, long enough to be read. ' || i, i % 100, ${at}
      from ${numbers(posts)}`,
     `insert into comments (post_id, author_id, text, created_at)
-     select i % ${posts} + 1, i % ${users} + 1, 'A remark on this, number ' || i, ${at} from ${numbers(posts * 4)}`,
+     select i % ${posts} + 1, i % ${users} + 1, 'A remark on this, number ' || i, ${at} from ${numbers(posts * comments)}`,
     'analyze',
   ]
 }
