@@ -42,12 +42,12 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
 
   // A socket's token is looked at when it is open: refused here, a browser could not tell why.
   const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {
-    if (request.raw.upgrade === undefined) return authenticate.call(this, request, reply, next)
+    if (request.raw.socketUpgrade === undefined) return authenticate.call(this, request, reply, next)
     next()
   }
 
   server.get('/graphql', { ...options, onRequest: authenticateUnlessSocket }, async (request, reply) => {
-    if (request.raw.upgrade !== undefined && !sockets.isAllowed(request.raw)) {
+    if (request.raw.socketUpgrade !== undefined && !sockets.isAllowed(request.raw)) {
       throw new AppError('forbidden', 'Origin is not allowed')
     }
     const upgrade = takeUpgrade(request, reply, lifecycle)

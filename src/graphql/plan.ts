@@ -1,6 +1,7 @@
 import type { Actor } from '../core/actor.ts'
 import { idOf } from '../core/input.ts'
-import type { Selection, SlotValues, Wish } from '../core/selection.ts'
+import type { Selection, Slot, SlotValues, Wish } from '../core/selection.ts'
+import type { Show } from '../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import { type Argument, argumentIn, type Field, isWanted, type Node, type Variables } from './tree.ts'
 
@@ -22,8 +23,11 @@ export function valuesOf({ slots }: Plan, request: Request): SlotValues {
   return slots.map(source => source(request))
 }
 
+/** Fields with the same key: the same field, each with selections of its own. */
+export type Merged = readonly [Field, ...Field[]]
+
 /** Fields of one object of the answer by their keys, in the order in which these come first. */
-export type Collected = ReadonlyMap<string, readonly [Field, ...Field[]]>
+export type Collected = ReadonlyMap<string, Merged>
 
 /** What is left of selections when conditions are looked at, fragments dissolved and fields with one key put together. */
 export function collect(selections: readonly (readonly Node[])[], variables: Variables): Collected {
@@ -65,7 +69,7 @@ export class Planner {
   }
 
   /** A field at the top that reads: `user`, `post`, `me`, `posts`, `users`. */
-  atTop(key: string, fields: readonly [Field, ...Field[]]): Wish {
+  atTop(key: string, fields: Merged): Wish {
     const [first] = fields
     if (first.kind !== 'one') return this.#wish(key, first, fields)
     const id = first.args.get('id')
@@ -117,6 +121,22 @@ const ownId: Source = ({ actor }) => (actor.kind === 'user' ? actor.id : null)
 /** The id that an argument names, if it can name a row. */
 export function idIn(argument: Argument | undefined, variables: Variables): number | null {
   return idOf(String(argumentIn(argument, variables))) ?? null
+}
+
+/** What is to be shown of a post or comment whose id is known only later. */
+export interface ShownPlan extends Plan {
+  readonly id: Slot
+}
+
+export function planShown(root: 'post' | 'comment', key: string, fields: Merged, variables: Variables): ShownPlan {
+  const planner = new Planner(variables)
+  const id = planner.slot(() => null)
+  const selection: Selection = { wishes: [{ kind: 'one', key, name: root, id, wishes: planner.inside(fields) }] }
+  return { selection, slots: planner.slots, id }
+}
+
+export function showOf(plan: ShownPlan, request: Request): Show {
+  return { selection: plan.selection, values: valuesOf(plan, request), id: plan.id }
 }
 
 /**

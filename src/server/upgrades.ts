@@ -12,7 +12,7 @@ export interface Upgrade {
 declare module 'node:http' {
   interface IncomingMessage {
     /** Of a request that asks for a WebSocket. */
-    upgrade?: Upgrade
+    socketUpgrade?: Upgrade
   }
 }
 
@@ -27,7 +27,7 @@ export function asksForSocket({ method, headers }: IncomingMessage): boolean {
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on('upgrade', (request: IncomingMessage, stream: Socket, head: Buffer) => {
     stream.on('error', () => {}) // Node has let go of the stream: an error of it would end the process
-    request.upgrade = { stream, head }
+    request.socketUpgrade = { stream, head }
     const response = new ServerResponse(request)
     response.shouldKeepAlive = false
     response.assignSocket(stream)
@@ -38,7 +38,7 @@ export function routeUpgrades(server: FastifyInstance): void {
 
 /** Takes the stream of a request for a WebSocket away from HTTP: there will be no answer. */
 export function takeUpgrade(request: FastifyRequest, reply: FastifyReply, lifecycle: Lifecycle): Upgrade | undefined {
-  const { upgrade } = request.raw
+  const { socketUpgrade: upgrade } = request.raw
   if (upgrade === undefined) return undefined
   reply.hijack()
   reply.raw.detachSocket(upgrade.stream)
