@@ -101,6 +101,16 @@ mutation Like {
   }
 }
 
+# Runs until you stop it. Create a post in another tab, and it comes in.
+subscription NewPosts {
+  postAdded {
+    title
+    author {
+      name
+    }
+  }
+}
+
 # These need a token, as a header below: { "Authorization": "Bearer <token>" }.
 # POST /tokens gives one: {"email": "ada@example.com", "password": "demo-password"} in the demo data.
 
