@@ -1,0 +1,13 @@
+import type { TestDatabase } from '../support/engines.ts'
+import { execute } from './execute.ts'
+
+/** PostgreSQL only, whose own clock decides: from now on it goes so many seconds before the real one. */
+export function setDatabaseClockAhead(database: TestDatabase, seconds: number): Promise<void> {
+  return execute(
+    database,
+    `create or replace function now_plus(seconds bigint) returns text language sql stable as $$
+       select to_char(now() at time zone 'utc' + (seconds + ${seconds}) * interval '1 second',
+                      'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+     $$`,
+  )
+}

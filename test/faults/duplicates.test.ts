@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { postgres, type TestDatabase } from '../support/engines.ts'
+import { assertSound, History, type Intent, tell } from '../support/history.ts'
+import { ask, type RawResponse } from '../support/http.ts'
+import { bodyOf, createUser, send } from '../support/rest.ts'
+import { inForm } from './form.ts'
+import { Instance, startTwo } from './instance.ts'
+import { judgeOn } from './judgement.ts'
+import { attempt, hands } from './payers.ts'
+import { allowKeysTwice, slowPayments } from './sabotage.ts'
+
+describe('F5: each key sent twenty times at once, to two servers on one PostgreSQL', { skip: postgres.skip }, () => {
+  const parts = new AsyncDisposableStack()
+  let database: TestDatabase
+  let servers: [Instance, Instance]
+  before(async () => {
+    database = parts.use(await postgres.create())
+    await database.migrate()
+    await slowPayments(database, 5)
+    servers = await startTwo(database, parts)
+  })
+  after(() => parts.disposeAsync())
+  const history = new History()
+
+  it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one 201, nineteen 200, the same body in all', async t => {
+    const keys = inForm(60, 1000)
+    const slowest = await sendTwentyfold(keys, history, servers, (answers, { key }) => {
+      const statuses = answers.map(answer => answer?.status).sort()
+      assert.deepEqual(statuses, [...Array(19).fill(200), 201], key)
+      assert.equal(new Set(answers.map(answer => answer?.body)).size, 1, key)
+      const replayed = answers.filter(answer => answer?.headers.get('idempotent-replayed') === 'true')
+      assert.deepEqual([...new Set(replayed.map(answer => answer?.status)), replayed.length], [200, 19], key)
+    })
+    const verdict = await judgeOn(database, history)
+    t.diagnostic(`${keys} keys: ${tell(verdict)}; the slowest key took ${Math.round(slowest)} ms`)
+    assert.equal(verdict.acknowledged, keys)
+    assert.equal(verdict.replays, keys * 19)
+    assertSound(verdict)
+    for (const { faults } of servers) assert.deepEqual(faults, [])
+  })
+
+  it('would be found out if keys could be claimed twice', async () => {
+    await allowKeysTwice(database)
+    await sendTwentyfold(20, history, servers)
+    assert.notDeepEqual((await judgeOn(database, history)).offences.double, [])
+  })
+})
+
+/** A few keys at a time, all requests of one at once; half of them go to each server. */
+async function sendTwentyfold(
+  keys: number,
+  history: History,
+  servers: readonly Instance[],
+  check: (answers: readonly (RawResponse | undefined)[], intent: Intent) => void = () => {},
+): Promise<number> {
+  let left = keys
+  let slowest = 0
+  await hands(8, async () => {
+    while (left-- > 0) {
+      const intent = history.intend()
+      const started = performance.now()
+      const urls = Array.from({ length: 10 }, () => servers.map(({ url }) => url)).flat()
+      check(await Promise.all(urls.map(url => attempt(history, url, intent))), intent)
+      slowest = Math.max(slowest, performance.now() - started)
+    }
+  })
+  return slowest
+}
+
+describe('F7: five hundred requests with one key whose payment has to wait', { skip: postgres.skip }, () => {
+  const parts = new AsyncDisposableStack()
+  let database: TestDatabase
+  let instance: Instance
+  before(async () => {
+    database = parts.use(await postgres.create())
+    instance = parts.use(await Instance.start(database))
+  })
+  after(() => parts.disposeAsync())
+  const history = new History()
+
+  it('hold one connection to the database, others are served meanwhile, and all get the answer', async t => {
+    const { id } = await newOrder(instance, 500_000)
+    const slow = history.intend({ orderId: id, cents: 500_000_00 })
+    await using lock = await OrderLock.take(database, id)
+    const duplicates = Array.from({ length: 500 }, () => payHoweverOften(history, instance, slow))
+    const others = await serveOthersMeanwhile(instance, history, lock)
+    await lock.release()
+    const answers = await Promise.all(duplicates)
+
+    t.diagnostic(
+      `at most ${lock.most} connection waited; meanwhile ${others.statuses.length} others were answered, ` +
+        `the slowest payment after ${Math.round(others.slowest)} ms`,
+    )
+    assert.equal(lock.most, 1)
+    assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
+    assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(id, 500_000))])
+    const verdict = await judgeOn(database, history)
+    t.diagnostic(tell(verdict))
+    assertSound(verdict)
+    assert.deepEqual(instance.faults, [])
+  })
+
+  it('would be seen to hold several connections if they did not share the work, as with different keys', async () => {
+    const { id } = await newOrder(instance, 600_000)
+    await using lock = await OrderLock.take(database, id)
+    const strangers = Array.from({ length: 500 }, (_, index) =>
+      ask(`${instance.url}/orders/${id}/payment`, { method: 'POST', headers: { 'idempotency-key': `own-${index}` } }),
+    )
+    while (lock.most < 2) await lock.look()
+    await lock.release()
+    const statuses = (await Promise.all(strangers)).map(({ status }) => status)
+    assert.ok(statuses.filter(status => status === 200).length <= 1)
+  })
+})
+
+/** Another session holds the row of an order, so that its payment has to wait; counts who waits. */
+class OrderLock implements AsyncDisposable {
+  readonly #holder: pg.Client
+  readonly #watcher: pg.Client
+  /** The most connections that were seen waiting at once. */
+  most = 0
+
+  static async take({ location }: TestDatabase, orderId: number): Promise<OrderLock> {
+    const [holder, watcher] = [new pg.Client(location), new pg.Client(location)]
+    await Promise.all([holder.connect(), watcher.connect()])
+    await holder.query('begin')
+    await holder.query('select id from orders where id = $1 for update', [orderId])
+    return new OrderLock(holder, watcher)
+  }
+
+  private constructor(holder: pg.Client, watcher: pg.Client) {
+    this.#holder = holder
+    this.#watcher = watcher
+  }
+
+  async look(): Promise<void> {
+    const { rows } = await this.#watcher.query(`select count(*)::int as waiting from pg_stat_activity
+      where application_name = 'duet' and datname = current_database() and wait_event in ('transactionid', 'tuple')`)
+    this.most = Math.max(this.most, rows[0].waiting)
+  }
+
+  async release(): Promise<void> {
+    await this.#holder.query('rollback')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#holder.end(), this.#watcher.end()])
+  }
+}
+
+/** Other payments and reads go on; ends when enough of them were answered while all duplicates were under way. */
+async function serveOthersMeanwhile(
+  { url }: Instance,
+  history: History,
+  lock: OrderLock,
+): Promise<{ statuses: (number | undefined)[]; slowest: number }> {
+  const statuses: (number | undefined)[] = []
+  let slowest = 0
+  let enough = false
+  const serving = hands(4, async () => {
+    while (!enough) {
+      const started = performance.now()
+      const paid = await attempt(history, url, history.intend())
+      slowest = Math.max(slowest, performance.now() - started)
+      const read = await ask(url + paid?.headers.get('location'))
+      statuses.push(paid?.status, read.status)
+    }
+  })
+  while (lock.most === 0 || (await inFlight(url)) < 500) await lock.look()
+  for (const upTo = statuses.length + inForm(100, 3000); statuses.length < upTo; ) await lock.look()
+  enough = true
+  await serving
+  return { statuses, slowest }
+}
+
+async function inFlight(url: string): Promise<number> {
+  const { body } = await ask(`${url}/metrics`)
+  return Number(/^duet_http_requests_in_flight (\d+)/m.exec(body)?.[1])
+}
+
+/** Waiting has its bound: who is told 503 asks again. */
+async function payHoweverOften(history: History, { url }: Instance, intent: Intent): Promise<string | undefined> {
+  for (;;) {
+    const answer = await attempt(history, url, intent)
+    if (answer?.status !== 503) return answer?.body
+  }
+}
+
+async function newOrder(instance: Instance, price: number): Promise<{ id: number }> {
+  const user = await createUser(instance)
+  const items = [{ name: 'Thing', quantity: 1, price }]
+  return bodyOf(await send(instance, `POST /users/${user.id}/orders`, { items }), 201)
+}
+
+function shipped(id: number, amount: number): object {
+  const self = `/orders/${id}`
+  return {
+    id,
+    status: 'shipped',
+    amount,
+    _links: { self: { href: self }, track: { href: `${self}/tracking`, method: 'GET' } },
+  }
+}

@@ -1,0 +1,17 @@
+import { DatabaseSync } from 'node:sqlite'
+import pg from 'pg'
+import type { TestDatabase } from '../support/engines.ts'
+
+/** Runs statements on a database behind the back of whoever serves it. */
+export async function execute({ kind, location }: TestDatabase, script: string): Promise<void> {
+  if (kind === 'sqlite') {
+    const connection = new DatabaseSync(location)
+    connection.exec(script)
+    connection.close()
+    return
+  }
+  const client = new pg.Client({ connectionString: location })
+  await client.connect()
+  await client.query(script)
+  await client.end()
+}

@@ -1,0 +1,12 @@
+import { catalogue } from '../../src/storage/verbs.ts'
+import type { TestDatabase } from '../support/engines.ts'
+import { type History, judge, type Verdict } from '../support/history.ts'
+import { assertLedger } from '../support/ledger.ts'
+
+/** Compares a history with the tables; where every payment has its key, all else in the tables must be sound too. */
+export async function judgeOn(database: TestDatabase, history: History): Promise<Verdict> {
+  await using engine = database.open(catalogue)
+  const verdict = await judge(history, engine)
+  if (verdict.offences.keyless.length === 0) await assertLedger(engine)
+  return verdict
+}

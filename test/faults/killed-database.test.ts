@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
+import { assertSound, History, tell } from '../support/history.ts'
+import { PostgresServer } from '../support/postgres.ts'
+import { waitUntil } from '../support/wait.ts'
+import { inForm } from './form.ts'
+import { Instance } from './instance.ts'
+import { judgeOn } from './judgement.ts'
+import { attempt, hands, settle } from './payers.ts'
+import { commitCarelessly } from './sabotage.ts'
+
+const payers = 16
+
+describe('F3: PostgreSQL that is killed and started again under payers', { skip: postgres.skip }, () => {
+  let server: PostgresServer
+  before(async () => {
+    // What is committed carelessly stays in memory for long.
+    server = await PostgresServer.start({ wal_writer_delay: '10s' })
+  })
+  after(() => server[Symbol.asyncDispose]())
+
+  it('has lost nothing acknowledged; meanwhile the server lives and answers 503, and then goes on by itself', async t => {
+    const database = postgresAt(server.url)
+    await using instance = await Instance.start(database)
+    const history = new History()
+    const kills: readonly Ending[] = inForm(
+      ['SIGQUIT'],
+      ['SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGQUIT'],
+    )
+    const { refusals, recoveries } = await payThrough(kills, server, instance, history)
+    await settle(history, instance.url)
+    const verdict = await judgeOn(database, history)
+    const [slowest, recovery] = [Math.max(...refusals.map(({ ms }) => ms)), Math.max(...recoveries)]
+    t.diagnostic(
+      `${kills.length} kills: ${tell(verdict)}; the slowest refusal came after ${Math.round(slowest)} ms, ` +
+        `the first payment at most ${Math.round(recovery)} ms after the restart`,
+    )
+    assertSound(verdict)
+    assert.deepEqual(instance.faults, [])
+    assert.deepEqual([...new Set(refusals.map(({ status }) => status))], [503])
+    // 2 s and 5 s are to be reached; a busy machine takes longer.
+    assert.ok(slowest < 4_000, `a refusal took ${slowest} ms`)
+    assert.ok(recovery < 10_000, `it took ${recovery} ms to go on`)
+  })
+
+  it('would be found out if it acknowledged before commits were durable', async () => {
+    const database = await anotherDatabase(server)
+    await commitCarelessly(database)
+    await using instance = await Instance.start(database)
+    const history = new History()
+    await hands(payers, async () => {
+      while (history.acknowledged < 200) await attempt(history, instance.url, history.intend())
+    })
+    await server.end('SIGQUIT')
+    await server.resume()
+    await settle(history, instance.url)
+    assert.notDeepEqual((await judgeOn(database, history)).offences.missing, [])
+  })
+})
+
+type Ending = Parameters<PostgresServer['end']>[0]
+
+interface Passage {
+  /** What clients got instead of their answers. No status: nothing. */
+  readonly refusals: { readonly status: number | undefined; readonly ms: number }[]
+  /** Milliseconds from each restart to the next payment. */
+  readonly recoveries: number[]
+}
+
+/** Pays without a break while the database is killed and started again. */
+async function payThrough(
+  kills: readonly Ending[],
+  server: PostgresServer,
+  { url }: Instance,
+  history: History,
+): Promise<Passage> {
+  const passage: Passage = { refusals: [], recoveries: [] }
+  let going = true
+  const paying = hands(payers, async () => {
+    for (let intent = history.intend(); going; ) {
+      const started = performance.now()
+      const answer = await attempt(history, url, intent)
+      if (history.isSettled(intent)) intent = history.intend()
+      else passage.refusals.push({ status: answer?.status, ms: performance.now() - started })
+    }
+  })
+  try {
+    for (const signal of kills) {
+      await more(() => history.acknowledged, 200)
+      await server.end(signal)
+      await more(() => passage.refusals.length, payers)
+      await server.resume()
+      const resumed = performance.now()
+      await more(() => history.acknowledged, 1)
+      passage.recoveries.push(performance.now() - resumed)
+    }
+  } finally {
+    going = false
+  }
+  await paying
+  return passage
+}
+
+async function more(count: () => number, by: number): Promise<void> {
+  const enough = count() + by
+  await waitUntil(() => count() >= enough, 30_000)
+}
+
+async function anotherDatabase(server: PostgresServer): Promise<TestDatabase> {
+  const client = new pg.Client({ connectionString: server.url })
+  await client.connect()
+  await client.query('create database another')
+  await client.end()
+  return postgresAt(server.url.replace(/postgres$/, 'another'))
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { assertSound, History, tell } from '../support/history.ts'
+import { inForm } from './form.ts'
+import { Instance } from './instance.ts'
+import { judgeOn } from './judgement.ts'
+import { attempt, hands, settle } from './payers.ts'
+import { forgetKeys } from './sabotage.ts'
+import { Wire } from './wire.ts'
+
+const payers = 16
+
+for (const kind of engineKinds) {
+  describe(`F6: an answer of a server on ${kind.name} that is lost on its way`, { skip: kind.skip }, () => {
+    const parts = new AsyncDisposableStack()
+    const history = new History()
+    let database: TestDatabase
+    let instance: Instance
+    let wire: Wire
+    before(async () => {
+      database = parts.use(await kind.create())
+      instance = parts.use(await Instance.start(database))
+      wire = parts.use(await Wire.to({ host: '127.0.0.1', port: instance.port }))
+    })
+    after(() => parts.disposeAsync())
+
+    const moments: readonly (readonly [name: string, lose: () => void])[] = [
+      ['once the request has passed', () => loseAfterRequest(wire)],
+      ['while the answer comes', () => loseWithinAnswer(wire)],
+    ]
+    for (const [name, lose] of moments) {
+      it(`leaves one payment for each key, when the connection is cut ${name} and the client asks again`, async t => {
+        lose()
+        const { verdict, unanswered } = await payAndAskAgain(database, wire, history)
+        t.diagnostic(`${unanswered} answers lost: ${tell(verdict)}`)
+        assert.equal(unanswered, inForm(100, 2000))
+        assertSound(verdict)
+        assert.deepEqual(instance.faults, [])
+      })
+    }
+
+    it('would be found out if payments were kept without their keys', async () => {
+      await forgetKeys(database)
+      loseWithinAnswer(wire)
+      const { verdict } = await payAndAskAgain(database, wire, history)
+      assert.equal(verdict.offences.double.length, inForm(100, 2000))
+    })
+  })
+}
+
+/** Every payer loses every answer, and then asks again over a line that is sound. */
+async function payAndAskAgain(database: TestDatabase, wire: Wire, history: History) {
+  const url = `http://127.0.0.1:${wire.port}`
+  let left = inForm(100, 2000)
+  let unanswered = 0
+  await hands(payers, async () => {
+    while (left-- > 0) if ((await attempt(history, url, history.intend())) === undefined) unanswered++
+  })
+  wire.fromClient = wire.fromServer = () => 'pass'
+  await settle(history, url)
+  return { verdict: await judgeOn(database, history), unanswered }
+}
+
+/** The server gets the whole request and works it off; the client gets nothing. */
+function loseAfterRequest(wire: Wire): void {
+  wire.fromClient = (data, { client, server }) => {
+    if (!data.includes('"amount"')) return 'pass'
+    server.end(data)
+    client.resetAndDestroy()
+    return 'handled'
+  }
+  wire.fromServer = () => 'handled'
+}
+
+/** The client gets a part of the answer, of any length. */
+function loseWithinAnswer(wire: Wire): void {
+  wire.fromServer = (data, { client, server }) => {
+    client.end(data.subarray(0, Math.floor(Math.random() * data.length)))
+    server.destroy()
+    return 'handled'
+  }
+}

@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { postgres, type TestDatabase } from '../support/engines.ts'
+import { assertSound, History, tell } from '../support/history.ts'
+import { type Decision, TcpProxy } from '../support/tcp-proxy.ts'
+import { inForm } from './form.ts'
+import { Instance } from './instance.ts'
+import { judgeOn } from './judgement.ts'
+import { attempt, hands, settle } from './payers.ts'
+import { Wire } from './wire.ts'
+
+const payers = 16
+
+describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: postgres.skip }, () => {
+  const parts = new AsyncDisposableStack()
+  const history = new History()
+  let database: TestDatabase
+  let proxy: TcpProxy
+  let instance: Instance
+  before(async () => {
+    database = parts.use(await postgres.create())
+    proxy = parts.use(await TcpProxy.to(addressOf(database)))
+    instance = parts.use(await Instance.start(through(proxy, database)))
+  })
+  after(() => parts.disposeAsync())
+
+  it('leaves one payment for each key, and the client finds out by asking again', async t => {
+    const cuts = inForm(12, 300)
+    for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
+      const done = cutSomeCommits(proxy, moment, cuts)
+      await hands(payers, async () => {
+        while (!done()) await attempt(history, instance.url, history.intend())
+      })
+    }
+    proxy.decide = () => 'pass'
+    await settle(history, instance.url)
+    const verdict = await judgeOn(database, history)
+    t.diagnostic(`${3 * cuts} commits cut: ${tell(verdict)}`)
+    assert.equal(verdict.unknowns, 0) // whatever becomes of its database, the server answers
+    assertSound(verdict)
+    assert.deepEqual(instance.faults, [])
+  })
+
+  it('is answered with 503 when PostgreSQL stays away after it, and the client finds out later', async t => {
+    const rounds = inForm(1, 10)
+    for (let round = 0; round < rounds; round++) {
+      for (const moment of ['cut before', 'cut after'] as const) {
+        cutCommitAndAllThatFollows(proxy, moment)
+        const intent = history.intend()
+        assert.equal((await attempt(history, instance.url, intent))?.status, 503)
+        proxy.decide = () => 'pass'
+        // Paid or not, the same question gets the answer that fits.
+        assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
+      }
+    }
+    const verdict = await judgeOn(database, history)
+    t.diagnostic(`${2 * rounds} commits cut, and what followed: ${tell(verdict)} (both tests together)`)
+    assertSound(verdict)
+    assert.deepEqual(instance.faults, [])
+  })
+
+  it('would be found out if somebody said COMMIT who had not committed', async () => {
+    await using database = await postgres.create()
+    await using wire = await Wire.to(addressOf(database))
+    await using instance = await Instance.start(through(wire, database))
+    const history = new History()
+    let commits = 0
+    wire.fromClient = (data, { client, server }) => {
+      if (!isCommit(data) || commits++ % 3 > 0) return 'pass'
+      client.end(committed)
+      server.destroy()
+      return 'handled'
+    }
+    await hands(payers, async () => {
+      for (let payment = 0; payment < 3; payment++) await attempt(history, instance.url, history.intend())
+    })
+    wire.fromClient = () => 'pass'
+    await settle(history, instance.url)
+    assert.notDeepEqual((await judgeOn(database, history)).offences.missing, [])
+  })
+})
+
+/** Every third commit, until there were so many; tells when. */
+function cutSomeCommits(proxy: TcpProxy, moment: Decision, cuts: number): () => boolean {
+  let commits = 0
+  proxy.decide = data => (isCommit(data) && ++commits % 3 === 0 ? moment : 'pass')
+  return () => commits >= 3 * cuts
+}
+
+function cutCommitAndAllThatFollows(proxy: TcpProxy, moment: Decision): void {
+  let away = false
+  proxy.decide = data => {
+    if (away) return 'cut before'
+    away = isCommit(data)
+    return away ? moment : 'pass'
+  }
+}
+
+function isCommit(data: Buffer): boolean {
+  return data.includes('commit\0')
+}
+
+/** What PostgreSQL says after a commit: the command's name, and that it is ready outside of a transaction. */
+const committed = Buffer.from('C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I', 'latin1')
+
+function addressOf({ location }: TestDatabase): { host: string; port: number } {
+  const { hostname, port } = new URL(location)
+  return { host: hostname, port: Number(port) }
+}
+
+function through(
+  { port }: { readonly port: number },
+  { kind, location }: TestDatabase,
+): Pick<TestDatabase, 'kind' | 'location'> {
+  const address = new URL(location)
+  address.port = String(port)
+  return { kind, location: address.href }
+}

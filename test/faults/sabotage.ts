@@ -1,0 +1,39 @@
+import type { TestDatabase } from '../support/engines.ts'
+import { execute } from './execute.ts'
+
+// What a store must never do, done to a database of a test, to see that the check of a fault finds it out.
+
+/** Payments are kept, their keys are not. */
+export function forgetKeys(database: TestDatabase): Promise<void> {
+  return execute(
+    database,
+    database.kind === 'sqlite'
+      ? `create trigger forget_keys after insert on idempotency_keys
+         begin delete from idempotency_keys where id = new.id; end`
+      : `create function forget_key() returns trigger language plpgsql as 'begin return null; end';
+         create trigger forget_keys before insert on idempotency_keys for each row execute function forget_key()`,
+  )
+}
+
+/** Nothing but chance keeps two from claiming one key at the same time. */
+export function allowKeysTwice(database: TestDatabase): Promise<void> {
+  return execute(database, 'drop index idempotency_keys_by_key')
+}
+
+/** PostgreSQL only: payments take a little longer, so that they meet. */
+export function slowPayments(database: TestDatabase, milliseconds: number): Promise<void> {
+  return execute(
+    database,
+    `create function take_time() returns trigger language plpgsql as
+     'begin perform pg_sleep(${milliseconds / 1000}); return new; end';
+     create trigger slow before insert on payments for each row execute function take_time()`,
+  )
+}
+
+/** PostgreSQL only: commits are acknowledged before they are durable. */
+export function commitCarelessly(database: TestDatabase): Promise<void> {
+  return execute(
+    database,
+    `alter database ${new URL(database.location).pathname.slice(1)} set synchronous_commit = off`,
+  )
+}

@@ -1,0 +1,249 @@
+/** Who asks. The two users of a run own its orders; the admin owns nothing. */
+export type Caller = 'anonymous' | 'ann' | 'bob' | 'admin'
+export type Owner = 'ann' | 'bob'
+export type Policy = 'open' | 'enforced'
+
+export interface Item {
+  readonly name: string
+  readonly quantity: number
+  readonly price: number
+}
+
+/** An answer, or what it must be. Links are by relation. */
+export interface Answer {
+  readonly status: number
+  readonly body: unknown
+  readonly location?: string
+  readonly links?: Readonly<Record<string, string>>
+  readonly replayed?: true
+}
+
+/** A refusal's sentence that nothing prescribes. */
+export const someSentence = Symbol('some sentence')
+
+export interface ModelOrder {
+  readonly id: number
+  readonly owner: Owner
+  readonly items: readonly Item[]
+  itemIds: readonly number[] | undefined
+  status: 'pending_payment' | 'shipped' | 'gone'
+  shippedAt: string | undefined
+  tracking: unknown
+}
+
+export interface ModelPayment {
+  readonly id: number
+  readonly amount: number
+  readonly orderId: number | null
+  readonly payer: Caller
+  createdAt: string | undefined
+}
+
+interface ModelKey {
+  readonly name: string
+  readonly payment: ModelPayment
+  readonly expiresAt: number
+}
+
+export interface ModelOptions {
+  readonly policy: Policy
+  readonly userIds: Readonly<Record<Owner, number>>
+  /** What time it is, where the test decides. */
+  readonly instant: () => string | undefined
+}
+
+/**
+ * What the service must answer, in the simplest words: lists, and one thing at a time. Ids, and times where the test does
+ * not decide them, are the service's to choose: they are taken from the answer that tells them first, and must be right
+ * from then on.
+ */
+export class Model {
+  readonly orders: ModelOrder[] = []
+  readonly payments: ModelPayment[] = []
+  readonly #keys: ModelKey[] = []
+  readonly #options: ModelOptions
+  /** Seconds since the beginning. */
+  #now = 0
+
+  constructor(options: ModelOptions) {
+    this.#options = options
+  }
+
+  pass(seconds: number): void {
+    this.#now += seconds
+  }
+
+  /** `items` is nothing where the body is bad. */
+  createOrder(caller: Caller, owner: Owner | undefined, items: readonly Item[] | undefined, told: unknown): Answer {
+    const refused = this.#refusedFor(caller, owner)
+    if (refused !== undefined) return refused
+    if (items === undefined) return refusal(400, someSentence)
+    if (owner === undefined) return refusal(404, 'User not found')
+    const id = newId(told, this.orders)
+    const unknown = { itemIds: undefined, shippedAt: undefined, tracking: undefined }
+    const order: ModelOrder = { id, owner, items, status: 'pending_payment', ...unknown }
+    this.orders.push(order)
+    return { status: 201, body: represent(order), location: `/orders/${id}` }
+  }
+
+  listOrders(caller: Caller, owner: Owner | undefined, limit: number, offset: number): Answer {
+    const refused = this.#refusedFor(caller, owner)
+    if (refused !== undefined) return refused
+    if (owner === undefined) return refusal(404, 'User not found')
+    const all = this.orders.filter(order => order.owner === owner && order.status !== 'gone')
+    const more = all.length > offset + limit
+    const link = (from: number) => `/users/${this.#options.userIds[owner]}/orders?limit=${limit}&offset=${from}`
+    const links = {
+      ...(more && { next: link(offset + limit) }),
+      ...(offset > 0 && { prev: link(Math.max(0, offset - limit)) }),
+      ...((more || offset > 0) && { first: link(0) }),
+    }
+    const body = all.slice(offset, offset + limit).map(represent)
+    return { status: 200, body, ...(Object.keys(links).length > 0 && { links }) }
+  }
+
+  readOrder(caller: Caller, id: number): Answer {
+    return this.#withOrder(caller, id, order => ({ status: 200, body: represent(order) }))
+  }
+
+  readItems(caller: Caller, id: number, told: unknown): Answer {
+    return this.#withOrder(caller, id, order => {
+      order.itemIds ??= Array.isArray(told) ? told.map(item => newId(item)) : []
+      const ids = order.itemIds
+      return { status: 200, body: order.items.map((item, index) => ({ id: ids[index], ...item })) }
+    })
+  }
+
+  track(caller: Caller, id: number, told: unknown): Answer {
+    return this.#withOrder(caller, id, order => {
+      if (order.status !== 'shipped') return refusal(404, someSentence)
+      order.tracking ??= trackingOf(order, told)
+      return { status: 200, body: order.tracking }
+    })
+  }
+
+  cancel(caller: Caller, id: number): Answer {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    const order = this.#find(caller, id)
+    if (order?.status === 'shipped') return refusal(409, 'Order is already shipped')
+    if (order !== undefined) order.status = 'gone'
+    return { status: 204, body: null }
+  }
+
+  /** `key` is nothing where none was sent, `null` where it is not one. `told` has the id of the payment. */
+  payOrder(caller: Caller, id: number, key: string | null | undefined, told: unknown): Answer {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    if (key === null) return refusal(400, someSentence)
+    return this.#withOrder(caller, id, order => {
+      const name = key === undefined ? undefined : `${caller} /orders/${id}/payment ${key}`
+      const known = this.#paidWith(name)
+      if (known !== undefined) return { ...paidOrder(order, known), replayed: true }
+      if (order.status === 'shipped') return refusal(409, 'Order is already paid')
+      order.status = 'shipped'
+      order.shippedAt = this.#options.instant()
+      return paidOrder(order, this.#pay(caller, amountOf(order.items), id, newId(told, this.payments), name))
+    })
+  }
+
+  /** `amount` is nothing where the body is bad. */
+  pay(caller: Caller, key: string | null | undefined, amount: number | undefined, told: unknown): Answer {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    if (key === undefined) return refusal(400, 'Idempotency-Key header required')
+    if (key === null) return refusal(400, someSentence)
+    const name = `${caller} /payments ${key}`
+    const known = this.#paidWith(name)
+    if (known !== undefined) return { status: 200, body: this.#tell(known, told), replayed: true }
+    if (amount === undefined) return refusal(400, someSentence)
+    const payment = this.#pay(caller, amount, null, newId(told, this.payments), name)
+    return { status: 201, body: this.#tell(payment, told), location: `/payments/${payment.id}` }
+  }
+
+  readPayment(caller: Caller, id: number, told: unknown): Answer {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    const payment = this.payments.find(payment => payment.id === id && this.#reaches(caller, payment.payer))
+    return payment === undefined ? refusal(404, 'Payment not found') : { status: 200, body: this.#tell(payment, told) }
+  }
+
+  #pay(payer: Caller, amount: number, orderId: number | null, id: number, key: string | undefined): ModelPayment {
+    const payment = { id, amount, orderId, payer, createdAt: this.#options.instant() }
+    this.payments.push(payment)
+    if (key !== undefined) this.#keys.push({ name: key, payment, expiresAt: this.#now + 86_400 })
+    return payment
+  }
+
+  #paidWith(key: string | undefined): ModelPayment | undefined {
+    return this.#keys.findLast(({ name, expiresAt }) => name === key && expiresAt > this.#now)?.payment
+  }
+
+  #tell(payment: ModelPayment, told: unknown): unknown {
+    payment.createdAt ??= instantIn(told, 'created_at')
+    const { id, amount, orderId, createdAt } = payment
+    return { id, amount, order_id: orderId, created_at: createdAt }
+  }
+
+  #withOrder(caller: Caller, id: number, answer: (order: ModelOrder) => Answer): Answer {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    const order = this.#find(caller, id)
+    return order === undefined ? refusal(404, 'Order not found') : answer(order)
+  }
+
+  #find(caller: Caller, id: number): ModelOrder | undefined {
+    return this.orders.find(order => order.id === id && order.status !== 'gone' && this.#reaches(caller, order.owner))
+  }
+
+  #mustLogIn(caller: Caller): boolean {
+    return this.#options.policy === 'enforced' && caller === 'anonymous'
+  }
+
+  #reaches(caller: Caller, owner: Caller | undefined): boolean {
+    return this.#options.policy === 'open' || caller === 'admin' || caller === owner
+  }
+
+  #refusedFor(caller: Caller, owner: Owner | undefined): Answer | undefined {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    return this.#reaches(caller, owner) ? undefined : refusal(403, someSentence)
+  }
+}
+
+export function amountOf(items: readonly Item[]): number {
+  return items.reduce((sum, { quantity, price }) => sum + quantity * price, 0)
+}
+
+function represent({ id, status, items }: ModelOrder): object {
+  const self = `/orders/${id}`
+  const links =
+    status === 'shipped'
+      ? { track: { href: `${self}/tracking`, method: 'GET' } }
+      : { pay: { href: `${self}/payment`, method: 'POST' }, cancel: { href: self, method: 'DELETE' } }
+  return { id, status, amount: amountOf(items), _links: { self: { href: self }, ...links } }
+}
+
+function paidOrder(order: ModelOrder, { id }: ModelPayment): Answer {
+  return { status: 200, body: represent(order), links: { payment: `/payments/${id}` } }
+}
+
+function refusal(status: number, error: string | typeof someSentence): Answer {
+  return { status, body: { error } }
+}
+
+const notLoggedIn = refusal(401, someSentence)
+
+/** The id that the service chose: a new one, above all earlier ones. No number where it is neither. */
+function newId(told: unknown, earlier: readonly { readonly id: number }[] = []): number {
+  const { id } = Object(told)
+  return Number.isSafeInteger(id) && id > (earlier.at(-1)?.id ?? 0) ? id : Number.NaN
+}
+
+function trackingOf({ id, shippedAt }: ModelOrder, told: unknown): object {
+  const { carrier, number } = Object(told)
+  const filled = (text: unknown) => (typeof text === 'string' && text !== '' ? text : 'some text')
+  const instant = shippedAt ?? instantIn(told, 'shipped_at')
+  return { order_id: id, carrier: filled(carrier), number: filled(number), shipped_at: instant }
+}
+
+function instantIn(told: unknown, field: string): string {
+  const instant = Object(told)[field]
+  return typeof instant === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(instant)
+    ? instant
+    : 'an instant'
+}

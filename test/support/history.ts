@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import type { Engine } from '../../src/storage/engine.ts'
+import { sql } from '../../src/storage/sql.ts'
+import type { Verbs } from '../../src/storage/verb.ts'
+
+/**
+ * A payment that a client wants to happen once, however often it asks. No two have the same amount, so that the table of
+ * payments tells whose payment is there, even where a key was lost.
+ */
+export interface Intent {
+  readonly key: string
+  readonly cents: number
+  /** The order to pay, if it is one. */
+  readonly orderId: number | null
+}
+
+/** How one attempt ended for the client. `unknown`: no answer came, or it is still awaited. */
+type Outcome =
+  | { readonly kind: 'ok'; readonly status: number; readonly id: number }
+  | { readonly kind: 'fail'; readonly status: number }
+  | { readonly kind: 'unknown' }
+
+/** An attempt under way. Noted before it is sent: what is never told how it ended is unknown. */
+export interface Attempt {
+  ok(status: number, id: number): void
+  fail(status: number): void
+}
+
+/** What clients asked for and were told. */
+export class History {
+  readonly #attempts = new Map<Intent, Outcome[]>()
+  readonly #amounts = new Set<number>()
+  #acknowledged = 0
+
+  /** A payment that nobody asked for yet. */
+  intend({ cents = this.#amounts.size + 1, orderId = null }: Partial<Intent> = {}): Intent {
+    assert.ok(!this.#amounts.has(cents), 'amounts must tell payments apart')
+    this.#amounts.add(cents)
+    const intent = { key: `key-${cents}`, cents, orderId }
+    this.#attempts.set(intent, [])
+    return intent
+  }
+
+  invoke(intent: Intent): Attempt {
+    const outcomes = this.#of(intent)
+    const index = outcomes.push({ kind: 'unknown' }) - 1
+    return {
+      ok: (status, id) => {
+        if (!this.isAcknowledged(intent)) this.#acknowledged++
+        outcomes[index] = { kind: 'ok', status, id }
+      },
+      fail: status => {
+        outcomes[index] = { kind: 'fail', status }
+      },
+    }
+  }
+
+  /** How many intents were acknowledged. */
+  get acknowledged(): number {
+    return this.#acknowledged
+  }
+
+  isAcknowledged(intent: Intent): boolean {
+    return this.#of(intent).some(({ kind }) => kind === 'ok')
+  }
+
+  /** Told yes, or told no by somebody who must know: 5xx and silence tell neither. */
+  isSettled(intent: Intent): boolean {
+    return this.isAcknowledged(intent) || isRefused(this.#of(intent))
+  }
+
+  /** What clients do not know the outcome of. */
+  get unsettled(): readonly Intent[] {
+    return [...this.#attempts.keys()].filter(intent => !this.isSettled(intent))
+  }
+
+  /** The last so many that were acknowledged. */
+  latest(count: number): readonly Intent[] {
+    return [...this.#attempts.keys()].filter(intent => this.isAcknowledged(intent)).slice(-count)
+  }
+
+  get entries(): Iterable<readonly [Intent, readonly Outcome[]]> {
+    return this.#attempts
+  }
+
+  #of(intent: Intent): Outcome[] {
+    const outcomes = this.#attempts.get(intent)
+    assert.ok(outcomes !== undefined, 'an intent of another history')
+    return outcomes
+  }
+}
+
+/** What the tables say about a history. Lists hold the keys that offend. */
+export interface Verdict {
+  readonly acknowledged: number
+  readonly replays: number
+  /** Attempts whose outcome the client was not told by any answer. */
+  readonly unknowns: number
+  /** Attempts that were answered with 5xx. */
+  readonly unavailable: number
+  readonly offences: {
+    /** Acknowledged, but not there. */
+    readonly missing: readonly string[]
+    /** Paid more than once. */
+    readonly double: readonly string[]
+    /** Acknowledged under an id that is not the stored one's. */
+    readonly astray: readonly string[]
+    /** Acknowledged as new (201) more than once. */
+    readonly createdAgain: readonly string[]
+    /** Acknowledged each time it was asked for, and never as new. */
+    readonly neverCreated: readonly string[]
+    /** Not exactly one key leads to the payment. */
+    readonly keyless: readonly string[]
+    /** Refused, but paid. */
+    readonly uninvited: readonly string[]
+    /** Never answered, although the client went on asking. */
+    readonly unsettled: readonly string[]
+    /** Amounts of payments that nobody asked for. */
+    readonly strange: readonly string[]
+  }
+}
+
+/** Reads the tables and compares them with what clients were told. To be called when every client has its answer. */
+export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>): Promise<Verdict> {
+  const stored = Map.groupBy(await engine.read(sql`select id, amount_cents from payments`), ([, cents]) => cents)
+  const keys = Map.groupBy(await engine.read(sql`select key, payment_id from idempotency_keys`), ([key]) => key)
+  const told = [...history.entries].map(([intent, outcomes]) => {
+    const acknowledgements = outcomes.filter(outcome => outcome.kind === 'ok')
+    const created = acknowledgements.filter(({ status }) => status === 201).length
+    const payments = (stored.get(intent.cents) ?? []).map(([id]) => id)
+    const claims = (keys.get(intent.key) ?? []).map(([, paymentId]) => paymentId)
+    return { ...intent, outcomes, acknowledgements, created, payments, claims }
+  })
+  const attempts = told.flatMap(({ outcomes }) => outcomes)
+  const keysOf = (offends: (one: (typeof told)[number]) => boolean) => told.filter(offends).map(({ key }) => key)
+  const asked = new Set<unknown>(told.map(({ cents }) => cents))
+  return {
+    acknowledged: told.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
+    replays: attempts.filter(attempt => attempt.kind === 'ok' && attempt.status === 200).length,
+    unknowns: attempts.filter(({ kind }) => kind === 'unknown').length,
+    unavailable: attempts.filter(attempt => attempt.kind === 'fail' && attempt.status >= 500).length,
+    offences: {
+      missing: keysOf(({ acknowledgements, payments }) => acknowledgements.length > 0 && payments.length === 0),
+      double: keysOf(({ payments }) => payments.length > 1),
+      astray: keysOf(({ acknowledgements, payments }) => acknowledgements.some(({ id }) => !payments.includes(id))),
+      createdAgain: keysOf(({ created }) => created > 1),
+      neverCreated: keysOf(
+        ({ orderId, outcomes, acknowledgements, created }) =>
+          orderId === null &&
+          created === 0 &&
+          acknowledgements.length > 0 &&
+          acknowledgements.length === outcomes.length,
+      ),
+      keyless: keysOf(({ payments, claims }) => payments.length > 0 && String(claims) !== String(payments)),
+      uninvited: keysOf(({ outcomes, payments }) => isRefused(outcomes) && payments.length > 0),
+      unsettled: history.unsettled.map(({ key }) => key),
+      strange: [...stored.keys()].filter(cents => !asked.has(cents)).map(String),
+    },
+  }
+}
+
+/** For every key exactly one payment; every acknowledged id is the stored one; nothing acknowledged is missing. */
+export function assertSound({ offences }: Verdict): void {
+  for (const [offence, keys] of Object.entries(offences)) assert.deepEqual(keys, [], offence)
+}
+
+/** A verdict in one line, for a test's diagnostics. */
+export function tell({ acknowledged, replays, unknowns, unavailable, offences }: Verdict): string {
+  const { missing, double } = offences
+  return (
+    `${acknowledged} acknowledged, ${replays} replays, ${unknowns} unknown and ${unavailable} refused with 5xx retried, ` +
+    `${missing.length} missing, ${double.length} double`
+  )
+}
+
+function isRefused(outcomes: readonly Outcome[]): boolean {
+  const last = outcomes.at(-1)
+  return last?.kind === 'fail' && last.status < 500 && outcomes.every(({ kind }) => kind !== 'ok')
+}
