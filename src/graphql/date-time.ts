@@ -1,5 +1,3 @@
-import { GraphQLError } from 'graphql'
-
 /** An instant as ISO-8601 writes it, in the one form that the store keeps: 2026-01-31T12:00:00.000Z. */
 export function dateTimeOf(value: unknown): string {
   const [
@@ -23,7 +21,7 @@ export function dateTimeOf(value: unknown): string {
     const year = instant.getUTCFullYear()
     if (year >= 0 && year <= 9999) return instant.toISOString()
   }
-  throw new GraphQLError('DateTime must be an ISO-8601 date and time with an offset or Z, such as 2026-01-31T12:00:00Z')
+  throw new TypeError('DateTime must be an ISO-8601 date and time with an offset or Z, such as 2026-01-31T12:00:00Z')
 }
 
 const pattern = /^(\d{4}-\d\d-\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:Z|([+-])(\d\d):?(\d\d))$/

@@ -17,7 +17,7 @@ import { Recent } from '../core/recent.ts'
 import { refusal, refusalOf } from './errors.ts'
 import { depthOf } from './limits/depth.ts'
 import { fieldsCanBeMerged } from './merging.ts'
-import { type Node, treeOf, type Variables } from './tree.ts'
+import { type Node, treesOf, type Variables } from './tree.ts'
 
 export const documentBounds = Object.freeze({ bytes: 64 * 1024, tokens: 2000 })
 
@@ -29,6 +29,8 @@ export interface DocumentsOptions {
   /** Whether errors may name what else there is ("Did you mean …?"). */
   readonly suggestions: boolean
 }
+
+type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
 
 /** Documents that were parsed and found valid, by their text. What is refused is not kept. */
 export class Documents {
@@ -59,7 +61,7 @@ export class Documents {
     const errors = validate(schema, parsed, depth === undefined ? [NoFragmentCyclesRule] : rules, options)
     if (errors.length > 0) throw refusalOf('GRAPHQL_VALIDATION_FAILED', errors)
     // Without locations, which hold on to every token of the text.
-    const document = new ValidDocument(schema, parse(text, { noLocation: true }), suggestions)
+    const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
     this.#known.set(text, document)
     return document
   }
@@ -68,8 +70,8 @@ export class Documents {
 /** Beyond that, what was not used lately is forgotten. */
 const kept = Object.freeze({ documents: 2000, bytes: 64 * 1024 * 1024 })
 
-// Measured: what is kept of a document, plans and all, by its fields. The text itself is small beside it.
-const bytesPerField = 1000
+// What is kept of a document beside its text, by its fields: tree, syntax and the few plans that are made of it.
+const bytesPerField = 4000
 
 function parseWithin(text: string): DocumentNode {
   if (text.length > documentBounds.bytes || Buffer.byteLength(text) > documentBounds.bytes) {
@@ -79,7 +81,7 @@ function parseWithin(text: string): DocumentNode {
     return parse(text, { maxLexicalTokens: documentBounds.tokens })
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error
-    if (error.message.includes('tokens. Parsing aborted')) {
+    if (/^Syntax Error: Document contains more than \d+ tokens\./.test(error.message)) {
       throw refusal('DOCUMENT_TOO_LARGE', `The document has more than ${documentBounds.tokens} tokens.`)
     }
     throw refusalOf('GRAPHQL_PARSE_FAILED', [error])
@@ -91,16 +93,18 @@ export class ValidDocument {
   /** About how many bytes it takes. */
   readonly weight: number
 
-  constructor(schema: GraphQLSchema, { definitions }: DocumentNode, suggestions: boolean) {
+  constructor(text: string, { definitions }: DocumentNode, options: OperationOptions) {
     const fragments = new Map<string, FragmentDefinitionNode>()
     for (const definition of definitions) {
       if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition)
     }
+    const treeOf = treesOf(options.schema, fragments)
     this.#operations = definitions
       .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
-      .map(definition => new PreparedOperation(schema, definition, fragments, suggestions))
-    const fields = this.#operations.reduce((sum, { tree }) => sum + sizeOf(tree, new Set()), 0)
-    this.weight = (fields + 1) * bytesPerField
+      .map(definition => new PreparedOperation(definition, treeOf(definition), fragments, options))
+    const counted = new Set<unknown>()
+    const fields = this.#operations.reduce((sum, { tree }) => sum + sizeOf(tree, counted), 0)
+    this.weight = 2 * text.length + (fields + 1) * bytesPerField
   }
 
   /** The operation of this name, or the only one there is. */
@@ -125,30 +129,29 @@ export class PreparedOperation {
   readonly tree: readonly Node[]
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>
   readonly definition: OperationDefinitionNode
-  readonly #schema: GraphQLSchema
-  readonly #suggestions: boolean
+  readonly #options: OperationOptions
 
   constructor(
-    schema: GraphQLSchema,
     definition: OperationDefinitionNode,
+    tree: readonly Node[],
     fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-    suggestions: boolean,
+    options: OperationOptions,
   ) {
     this.kind = definition.operation
     this.name = definition.name?.value
-    this.tree = treeOf(schema, definition, fragments)
+    this.tree = tree
     this.definition = definition
     this.fragments = fragments
-    this.#schema = schema
-    this.#suggestions = suggestions
+    this.#options = options
   }
 
   /** The variables of a request as the schema understands them, defaults filled in. */
   coerce(inputs: Fields): Variables {
     const { variableDefinitions = [] } = this.definition
     if (variableDefinitions.length === 0) return none
-    const options = { maxErrors: 10, hideSuggestions: !this.#suggestions }
-    const { variableValues, errors } = getVariableValues(this.#schema, variableDefinitions, inputs, options)
+    const { schema, suggestions } = this.#options
+    const options = { maxErrors: 10, hideSuggestions: !suggestions }
+    const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
     if (errors !== undefined) throw refusalOf('BAD_USER_INPUT', errors)
     return variableValues.coerced
   }

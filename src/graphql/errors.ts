@@ -38,7 +38,7 @@ export function refusal(code: Code, message: string, more: object = {}): Refusal
 /** What graphql-js found, with our code. */
 export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
   const errors = found.map(({ message, locations }) => ({
-    message,
+    message: message.length > 500 ? `${message.slice(0, 500)}…` : message, // it may quote what was sent
     ...(locations && { locations }),
     extensions: { code },
   }))

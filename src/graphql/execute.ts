@@ -3,6 +3,7 @@ import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import type { Fields } from '../core/input.ts'
 import type { Posts } from '../core/posts/operations.ts'
+import { Recent } from '../core/recent.ts'
 import type { Documents, PreparedOperation } from './documents.ts'
 import { refusal, refusalFor } from './errors.ts'
 import type { Subscription } from './fan-out.ts'
@@ -82,8 +83,8 @@ export class Executor {
   }
 }
 
-/** Four times what the introspection of GraphiQL costs. */
-const introspectionBound = 400_000
+/** Half as much again as the introspection of the usual tools costs. */
+const introspectionBound = 200_000
 
 function tooDear(sum: number, limit: number) {
   const cost = Math.min(sum, Number.MAX_SAFE_INTEGER) // fragments within fragments can cost more than a number holds
@@ -105,10 +106,10 @@ function subscriptionOf({ tree }: PreparedOperation, request: Request): Subscrip
   return { key, topic, ...showOf(planShown(root, key, fields, variables), request) }
 }
 
-/** Plans of operations, kept as long as these, and made once for all requests of one shape. */
+/** Plans of operations, made once for all requests of one shape and kept while they are used. */
 class Plans<Plan> {
   readonly #make: (operation: PreparedOperation, variables: Variables) => Plan
-  readonly #known = new WeakMap<PreparedOperation, Map<string, Plan>>()
+  readonly #known = new WeakMap<PreparedOperation, Recent<string, Plan>>()
 
   constructor(make: (operation: PreparedOperation, variables: Variables) => Plan) {
     this.#make = make
@@ -117,19 +118,18 @@ class Plans<Plan> {
   get(operation: PreparedOperation, variables: Variables): Plan {
     let ofOperation = this.#known.get(operation)
     if (ofOperation === undefined) {
-      ofOperation = new Map()
+      ofOperation = new Recent(mostShapes)
       this.#known.set(operation, ofOperation)
     }
     const key = shapeKey(variables)
     let plan = ofOperation.get(key)
     if (plan === undefined) {
       plan = this.#make(operation, variables)
-      if (ofOperation.size >= mostShapes) ofOperation.clear()
       ofOperation.set(key, plan)
     }
     return plan
   }
 }
 
-/** Variables can shape an operation in so many ways before its plans are made anew. */
-const mostShapes = 32
+/** Variables can shape an operation in many ways; plans of so many are kept. */
+const mostShapes = 8

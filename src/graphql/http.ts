@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
-import { AppError, fault } from '../core/errors.ts'
+import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import type { Fields } from '../core/input.ts'
-import { answerError, prepareRefusal, statusOf } from '../server/errors.ts'
+import { answerError, keepOpen, prepareRefusal, statusOf } from '../server/errors.ts'
 import type { Lifecycle } from '../server/lifecycle.ts'
 import { takeUpgrade } from '../server/upgrades.ts'
 import { preferredType } from './accept.ts'
@@ -77,16 +77,16 @@ class MethodRefusal extends Refusal {}
 function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined
   try {
-    return JSON.parse(String(text))
-  } catch {
-    throw refusal('BAD_REQUEST', `${name} is not valid JSON.`)
-  }
+    if (typeof text === 'string') return JSON.parse(text)
+  } catch {}
+  throw refusal('BAD_REQUEST', `${name} is not valid JSON.`)
 }
 
 /** Errors of an operation have GraphQL's shape; what concerns requests as such keeps the shape of all other paths. */
 function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refused = refusalIn(error, request)
   if (refused === undefined) return answerError(error, request, reply)
+  keepOpen(reply)
   const { cause } = refused
   if (cause instanceof AppError) prepareRefusal(cause, request, reply)
   const status = cause instanceof AppError ? statusOf[cause.code] : statusOfCode[refused.code]
@@ -99,14 +99,16 @@ function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyRe
 function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (error instanceof AppError) {
-    if (error.code === 'unauthenticated' || error.code === 'fault') return refusalFor(error, undefined)
-    return error.code === 'bad-input' ? refusal('BAD_REQUEST', error.message) : undefined
+    if (error.code === 'bad-input') return refusal('BAD_REQUEST', error.message)
+    return ofOperations.has(error.code) ? refusalFor(error, undefined) : undefined
   }
   const { code } = error as { code?: unknown }
   if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return refusal('BAD_REQUEST', 'Request body is not valid JSON')
   const isServers = typeof code === 'string' && code.startsWith('FST_')
   return isServers || request.raw.errored !== null ? undefined : refusalFor(fault(error), undefined)
 }
+
+const ofOperations = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'fault'])
 
 const statusOfCode: Readonly<Record<Code, number>> = {
   GRAPHQL_PARSE_FAILED: 400,

@@ -15,13 +15,14 @@ import {
  */
 export const fieldsCanBeMerged: ValidationRule = context => {
   const checked = new Set<string>()
+  let looks = 0
   const ids = new Map<SelectionSetNode, number>()
   const printed = new Map<FieldNode, string>()
 
   const check = (sets: readonly SelectionSetNode[]): void => {
     // The same sets may meet in many places, which need one look.
     const id = sets.map(idOf).join(' ')
-    if (checked.has(id)) return
+    if (checked.has(id) || looks > mostLooks) return
     checked.add(id)
     for (const [first, ...others] of fieldsByKey(sets).values()) {
       if (first === undefined) continue
@@ -36,6 +37,7 @@ export const fieldsCanBeMerged: ValidationRule = context => {
     const fields = new Map<string, FieldNode[]>()
     const visited = new Set<string>()
     const collect = (selection: SelectionNode): void => {
+      looks++
       if (selection.kind === Kind.FIELD) {
         const key = keyOf(selection)
         const known = fields.get(key)
@@ -72,13 +74,14 @@ export const fieldsCanBeMerged: ValidationRule = context => {
   return {
     OperationDefinition({ selectionSet }) {
       check([selectionSet])
-    },
-    // Those that no operation uses are refused by another rule, but told about by this one, too.
-    FragmentDefinition({ selectionSet }) {
-      check([selectionSet])
+      if (looks <= mostLooks) return
+      context.reportError(new GraphQLError('Fragments of the document meet in too many ways.'))
     },
   }
 }
+
+// At selections, each time they are met. An answer that can be afforded has a thousand objects at most.
+const mostLooks = 20_000
 
 function keyOf({ alias, name }: FieldNode): string {
   return (alias ?? name).value

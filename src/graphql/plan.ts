@@ -157,7 +157,7 @@ export function shapeKey(variables: Variables): string {
             : value === false
               ? 'f'
               : 's'
-    key += name
+    key += `${name} `
   }
   return key
 }

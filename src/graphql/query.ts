@@ -1,4 +1,5 @@
 import { executeSync, type FieldNode, type GraphQLSchema, Kind } from 'graphql'
+import { AppError } from '../core/errors.ts'
 import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './documents.ts'
 import { collect, type Merged, type Plan, Planner, type Request, type Source, valuesOf } from './plan.ts'
@@ -37,6 +38,11 @@ function introspection(schema: GraphQLSchema, { definition, fragments }: Prepare
   const document = { kind: Kind.DOCUMENT, definitions: [operation, ...fragments.values()] } as const
   return ({ variables }) => {
     const { data } = executeSync({ schema, document, variableValues: variables })
-    return JSON.stringify(Object.values(data ?? {})[0] ?? null)
+    const text = JSON.stringify(Object.values(data ?? {})[0] ?? null)
+    if (text.length > mostText) throw new AppError('answer-too-large', 'The answer is too large.')
+    return text
   }
 }
+
+/** Characters of what is told about the schema. */
+const mostText = 4 * 1024 * 1024

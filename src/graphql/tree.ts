@@ -11,11 +11,13 @@ import {
   getNamedType,
   getNullableType,
   isListType,
+  isNonNullType,
   isObjectType,
   Kind,
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from 'graphql'
+import { badInput } from '../core/input.ts'
 import { isIntrospection } from './limits/depth.ts'
 
 /** A valid operation as costs and plans look at it: fields with what the schema says of them, fragments shared. */
@@ -44,7 +46,13 @@ export interface Fragment {
   selections: readonly Node[]
 }
 
-export type Argument = { readonly value: unknown } | { readonly variable: string }
+export type Argument = { readonly value: unknown } | VariableArgument
+
+export interface VariableArgument {
+  readonly variable: string
+  /** The name of an argument that must be given: its variable may still be null, where that has a default. */
+  readonly required: string | undefined
+}
 
 /** `@include` wants true, `@skip` false. */
 export interface Condition {
@@ -57,19 +65,23 @@ export type Variables = Readonly<Record<string, unknown>>
 
 export function argumentIn(argument: Argument | undefined, variables: Variables): unknown {
   if (argument === undefined) return undefined
-  return 'variable' in argument ? variables[argument.variable] : argument.value
+  if (!('variable' in argument)) return argument.value
+  const value = variables[argument.variable]
+  if (argument.required !== undefined && (value === null || value === undefined)) {
+    throw badInput(`${argument.required} must not be null`)
+  }
+  return value
 }
 
 export function isWanted({ conditions }: Node, variables: Variables): boolean {
   return conditions.every(({ argument, wanted }) => argumentIn(argument, variables) === wanted)
 }
 
-/** Turns an operation's selections into a tree. `fragments` are those of its document. */
-export function treeOf(
+/** Turns the operations of one document into trees, in which they share its fragments. */
+export function treesOf(
   schema: GraphQLSchema,
-  operation: OperationDefinitionNode,
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
-): readonly Node[] {
+): (operation: OperationDefinitionNode) => readonly Node[] {
   const known = new Map<string, Fragment>()
 
   const fragmentNamed = (name: string): Fragment => {
@@ -113,8 +125,10 @@ export function treeOf(
     }
   }
 
-  const root = schema.getRootType(operation.operation)
-  return root ? nodesOf(operation.selectionSet, root) : []
+  return ({ operation, selectionSet }) => {
+    const root = schema.getRootType(operation)
+    return root ? nodesOf(selectionSet, root) : []
+  }
 }
 
 function kindOf(type: GraphQLOutputType): 'value' | 'one' | 'many' {
@@ -129,7 +143,7 @@ function conditionsOf(directives: readonly DirectiveNode[] = []): readonly Condi
     const { value } = condition
     const argument =
       value.kind === Kind.VARIABLE
-        ? { variable: value.name.value }
+        ? { variable: value.name.value, required: `@${name.value}(if:)` }
         : { value: value.kind === Kind.BOOLEAN && value.value }
     return [{ argument, wanted: name.value === 'include' }]
   })
@@ -143,7 +157,8 @@ function argumentsOf(
   const args = new Map<string, Argument>()
   for (const { name, value } of given) {
     const type = definitions.find(definition => definition.name === name.value)?.type
-    if (value.kind === Kind.VARIABLE) args.set(name.value, { variable: value.name.value })
+    const required = isNonNullType(type) ? name.value : undefined
+    if (value.kind === Kind.VARIABLE) args.set(name.value, { variable: value.name.value, required })
     else args.set(name.value, { value: type && coerceInputLiteral(value, type) })
   }
   return args

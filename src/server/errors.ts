@@ -27,14 +27,20 @@ export function refuse(reply: FastifyReply, status: number, text: string): Fasti
 
 /** Answers any error that reaches the edge: ours by its code, the server's own by a fixed sentence, all else as 500. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  // Fastify closes after a refused body. Left open, Node reads the rest of it and drops it, for as long as a request may
-  // take, so that a client which is still sending gets to read our answer instead of a reset.
-  if (reply.hasHeader('connection')) reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
+  keepOpen(reply)
   const refusal = refusalOf(error, request)
   if (refusal !== undefined) return refuse(reply, refusal[0], refusal[1])
   const known = error instanceof AppError ? error : fault(error)
   prepareRefusal(known, request, reply)
   return refuse(reply, statusOf[known.code], known.message)
+}
+
+/**
+ * Fastify closes after a refused body. Left open, Node reads the rest of it and drops it, for as long as a request may
+ * take, so that a client which is still sending gets to read our answer instead of a reset.
+ */
+export function keepOpen(reply: FastifyReply): void {
+  if (reply.hasHeader('connection')) reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
 }
 
 /** What an error of ours means for an answer beside its body: what is logged, and the headers that go with its code. */

@@ -26,8 +26,9 @@ export interface EngineOptions<V extends Verbs> {
 export const bounds = Object.freeze({
   /** Bytes of one answer built by the database. */
   answerBytes: 8 * 1024 * 1024,
-  /** Prepared statements kept per connection. */
+  /** Prepared statements kept per connection, and characters of all of them: wide ones take a lot of memory. */
   statements: 400,
+  statementText: 4 * 1024 * 1024,
   /** Operations that may wait for the store at once; further ones are refused at once. */
   waiting: 10_000,
   /** Milliseconds within which an operation must have got through all but its commit. */

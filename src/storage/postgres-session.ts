@@ -22,6 +22,7 @@ export class PostgresSession {
     dropped: ({ name }) => {
       if (name !== undefined) this.#stale.push(name)
     },
+    weights: { of: ({ length }) => length, most: bounds.statementText },
   })
   #stale: string[] = []
   #names = 0
@@ -99,7 +100,7 @@ export class PostgresSession {
 
   #nameOf(text: string): string | undefined {
     const known = this.#statements.get(text)
-    if (known === undefined) this.#statements.set(text, { name: undefined })
+    if (known === undefined) this.#statements.set(text, { name: undefined, length: text.length })
     else known.name ??= `duet_${++this.#names}`
     return known?.name
   }
@@ -116,6 +117,7 @@ export class PostgresSession {
 
 interface Prepared {
   name: string | undefined
+  readonly length: number
 }
 
 type Value = Row[number]

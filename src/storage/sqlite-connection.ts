@@ -7,7 +7,9 @@ import type { Row, Statement } from './sql.ts'
 /** One connection with its prepared statements. Everything here is synchronous: node:sqlite is. */
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync
-  readonly #statements = new Recent<string, StatementSync>(bounds.statements)
+  readonly #statements = new Recent<string, StatementSync>(bounds.statements, {
+    weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText },
+  })
   #now = 0
 
   constructor(path: string, mode: 'read' | 'write') {

@@ -44,6 +44,8 @@ const wrong: Readonly<Record<string, string>> = {
   RATE_LIMIT_WINDOW_MS: '0',
   RATE_LIMIT_PATHS: 'api',
   LOGIN_LIMIT_MAX: 'many',
+  QUERY_MAX_DEPTH: '21',
+  QUERY_MAX_COMPLEXITY: '0',
   TRUST_PROXY: 'everyone',
   NODE_ENV: 'prod',
 }

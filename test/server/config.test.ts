@@ -23,6 +23,8 @@ test('without any variable the documented defaults hold', () => {
     linkPrefix: '',
     rateLimit: { max: 100, windowMs: 60_000, paths: ['/api/', '/graphql'] },
     loginLimitMax: 10,
+    queryMaxDepth: 5,
+    queryMaxComplexity: 1000,
     trustProxy: [],
   })
 })
@@ -57,6 +59,8 @@ test('every variable is honoured', () => {
     RATE_LIMIT_WINDOW_MS: '1000',
     RATE_LIMIT_PATHS: '/, /x',
     LOGIN_LIMIT_MAX: '0',
+    QUERY_MAX_DEPTH: '0',
+    QUERY_MAX_COMPLEXITY: '1000000',
     TRUST_PROXY: '10.0.0.0/8, ::1',
     NODE_ENV: 'production',
   })
@@ -84,12 +88,19 @@ test('every variable is honoured', () => {
     linkPrefix: '/shop',
     rateLimit: { max: 0, windowMs: 1000, paths: ['/', '/x'] },
     loginLimitMax: 0,
+    queryMaxDepth: 0,
+    queryMaxComplexity: 1_000_000,
     trustProxy: ['10.0.0.0/8', '::1'],
   })
 })
 
 test('keys of payments may be kept for a second at the least', () => {
   assert.equal(readConfig({ IDEMPOTENCY_TTL_SECONDS: '1' }).idempotencyTtlSeconds, 1)
+})
+
+test('limits of GraphQL may be as strict or as loose as their ranges say', () => {
+  assert.equal(readConfig({ QUERY_MAX_DEPTH: '20' }).queryMaxDepth, 20)
+  assert.equal(readConfig({ QUERY_MAX_COMPLEXITY: '1' }).queryMaxComplexity, 1)
 })
 
 test('databases are named by their address', () => {
@@ -114,6 +125,8 @@ const wrong: readonly (readonly [name: keyof typeof settings, values: readonly s
   ['DATABASE_URL', ['duet.db', 'sqlite:', 'mysql://u:hunter2@h/x', 'postgres://u:hunter2@h:99999/x', 'hunter2']],
   ['DATABASE_POOL_MAX', ['0', '1001', 'many']],
   ['IDEMPOTENCY_TTL_SECONDS', ['0', '-1', '31536001', '1.5', '1d', '86,400', '1e3']],
+  ['QUERY_MAX_DEPTH', ['-1', '21', '1.5', 'deep', '1e1', '０']],
+  ['QUERY_MAX_COMPLEXITY', ['0', '-1', '1000001', '1.5', '1,000', '1e3']],
   ['BODY_LIMIT_BYTES', ['0', '1023', '67108865', '1MB']],
   ['MAINTENANCE', ['yes', 'true', '1']],
   [

@@ -12,8 +12,8 @@ export interface Cost {
 /**
  * What an operation costs with these variables: a scalar field 1, an object field 5 and its selection, a list its
  * selection times its limit, or 10. What `@skip` and `@include` leave out costs nothing, what is written twice costs
- * twice. Fragments are counted wherever they are spread and looked at once. On the way the arguments of every list are
- * held to their ranges, so that none can lower a cost.
+ * twice. Fragments are counted wherever they are spread and looked at once. On the way arguments are held to what they may
+ * be, those of lists to their ranges, so that none can lower a cost.
  */
 export function costOf(nodes: readonly Node[], variables: Variables): Cost {
   const known = new Map<Fragment, Cost>()
@@ -39,7 +39,8 @@ export function costOf(nodes: readonly Node[], variables: Variables): Cost {
   }
 
   const ofField = (field: Field): Cost => {
-    if (field.kind === 'value' || field.kind === 'typename') return scalar
+    for (const argument of field.args.values()) argumentIn(argument, variables)
+    if (field.kind === 'value' || field.kind === 'typename') return isLong(field) ? longText : scalar
     const { data, introspection } = ofAll(field.selections)
     if (field.kind === 'introspection') return { data: 0, introspection: 5 + data }
     if (field.kind === 'one') return { data: 5 + data, introspection }
@@ -51,6 +52,13 @@ export function costOf(nodes: readonly Node[], variables: Variables): Cost {
 }
 
 const scalar: Cost = { data: 1, introspection: 0 }
+
+// The schema's own descriptions are long, and can be asked for very often in one document.
+const longText: Cost = { data: 10, introspection: 0 }
+
+function isLong({ type, name }: Field): boolean {
+  return name === 'description' && type.startsWith('__')
+}
 
 /** The part of a list that its arguments ask for. An introspected list has none. */
 export function pageIn({ args }: Field, variables: Variables): { readonly limit: number; readonly offset: number } {

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { Recent } from '../../src/core/recent.ts'
+
+/** A map that notes what it keeps, from the outside: everything that was set and not dropped. */
+function watched(size: number, most?: number) {
+  const kept = new Map<string, number>()
+  const recent = new Recent<string, { readonly key: string; readonly weight: number }>(size, {
+    dropped: ({ key }) => kept.delete(key),
+    ...(most !== undefined && { weights: { of: ({ weight }) => weight, most } }),
+  })
+  const set = (key: string, weight = 1) => {
+    kept.set(key, weight)
+    recent.set(key, { key, weight })
+  }
+  const weight = () => kept.values().reduce((sum, each) => sum + each, 0)
+  return { recent, kept, set, weight }
+}
+
+test('what was put in is found until there is too much of it', () => {
+  const { recent, set } = watched(10)
+  for (const key of ['a', 'b', 'c', 'd', 'e']) set(key)
+  for (const key of ['a', 'b', 'c', 'd', 'e']) assert.equal(recent.get(key)?.key, key)
+  assert.equal(recent.get('x'), undefined)
+})
+
+test('at most so many entries are kept, however many are put in', () => {
+  const { kept, set } = watched(100)
+  for (let count = 0; count < 10_000; count++) {
+    set(`key ${count}`)
+    assert.ok(kept.size <= 100, String(kept.size))
+  }
+})
+
+test('at most so much weight is kept, whatever each entry weighs', () => {
+  const { kept, set, weight } = watched(1000, 100)
+  for (let count = 0; count < 10_000; count++) {
+    set(`key ${count}`, 1 + (count % 7))
+    assert.ok(weight() <= 100, String(weight()))
+  }
+  assert.ok(kept.size >= 10, 'and not much less')
+})
+
+test('an entry that weighs more than half of all is kept alone, until the next comes', () => {
+  const { recent, kept, set, weight } = watched(1000, 100)
+  for (let count = 0; count < 20; count++) set(`small ${count}`)
+  set('huge', 1000)
+  assert.equal(recent.get('huge')?.weight, 1000)
+  set('after it')
+  set('later still', 60)
+  assert.ok(!kept.has('huge'), [...kept.keys()].join())
+  assert.ok(weight() <= 100)
+})
+
+test('what is used all the time stays, whatever else comes and goes', () => {
+  for (const most of [undefined, 50]) {
+    const { recent, set } = watched(20, most)
+    set('used')
+    for (let count = 0; count < 1000; count++) {
+      set(`key ${count}`)
+      assert.ok(recent.get('used') !== undefined, `lost after ${count}`)
+    }
+  }
+})
+
+test('what nobody asks for goes before what was asked for', () => {
+  const { recent, set } = watched(4)
+  for (const key of ['a', 'b', 'c', 'd']) set(key) // a and b are old by now
+  assert.ok(recent.get('a'))
+  set('e')
+  assert.equal(recent.get('b'), undefined)
+  assert.ok(recent.get('a'))
+})
+
+test('nothing is left after clear, nothing dropped is told of, and there is room again', () => {
+  const dropped: string[] = []
+  const recent = new Recent<string, string>(4, {
+    dropped: entry => dropped.push(entry),
+    weights: { of: () => 1, most: 4 },
+  })
+  for (const key of ['a', 'b', 'c']) recent.set(key, key)
+  recent.clear()
+  for (const key of ['a', 'b', 'c']) assert.equal(recent.get(key), undefined)
+  assert.deepEqual(dropped, [])
+  recent.set('d', 'd')
+  recent.set('e', 'e')
+  assert.equal(recent.get('d'), 'd')
+})
+
+test('it keeps no more than it may and finds nothing but what was put in, whatever is done', () => {
+  const step = fc.record({ key: fc.nat(30), weight: fc.integer({ min: 0, max: 10 }), read: fc.boolean() })
+  fc.assert(
+    fc.property(fc.integer({ min: 2, max: 12 }), fc.array(step, { maxLength: 200 }), (size, steps) => {
+      const { recent, kept, set, weight } = watched(size, 40)
+      for (const { key, weight: heavy, read } of steps) {
+        const name = String(key)
+        const found = recent.get(name)
+        assert.equal(found?.weight, found && kept.get(name))
+        // As caches are used: what is found is not put in again.
+        if (!read && found === undefined) set(name, heavy)
+        assert.ok(kept.size <= size, `${kept.size} of ${size}`)
+        assert.ok(weight() <= 40, `${weight()} of 40`)
+      }
+    }),
+  )
+})

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { preferredType } from '../../src/graphql/accept.ts'
+
+const json = 'application/json'
+const modern = 'application/graphql-response+json'
+const page = 'text/html'
+const types = [json, modern, page] as const
+
+const cases: readonly (readonly [accept: string | undefined, preferred: string | undefined])[] = [
+  [undefined, json],
+  ['*/*', json],
+  ['application/*', json],
+  [json, json],
+  [modern, modern],
+  [page, page],
+  ['text/*', page],
+  [`${modern}, ${json}`, json],
+  [`${modern}, ${json};q=0.9`, modern],
+  [`${json};q=0.1, ${modern};q=0.2`, modern],
+  [`${json}; q=0.1 , ${modern} ; Q=0.2`, modern],
+  [`${json};charset=utf-8;q=0.5, ${modern};charset=utf-8`, modern],
+  [json.toUpperCase(), json],
+  [`*/*, ${json};q=0`, modern],
+  [`*/*;q=0.1, ${page}`, page],
+  [`application/*;q=0.2, ${modern};q=0.1`, json],
+  // What browsers ask for when they are sent to an address, and what their scripts ask for.
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8', page],
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', page],
+  ['application/json, text/plain, */*', json],
+  ['application/json, multipart/mixed', json],
+  ['application/graphql-response+json, application/json;q=0.9', modern],
+  ['image/png', undefined],
+  [`${json};q=0`, undefined],
+  [`${json};q=nonsense`, undefined],
+  ['', undefined],
+  [',', undefined],
+  ['garbage', undefined],
+  [';;;', undefined],
+]
+
+for (const [accept, preferred] of cases) {
+  test(`Accept: ${accept ?? '(none)'} prefers ${preferred ?? 'nothing of ours'}`, () => {
+    assert.equal(preferredType(accept, types), preferred)
+  })
+}
+
+test('whatever Accept says, a type is preferred that is ours and that it does not exclude', () => {
+  const range = fc.constantFrom(...types, '*/*', 'application/*', 'text/*', 'image/png', 'x', '')
+  const quality = fc.option(fc.constantFrom('0', '0.1', '0.5', '1', '2', '-1', 'x', ''), { nil: undefined })
+  const ranges = fc.array(fc.tuple(range, quality), { minLength: 1, maxLength: 5 })
+  fc.assert(
+    fc.property(ranges, all => {
+      const accept = all.map(([each, q]) => (q === undefined ? each : `${each};q=${q}`)).join(', ')
+      const preferred = preferredType(accept, types)
+      if (preferred === undefined) return
+      assert.ok(types.includes(preferred))
+      const [group = ''] = preferred.split('/')
+      const matching = [preferred, `${group}/*`, '*/*'].map(pattern => all.filter(([each]) => each === pattern))
+      const [named = []] = matching.filter(found => found.length > 0)
+      assert.ok(
+        named.some(([, q]) => q === undefined || Number(q) > 0),
+        accept,
+      )
+    }),
+  )
+})

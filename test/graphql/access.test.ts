@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertRefused, dataOf, get, query, read } from '../support/graphql.ts'
+import { createMember, logIn, send, type UserBody } from '../support/rest.ts'
+
+type Member = UserBody & { readonly token: string }
+
+/** `:me` stands for the id of who asks, `:other` for another one's, `:post` for a post of another one's. */
+const othersEmails: readonly string[] = [
+  '{ users { email } }',
+  '{ users { e: email } }',
+  '{ users(limit: 1) { id name email } }',
+  '{ user(id: ":other") { email } }',
+  '{ user(id: 123456789) { email } }',
+  '{ user(id: "abc") { email } }',
+  '{ a: user(id: ":me") { id } b: user(id: ":other") { mine: email } }',
+  '{ ...F } fragment F on Query { user(id: ":other") { ...G } } fragment G on User { ... { email } }',
+  '{ user(id: ":other") { ... on User { email @include(if: true) } } }',
+  '{ posts { author { email } } }',
+  '{ post(id: ":post") { author { email } } }',
+  '{ post(id: 123456789) { author { email } } }',
+  '{ posts { comments { author { email } } } }',
+  '{ posts(publishedAfter: "2999-01-01T00:00Z") { author { email } } }',
+  // Not directly: one's own, but as the author of something.
+  '{ user(id: ":me") { posts { author { email } } } }',
+  '{ me { posts { author { email } } } }',
+  '{ me { posts { comments { author { email } } } } }',
+  '{ me { id } user(id: ":other") { email } }',
+]
+
+const ownEmails: readonly string[] = [
+  '{ me { email } }',
+  '{ a: me { b: email } }',
+  '{ me { ...F } } fragment F on User { ... on User { email } }',
+  '{ user(id: ":me") { email } }',
+  '{ user(id: :me) { id email posts { id } } other: user(id: ":other") { name } }',
+]
+
+const changesThatShowOthers: readonly string[] = [
+  'mutation { likePost(id: ":post") { author { email } } }',
+  'mutation { a: likePost(id: ":post") { ...F } } fragment F on Post { author { e: email } }',
+  'mutation { likePost(id: ":post") { comments { author { email } } } }',
+  'mutation { createPost(title: "T", content: "C") { comments { author { email } } } }',
+  'mutation { createPost(title: "T", content: "C") { author { posts { author { email } } } } }',
+  'mutation { addComment(postId: ":post", text: "x") { author { posts { author { email } } } } }',
+  'mutation { createPost(title: "T", content: "C") { id } likePost(id: ":post") { author { email } } }',
+]
+
+const changesThatShowOneself: readonly string[] = [
+  'mutation { createPost(title: "T", content: "C") { author { email } } }',
+  'mutation { a: createPost(title: "T", content: "C") { b: author { ...F } } } fragment F on User { c: email }',
+  'mutation { addComment(postId: ":post", text: "x") { author { email name } } }',
+]
+
+const withoutEmails: readonly string[] = [
+  '{ users(limit: 5) { id name avatar createdAt posts(limit: 2) { id comments(limit: 2) { author { name } } } } }',
+  '{ user(id: ":other") { name posts { title author { name } } } }',
+  '{ user(id: ":other") { name email @skip(if: true) } }',
+  '{ user(id: ":other") { name ...F @include(if: false) } } fragment F on User { email }',
+  '{ email: user(id: ":other") { email: name } }',
+  '{ __type(name: "User") { fields { name } } }',
+]
+
+for (const kind of engineKinds) {
+  describe(`Who sees what, on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let ann: Member
+    let bob: Member
+    let admin: Member
+    let post: string
+    before(async () => {
+      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', LOGIN_LIMIT_MAX: '0' })
+      ann = await createMember(app)
+      bob = await createMember(app)
+      const { id, email, name } = await createMember(app)
+      {
+        await using engine = app.database.open(catalogue)
+        await engine.write('setRole', { id }, 'admin', 'another mark')
+      }
+      admin = { id, email, name, token: await logIn(app, email, 'right password') }
+      const text = 'mutation { createPost(title: "T", content: "C") { id } }'
+      post = (await read<{ createPost: { id: string } }>(app, text, bob)).createPost.id
+      await read(app, `mutation { addComment(postId: ${post}, text: "Hi") { id } }`, ann)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    const filled = (text: string, me: Member = ann) =>
+      text.replaceAll(':me', String(me.id)).replaceAll(':other', String(bob.id)).replaceAll(':post', post)
+    const likes = async () =>
+      (await read<{ post: { likes: number } }>(app, filled('{ post(id: ":post") { likes } }'))).post.likes
+
+    it("others' e-mails are for admins: 401 without a token, 403 with one, however they are asked for", async () => {
+      for (const text of othersEmails) {
+        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
+        const refusal = await query(app, filled(text), ann)
+        assertRefused(refusal, 403, 'FORBIDDEN', 'Not permitted')
+        assert.doesNotMatch(refusal.body, /@/)
+        assertRefused(await get(app, { query: filled(text) }, ann), 403, 'FORBIDDEN')
+        dataOf(await query(app, filled(text, admin), admin))
+      }
+    })
+
+    it("one's own e-mail is shown on me and on user(id) with one's own id, to nobody without a token", async () => {
+      for (const text of ownEmails) {
+        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
+        const { body } = await query(app, filled(text), ann)
+        assert.ok(body.includes(ann.email), body)
+        const { body: ofAdmin } = await query(app, filled(text, admin), admin)
+        assert.ok(ofAdmin.includes(admin.email), ofAdmin)
+      }
+      const text = 'query ($id: ID!) { user(id: $id) { email } }'
+      const asked = (id: unknown) => query(app, text, { variables: { id }, token: ann.token })
+      for (const id of [ann.id, String(ann.id)])
+        assert.deepEqual(dataOf(await asked(id)), { user: { email: ann.email } })
+      for (const id of [bob.id, `0${ann.id}`, ` ${ann.id}`, '123456789'])
+        assertRefused(await asked(id), 403, 'FORBIDDEN')
+    })
+
+    it('the author of what one just created shows the e-mail, and nobody else that a change leads to', async () => {
+      const before = await likes()
+      for (const text of changesThatShowOthers) {
+        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
+        assertRefused(await query(app, filled(text), ann), 403, 'FORBIDDEN')
+      }
+      assert.equal(await likes(), before, 'nothing of it has happened')
+      assert.deepEqual(await read(app, `{ user(id: ${ann.id}) { posts { id } } }`), { user: { posts: [] } })
+      for (const text of changesThatShowOneself) {
+        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
+        const { status, body } = await query(app, filled(text), ann)
+        assert.equal(status, 200, body)
+        assert.ok(body.includes(ann.email), body)
+      }
+      for (const text of changesThatShowOthers) dataOf(await query(app, filled(text), admin))
+    })
+
+    it('everything else about users, posts and comments is for anyone', async () => {
+      for (const text of withoutEmails) {
+        for (const token of [undefined, ann.token]) {
+          const { status, body } = await query(app, filled(text), { token })
+          assert.equal(status, 200, body)
+          assert.doesNotMatch(body, /@/)
+        }
+      }
+    })
+
+    it('variables that leave an e-mail out are looked at before it is refused', async () => {
+      const text = 'query ($if: Boolean!) { user(id: ":other") { name email @include(if: $if) } }'
+      for (const wanted of [false, true, false, true]) {
+        const response = await query(app, filled(text), { variables: { if: wanted }, token: ann.token })
+        if (wanted) assertRefused(response, 403, 'FORBIDDEN')
+        else assert.deepEqual(dataOf(response), { user: { name: bob.name } })
+      }
+    })
+
+    it('R-GQL-24: me, createPost, addComment, deletePost and, when enforced, likePost need a token', async () => {
+      for (const text of [
+        '{ me { id } }',
+        '{ posts { id } a: me { id } }',
+        '{ ...F } fragment F on Query { me { __typename } }',
+        'mutation { createPost(title: "T", content: "C") { id } }',
+        'mutation { addComment(postId: ":post", text: "x") { id } }',
+        'mutation { deletePost(id: ":post") }',
+        'mutation { deletePost(id: 123456789) }',
+        'mutation { likePost(id: ":post") { id } }',
+        'mutation { likePost(id: 123456789) { id } }',
+      ]) {
+        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
+      }
+      assert.deepEqual(await read(app, '{ me @skip(if: true) { id } __typename }'), { __typename: 'Query' })
+      const before = await likes()
+      await read(app, filled('mutation { likePost(id: ":post") { id } }'), ann)
+      assert.equal(await likes(), before + 1)
+    })
+
+    it('the author of a post and admins delete it, others are refused with 403, and where there is none all get false', async () => {
+      assertRefused(await query(app, filled('mutation { deletePost(id: ":post") }'), ann), 403, 'FORBIDDEN')
+      assert.deepEqual(await read(app, 'mutation { deletePost(id: 123456789) }', ann), { deletePost: false })
+      const create = 'mutation { createPost(title: "T", content: "C") { id } }'
+      for (const who of [ann, admin]) {
+        const { createPost } = await read<{ createPost: { id: string } }>(app, create, ann)
+        assert.deepEqual(await read(app, `mutation { deletePost(id: ${createPost.id}) }`, who), { deletePost: true })
+      }
+    })
+
+    it('a token that is not valid is refused with 401 on every operation, public ones too', async () => {
+      const carl = await createMember(app)
+      await send(app, `DELETE /users/${carl.id}`, undefined, carl.token)
+      const forged = `${ann.token.slice(0, -4)}AAAA`
+      for (const token of [carl.token, forged, 'bad', `${ann.token}x`]) {
+        for (const text of [
+          '{ __typename }',
+          '{ posts { id } }',
+          '{ me { id } }',
+          filled('mutation { likePost(id: ":post") { id } }'),
+        ]) {
+          const refusal = await query(app, text, { token })
+          assertRefused(refusal, 401, 'UNAUTHENTICATED', 'Invalid or expired token')
+          assert.match(refusal.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+        }
+      }
+    })
+  })
+}

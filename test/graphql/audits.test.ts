@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { serverAudits } from 'graphql-http'
+import { startTestApp } from '../support/app.ts'
+
+/** What "never 200 with an error flag" costs: for these the audits would have 200, while application/json is accepted. */
+const accepted: Readonly<Record<string, string>> = {
+  '572B': 'SHOULD use 200 status code on document parsing failure when accepting application/json',
+  FDE2: 'SHOULD use 200 status code on document validation failure when accepting application/json',
+  '7B9B': 'SHOULD use a status code of 200 on variable coercion failure when accepting application/json',
+}
+
+test('the audits of GraphQL over HTTP find no error, and nothing else amiss but three statuses', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  const fetchFn = (url: string, init: RequestInit) => fetch(url, { ...init, signal: AbortSignal.timeout(5_000) })
+  const results = await Promise.all(serverAudits({ url: `${app.url}/graphql`, fetchFn }).map(({ fn }) => fn()))
+  assert.ok(results.length >= 61, `${results.length} audits`)
+  const amiss = results.filter(({ status }) => status !== 'ok')
+  assert.deepEqual(
+    Object.fromEntries(amiss.map(({ id, name, status }) => [id, `${status}: ${name}`])),
+    Object.fromEntries(Object.entries(accepted).map(([id, name]) => [id, `warn: ${name}`])),
+  )
+})

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { dateTimeOf } from '../../src/graphql/date-time.ts'
+import { loadSchema } from '../../src/graphql/schema.ts'
+import { startTestApp } from '../support/app.ts'
+import { assertRefused, query, read } from '../support/graphql.ts'
+
+const understood: Readonly<Record<string, string>> = {
+  '2026-01-31T12:00:00Z': '2026-01-31T12:00:00.000Z',
+  '2026-01-31T12:00Z': '2026-01-31T12:00:00.000Z',
+  '2026-01-31T12:00:00.1Z': '2026-01-31T12:00:00.100Z',
+  '2026-01-31T12:00:00.123Z': '2026-01-31T12:00:00.123Z',
+  '2026-01-31T12:00:00,5Z': '2026-01-31T12:00:00.500Z',
+  // Cut off, not rounded: the instant stays in its second, and in its year.
+  '2026-12-31T23:59:59.999999999Z': '2026-12-31T23:59:59.999Z',
+  '2026-01-31T13:00:00+01:00': '2026-01-31T12:00:00.000Z',
+  '2026-01-31T13:00+0100': '2026-01-31T12:00:00.000Z',
+  '2026-01-31T06:30:00-05:30': '2026-01-31T12:00:00.000Z',
+  '2026-01-31T12:00:00-00:00': '2026-01-31T12:00:00.000Z',
+  '2026-01-01T00:30:00+01:00': '2025-12-31T23:30:00.000Z',
+  '2026-12-31T23:30:00-01:00': '2027-01-01T00:30:00.000Z',
+  '2026-06-15T00:00:00+23:59': '2026-06-14T00:01:00.000Z',
+  '2024-02-29T00:00:00Z': '2024-02-29T00:00:00.000Z',
+  '2000-02-29T00:00:00Z': '2000-02-29T00:00:00.000Z',
+  '0000-01-01T00:00:00Z': '0000-01-01T00:00:00.000Z',
+  '0099-12-31T23:59:59Z': '0099-12-31T23:59:59.000Z',
+  '9999-12-31T23:59:59.999Z': '9999-12-31T23:59:59.999Z',
+}
+
+for (const [written, instant] of Object.entries(understood)) {
+  test(`R-GQL-11: ${written} is read as ${instant}`, () => {
+    assert.equal(dateTimeOf(written), instant)
+  })
+}
+
+const refused: readonly unknown[] = [
+  // Not a date and a time, or of no place on earth.
+  ...['', ' ', 'now', '2026', '2026-01-31', '12:00:00Z', '2026-01-31T12:00:00', '2026-01-31T12Z', '20260131T120000Z'],
+  ...[
+    '2026-01-31 12:00:00Z',
+    '2026-01-31T12:00:00 Z',
+    ' 2026-01-31T12:00:00Z',
+    '2026-01-31T12:00:00Z\n',
+    '2026-031T12:00Z',
+  ],
+  ...['2026-01-31T12:00:00+01', '2026-01-31T12:00:00+1:00', '2026-01-31T12:00:00+24:00', '2026-01-31T12:00:00+01:60'],
+  ...['2026-01-31T12:00:00.Z', '2026-01-31T12:00:00.1234567890Z', '2026-01-31T12:00.5Z', '2026-W05-6T12:00:00Z'],
+  // Not a real date, or not a real time.
+  ...['2026-02-29T00:00:00Z', '1900-02-29T00:00:00Z', '2026-02-30T00:00:00Z', '2026-04-31T00:00:00Z'],
+  ...['2026-00-10T00:00:00Z', '2026-13-10T00:00:00Z', '2026-01-00T00:00:00Z', '2026-01-32T00:00:00Z'],
+  ...['2026-01-31T24:00:00Z', '2026-01-31T12:60:00Z', '2026-01-31T12:00:60Z', '2026-01-31T23:59:60Z'],
+  // Beyond the years that we write with four digits.
+  ...['0000-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01', '+012026-01-31T12:00:00Z', '-0001-01-01T00:00:00Z'],
+  // Not texts, or not of our digits.
+  ...[0, 1769860800000, true, null, undefined, [], ['2026-01-31T12:00:00Z'], {}, '２０２６-01-31T12:00:00Z'],
+]
+
+for (const value of refused) {
+  test(`R-GQL-11: ${JSON.stringify(value)} is no DateTime`, () => {
+    assert.throws(() => dateTimeOf(value), { message: /^DateTime must be an ISO-8601 date and time/ })
+  })
+}
+
+const instants = fc.date({
+  min: new Date('0000-01-02T00:00:00Z'),
+  max: new Date('9999-12-30T23:59:59.999Z'),
+  noInvalidDate: true,
+})
+
+test('R-GQL-10, R-GQL-11: every instant that we write is read as itself', () => {
+  fc.assert(fc.property(instants, instant => assert.equal(dateTimeOf(instant.toISOString()), instant.toISOString())))
+})
+
+test('R-GQL-11: an instant is the same however it is written, whatever the offset', () => {
+  const offset = fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }))
+  fc.assert(
+    fc.property(instants, offset, fc.boolean(), (instant, [west, hours, minutes], colon) => {
+      const shift = (west ? -1 : 1) * (hours * 60 + minutes) * 60_000
+      const local = new Date(instant.getTime() + shift).toISOString().slice(0, -1)
+      const two = (number: number) => String(number).padStart(2, '0')
+      const written = `${local}${west ? '-' : '+'}${two(hours)}${colon ? ':' : ''}${two(minutes)}`
+      assert.equal(dateTimeOf(written), instant.toISOString(), written)
+    }),
+  )
+})
+
+test('no text whatever is read as anything but an instant in the one form that the store keeps', () => {
+  const digits = fc.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/)
+  fc.assert(
+    fc.property(fc.oneof(digits, fc.string()), text => {
+      let read: string
+      try {
+        read = dateTimeOf(text)
+      } catch {
+        return
+      }
+      assert.match(read, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+      assert.equal(new Date(read).toISOString(), read)
+    }),
+    { numRuns: 1000 },
+  )
+})
+
+test('the schema gives its DateTime this meaning, for values and for literals', () => {
+  const type = loadSchema().getType('DateTime')
+  assert.ok(type !== undefined && 'coerceInputValue' in type)
+  assert.equal(type.coerceInputValue('2026-01-31T13:00+01:00'), '2026-01-31T12:00:00.000Z')
+})
+
+test('R-GQL-11: a wrong DateTime is refused with 400, as a literal, as a variable and as its default', async () => {
+  await using app = await startTestApp()
+  const asVariable = 'query ($at: DateTime) { posts(publishedAfter: $at) { id } }'
+  for (const value of ['2026-02-30T00:00:00Z', '2026-01-31', 'x']) {
+    const literal = `{ posts(publishedBefore: ${JSON.stringify(value)}) { id } }`
+    assertRefused(await query(app, literal), 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
+    const byDefault = asVariable.replace('DateTime)', `DateTime = ${JSON.stringify(value)})`)
+    assertRefused(await query(app, byDefault), 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
+  }
+  for (const value of ['2026-02-30T00:00:00Z', 5, true, [], {}]) {
+    const refusal = await query(app, asVariable, { variables: { at: value } })
+    assertRefused(refusal, 400, 'BAD_USER_INPUT', /\$at.+DateTime must be/)
+  }
+  for (const literal of ['5', 'true', 'NOW', '{ at: "2026-01-31T12:00Z" }', '["2026-01-31T12:00Z"]']) {
+    const refusal = await query(app, `{ posts(publishedBefore: ${literal}) { id } }`)
+    assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED', /DateTime must be an ISO-8601/)
+  }
+  assert.deepEqual(await read(app, asVariable, { variables: { at: null } }), { posts: [] })
+  assert.deepEqual(await read(app, '{ posts(publishedAfter: """2026-01-31T12:00Z""") { id } }'), { posts: [] })
+})
+
+test('a wrong DateTime in the text of an operation is told with its place', async () => {
+  await using app = await startTestApp()
+  const refusal = await query(app, '{ posts(publishedAfter: "soon") { id } }')
+  const { locations } = assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED')
+  assert.deepEqual(locations, [{ line: 1, column: 25 }])
+})

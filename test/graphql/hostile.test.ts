@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { Lexer, Source, TokenKind } from 'graphql'
+import { documentBounds } from '../../src/graphql/documents.ts'
+import { type Asked, assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
+import type { RawResponse } from '../support/http.ts'
+import { type DuetProcess, serveDuet } from '../support/process.ts'
+
+/** A document, or one for every size: then the largest within the bounds. */
+type Made = string | ((size: number) => string)
+type Expected = 'data' | 'DOCUMENT_TOO_LARGE' | 'GRAPHQL_PARSE_FAILED' | 'GRAPHQL_VALIDATION_FAILED' | Further
+type Further = 'DEPTH_LIMIT_EXCEEDED' | 'COMPLEXITY_LIMIT_EXCEEDED' | 'BAD_USER_INPUT' | 'BAD_REQUEST'
+type Document = readonly [name: string, made: Made, expected: Expected, asked?: Asked]
+
+const use = '{ me { ...F0 } }'
+const nest = (size: number, open: string, inner: string, close: string) =>
+  open.repeat(size) + inner + close.repeat(size)
+
+/** Fragments that spread others, each as often as it is told: inlined they would never end. */
+function bomb(size: number, times: number, type = 'User', leaf = 'id'): string {
+  const spread = (n: number) => repeat(times, () => `...F${n + 1}`)
+  return `${repeat(size, n => `fragment F${n} on ${type} { ${spread(n)} }`)} fragment F${size} on ${type} { ${leaf} }`
+}
+
+const documents: readonly Document[] = [
+  // Of the list of bad input.
+  ['a fragment within itself', '{ me { ...A } } fragment A on User { ...A }', 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'a circle of fragments',
+    n => `${use} ${repeat(n, i => `fragment F${i} on User{...F${(i + 1) % n}}`)}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'fragments that spread all others',
+    `${use} ${repeat(30, i => `fragment F${i} on User{${repeat(30, j => `...F${j}`)}}`)}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'a circle that no operation leads to',
+    n => `{ __typename } ${repeat(n, i => `fragment F${i} on User{...F${(i + 1) % n}}`)}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['10,000 fragments', `${use} ${repeat(10_000, n => `fragment F${n} on User{id}`)}`, 'DOCUMENT_TOO_LARGE'],
+  ['3,000 names', `{ ${repeat(3000, () => '__typename')} }`, 'DOCUMENT_TOO_LARGE'],
+  [
+    '100 inline fragments within each other, 200 times',
+    `{ me { ${repeat(200, () => nest(100, '...{', 'id', '}'))} } }`,
+    'DOCUMENT_TOO_LARGE',
+  ],
+  ['1 MB of commas', `{ __typename ${','.repeat(1_000_000)} }`, 'DOCUMENT_TOO_LARGE'],
+  [
+    'a fragment named __schema',
+    '{ me { ...__schema } } fragment __schema on User { posts { author { posts { author { posts { id } } } } } }',
+    'DEPTH_LIMIT_EXCEEDED',
+  ],
+  // Fragments.
+  [
+    'fragments that nobody uses',
+    n => `{ __typename } ${repeat(n, i => `fragment F${i} on User{id}`)}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'fragments of one name',
+    n => `{ me { ...F } } ${repeat(n, () => 'fragment F on User{id}')}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['a chain of fragments', n => `${use.replace('me', 'user(id: 1)')} ${bomb(n, 1)}`, 'data'],
+  ['a bomb of fragments, by twos', n => `${use} ${bomb(n, 2)}`, 'COMPLEXITY_LIMIT_EXCEEDED'],
+  ['a bomb of fragments, by tens', n => `${use} ${bomb(n, 10)}`, 'COMPLEXITY_LIMIT_EXCEEDED'],
+  ['a bomb of fragments in a list of none', n => `{ users(limit: 0) { ...F0 } } ${bomb(n, 3)}`, 'data'],
+  [
+    'a bomb of introspection',
+    n => `{ __schema { types { ...F0 } } } ${bomb(n, 2, '__Type', 'name')}`,
+    'COMPLEXITY_LIMIT_EXCEEDED',
+  ],
+  [
+    'a bomb of subscriptions',
+    n => `subscription { ...F0 } ${bomb(n, 2, 'Subscription', 'postAdded { id }')}`,
+    'BAD_REQUEST',
+  ],
+  [
+    'one fragment, spread over and over',
+    n => `{ user(id: 1) { ${repeat(n, () => '...F')} } } fragment F on User { id }`,
+    'data',
+  ],
+  ['unknown fragments', n => `{ me { ${repeat(n, i => `...F${i}`)} } }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['inline fragments within each other', n => `{ user(id: 1) { ${nest(n, '...{', 'id', '}')} } }`, 'data'],
+  ['inline fragments beside each other', n => `{ user(id: 1) { ${repeat(n, () => '...{id}')} } }`, 'data'],
+  [
+    'inline fragments of another type',
+    n => `{ me { ${repeat(n, () => '...on Post{id}')} } }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  // Fields.
+  ['as many names as fit', n => `{ ${repeat(n, () => '__typename')} }`, 'COMPLEXITY_LIMIT_EXCEEDED'],
+  ['as many aliases as fit', n => `{ posts(limit: 1) { ${repeat(n, i => `a${i}:id`)} } }`, 'data'],
+  ['as many lists as fit', n => `{ ${repeat(n, i => `a${i}:posts(limit:1){id}`)} }`, 'data'],
+  [
+    'as many conflicts as fit',
+    n => `{ me { ${repeat(n, i => `a:${i % 2 ? 'id' : 'name'}`)} } }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'the same fields over and over, nested',
+    n => `{ ${repeat(n, () => 'me{posts{comments{author{id}}}}')} }`,
+    'COMPLEXITY_LIMIT_EXCEEDED',
+  ],
+  ['unknown fields that are nearly known', n => `{ ${repeat(n, i => `post${i}`)} }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['a name of 65,000 letters', `{ ${'a'.repeat(65_000)} }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['aliases of 5,000 letters', `{ posts(limit: 1) { ${repeat(12, n => `${'a'.repeat(5000)}${n}: id`)} } }`, 'data'],
+  ['objects without selections', n => `{ ${repeat(n, () => 'me')} }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['scalars with selections', n => `{ me { ${repeat(n, () => 'id{a}')} } }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['fields within each other', n => `{ me ${nest(n, '{ posts { author ', '{ id }', '}}')} }`, 'DEPTH_LIMIT_EXCEEDED'],
+  [
+    'the introspection of an introspection',
+    n => `{ __type(name: "User") ${nest(n, '{ ofType ', '{ name }', '}')} }`,
+    'data',
+  ],
+  [
+    'introspected lists within each other',
+    '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }',
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  // Operations.
+  ['as many operations as fit', n => repeat(n, i => `query Q${i}{__typename}`), 'data', { operationName: 'Q0' }],
+  [
+    'operations that share a fragment of many fields',
+    n => `${repeat(n, i => `query Q${i}{...F}`)} fragment F on Query{${repeat(900, () => '__typename')}}`,
+    'data',
+    { operationName: 'Q0' },
+  ],
+  [
+    'operations that share a chain of fragments',
+    n => `${repeat(n, i => `query Q${i}{...F0}`)} ${bomb(n, 1, 'Query', '__typename')}`,
+    'data',
+    { operationName: 'Q0' },
+  ],
+  ['operations of one name', n => repeat(n, () => 'query Q{__typename}'), 'GRAPHQL_VALIDATION_FAILED'],
+  ['operations without names', n => repeat(n, () => '{__typename}'), 'GRAPHQL_VALIDATION_FAILED'],
+  ['type definitions', n => repeat(n, i => `type T${i}{a:Int}`), 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'a subscription to everything',
+    n => `subscription { ${repeat(n, i => `a${i}:postAdded{id}`)} }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['likes without end', n => `mutation { ${repeat(n, i => `a${i}:likePost(id:1){id}`)} }`, 'COMPLEXITY_LIMIT_EXCEEDED'],
+  // Arguments, variables, directives.
+  [
+    'lists within lists as an argument',
+    n => `{ posts(limit: ${nest(n, '[', '1', ']')}) { id } }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'objects within objects as an argument',
+    n => `{ posts(limit: ${nest(n, '{a:', '1', '}')}) { id } }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['a long list as an id', n => `{ post(id: [${repeat(n, () => '1')}]) { id } }`, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'an object of many keys as an argument',
+    n => `{ posts(limit: {${repeat(n, i => `a${i}:1`)}}) { id } }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['unknown arguments', n => `{ posts(${repeat(n, i => `limi${i}:1`)}) { id } }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['one argument over and over', n => `{ posts(${repeat(n, () => 'limit:1')}) { id } }`, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'as many variables as fit',
+    n => `query(${repeat(n, i => `$v${i}:Int=1`)}){${repeat(n, i => `a${i}:posts(limit:$v${i}){id}`)}}`,
+    'data',
+  ],
+  [
+    'required variables that are missing',
+    n => `query(${repeat(n, i => `$v${i}:Int!`)}){${repeat(n, i => `a${i}:posts(limit:$v${i}){id}`)}}`,
+    'BAD_USER_INPUT',
+  ],
+  [
+    'variables that nobody declares',
+    n => `query Q{${repeat(n, i => `a${i}:posts(limit:$v${i}){id}`)}}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'variables that nobody uses',
+    n => `query(${repeat(n, i => `$v${i}:Int`)}){__typename}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'undeclared variables in many operations',
+    n =>
+      `${repeat(n, i => `query Q${i}{...F}`)} fragment F on Query{${repeat(90, i => `a${i}:posts(limit:$v${i}){id}`)}}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  [
+    'a variable of a deep type',
+    n => `query($v:${nest(n, '[', 'Int', ']')}){posts(limit:$v){id}}`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['a deep default', n => `query($v:Int=${nest(n, '[', '1', ']')}){posts(limit:$v){id}}`, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'directives over and over',
+    n => `{ __typename ${repeat(n, () => '@include(if:true)')} }`,
+    'GRAPHQL_VALIDATION_FAILED',
+  ],
+  ['unknown directives', n => `{ me { ${repeat(n, i => `id@d${i}`)} } }`, 'GRAPHQL_VALIDATION_FAILED'],
+  [
+    'a huge variable',
+    'query($v:Int){posts(limit:$v){id}}',
+    'BAD_USER_INPUT',
+    { variables: { v: 'x'.repeat(1_000_000) } },
+  ],
+  [
+    'a long list as a variable',
+    'query($v:Int){posts(limit:$v){id}}',
+    'BAD_USER_INPUT',
+    { variables: { v: Array(400_000).fill(1) } },
+  ],
+  [
+    'a huge date',
+    'query($v:DateTime){posts(publishedAfter:$v){id}}',
+    'BAD_USER_INPUT',
+    { variables: { v: `2026-01-01T00:00:00.${'0'.repeat(1_000_000)}Z` } },
+  ],
+  ['a huge id', 'query($v:ID!){post(id:$v){id}}', 'data', { variables: { v: '1'.repeat(1_000_000) } }],
+  // Texts.
+  ['commas', `{ __typename ${','.repeat(65_000)} }`, 'data'],
+  ['newlines before an error', `{ __typename ${'\n'.repeat(65_000)} nothing }`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['comments', `{ __typename } ${'#\n'.repeat(32_000)}`, 'data'],
+  ['a block of newlines', `{ post(id: """${' \n'.repeat(32_000)}""") { id } }`, 'data'],
+  ['a block of indented lines', `{ post(id: """${`${' '.repeat(250)}x\n`.repeat(250)}""") { id } }`, 'data'],
+  ['a text of escapes', `{ post(id: "${'\\u0041'.repeat(10_000)}") { id } }`, 'data'],
+  ['a text of surrogate pairs', `{ post(id: "${'🎈'.repeat(16_000)}") { id } }`, 'data'],
+  ['braces that never close', '{'.repeat(60_000), 'GRAPHQL_PARSE_FAILED'],
+  ['lists that never close', `{ posts(limit: ${'['.repeat(1990)}`, 'GRAPHQL_PARSE_FAILED'],
+  ['a name that is not of our letters', '{ mé { id } }', 'GRAPHQL_PARSE_FAILED'],
+  ['half a surrogate pair', '{ __typename } # \ud800', 'GRAPHQL_PARSE_FAILED'],
+  ['a control character', '{ __typename } \u0000', 'GRAPHQL_PARSE_FAILED'],
+  ['a text that never ends', `{ post(id: "${'x'.repeat(60_000)}`, 'GRAPHQL_PARSE_FAILED'],
+]
+
+/** The largest document that keeps the bounds. */
+function largest(made: Made): string {
+  if (typeof made === 'string') return made
+  let [fits, tooLarge] = [1, 4000]
+  while (fits + 1 < tooLarge) {
+    const size = (fits + tooLarge) >> 1
+    if (isWithinBounds(made(size))) fits = size
+    else tooLarge = size
+  }
+  return made(fits)
+}
+
+function isWithinBounds(text: string): boolean {
+  if (text.length > documentBounds.bytes) return false
+  const lexer = new Lexer(new Source(text))
+  for (let tokens = 0; lexer.advance().kind !== TokenKind.EOF; tokens++) {
+    if (tokens === documentBounds.tokens) return false
+  }
+  return true
+}
+
+/** Such answers take milliseconds. Machines are noisy, so only what is far beyond that fails. */
+const patienceMs = 1_000
+
+/** Sends a document several times, each time new to the server, and tells how long the answers took. */
+async function timed(t: TestContext, app: { url: string }, text: string, asked?: Asked): Promise<RawResponse> {
+  const times: number[] = []
+  let response: RawResponse | undefined
+  for (let time = 0; time < 3; time++) {
+    const begun = performance.now()
+    response = await query(app, `${text}${text.length < 60_000 ? `#${time}` : ''}`, asked)
+    times.push(performance.now() - begun)
+  }
+  times.sort((one, other) => one - other)
+  const [fastest = 0, median = 0] = times
+  t.diagnostic(`${median.toFixed(1)} ms (${fastest.toFixed(1)} at best), ${text.length} characters: ${t.name}`)
+  assert.ok(fastest < patienceMs, `took ${fastest} ms`)
+  return response ?? assert.fail()
+}
+
+describe('A hostile document is answered at once, as it deserves:', () => {
+  let duet: DuetProcess
+  let app: { url: string }
+  before(async () => {
+    duet = serveDuet({ RATE_LIMIT_MAX: '0', DEMO_DATA: 'true', LOG_LEVEL: 'error' })
+    app = await duet.address()
+    await read(app, '{ posts { id comments { author { id } } } }')
+  })
+  after(() => duet[Symbol.asyncDispose]())
+
+  for (const [name, made, expected, asked] of documents) {
+    it(name, async t => {
+      const response = await timed(t, app, largest(made), asked)
+      if (expected === 'data') dataOf(response)
+      else assertRefused(response, 400, expected)
+      assert.ok(response.body.length < 2 * 1024 * 1024, `an answer of ${response.body.length} characters`)
+    })
+  }
+
+  it('and the server lives on, without a fault', async () => {
+    assert.deepEqual(await read(app, '{ __typename }'), { __typename: 'Query' })
+    assert.equal(duet.child.exitCode, null)
+    assert.doesNotMatch(duet.stdout, /"level":50/)
+  })
+})
+
+/**
+ * Fragments in layers, in which the same key leads to more than one of them: after so many keys there are twice as many
+ * sets of fragments that may stand in one place as before, for a rule that looks at such sets.
+ */
+function layers(size: number, types: readonly (readonly [type: string, field: string])[]): string {
+  const at = (layer: number) => types[layer % types.length] ?? assert.fail()
+  const both = (field: string, a: string, b: string) => `{a:${field}{${a}}b:${field}{${b}}}`
+  const text: string[] = []
+  for (let layer = 0; layer < size; layer++) {
+    const [type, field] = at(layer)
+    const [next, first] =
+      layer + 1 < size ? [`...Z${layer + 1}`, `...Q${(layer + 1) % types.length}_1`] : ['id:__typename', '']
+    text.push(`fragment Z${layer} on ${type}${both(field, next + first, next)}`)
+  }
+  for (const [parity, [type, field]] of types.entries()) {
+    for (let step = 1; step <= size; step++) {
+      const next = step < size ? `...Q${(parity + 1) % types.length}_${step + 1}` : 'id:__typename'
+      text.push(`fragment Q${parity}_${step} on ${type}${both(field, next, next)}`)
+    }
+  }
+  return text.join('\n')
+}
+
+const people = [
+  ['User', 'posts'],
+  ['Post', 'author'],
+] as const
+
+describe('Fragments that meet in ever new ways keep nobody waiting', () => {
+  let duet: DuetProcess
+  // A process of its own, which can be stopped.
+  before(() => {
+    duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'error' })
+  })
+  after(() => duet[Symbol.asyncDispose]())
+
+  it('where nobody uses them', async t => {
+    const response = await timed(t, await duet.address(), `{ __typename } ${layers(30, people)}`)
+    assertRefused(response, 400, 'GRAPHQL_VALIDATION_FAILED')
+  })
+
+  it('in an introspection, which may be deep', async t => {
+    const text = `{ __type(name: "User") { ...Z0 } } ${layers(30, [['__Type', 'ofType']])}`
+    assertRefused(await timed(t, await duet.address(), text), 400, 'GRAPHQL_VALIDATION_FAILED')
+  })
+})

@@ -1,0 +1,450 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it, test } from 'node:test'
+import { execute } from '../faults/execute.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds, postgres, sqlite } from '../support/engines.ts'
+import { assertRefused, dataOf, get, postText, query, read } from '../support/graphql.ts'
+import { ask, postJson, RawConnection } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { freshPostgresDatabase } from '../support/postgres.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { createMember, createUser, type UserBody } from '../support/rest.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
+
+const json = 'application/json; charset=utf-8'
+const modern = 'application/graphql-response+json; charset=utf-8'
+
+describe('GraphQL over HTTP', () => {
+  let app: TestApp
+  let ann: UserBody & { readonly token: string }
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+    ann = await createMember(app)
+    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const likes = async () => (await read<{ post: { likes: number } }>(app, '{ post(id: 1) { likes } }')).post.likes
+
+  it('R-GQL-1, R-GQL-2: an operation is sent as JSON to POST /graphql, or as a query string to GET /graphql', async () => {
+    const expected = { post: { title: 'T' } }
+    assert.deepEqual(dataOf(await query(app, '{ post(id: 1) { title } }')), expected)
+    assert.deepEqual(dataOf(await get(app, { query: '{ post(id: 1) { title } }' })), expected)
+  })
+
+  const malformed: Readonly<Record<string, RegExp>> = {
+    '': /must be a JSON object/,
+    null: /must be a JSON object/,
+    '"{ __typename }"': /must be a JSON object/,
+    '5': /must be a JSON object/,
+    '[]': /must be a JSON object/,
+    '{}': /^query must be a string/,
+    '{"query":null}': /^query must be a string/,
+    '{"query":1}': /^query must be a string/,
+    '{"query":["{ __typename }"]}': /^query must be a string/,
+    '{"query":{"__typename":true}}': /^query must be a string/,
+    '{"Query":"{ __typename }"}': /^query must be a string/,
+    '{"query":"{ __typename }","variables":"x"}': /^variables must be an object/,
+    '{"query":"{ __typename }","variables":"{}"}': /^variables must be an object/,
+    '{"query":"{ __typename }","variables":[]}': /^variables must be an object/,
+    '{"query":"{ __typename }","variables":0}': /^variables must be an object/,
+    '{"query":"{ __typename }","variables":false}': /^variables must be an object/,
+    '{"query":"{ __typename }","operationName":1}': /^operationName must be a string/,
+    '{"query":"{ __typename }","operationName":false}': /^operationName must be a string/,
+    '{"query":"{ __typename }","operationName":[]}': /^operationName must be a string/,
+    '{"query":"{ __typename }","operationName":{}}': /^operationName must be a string/,
+    '{"query":"{ __typename }","extensions":1}': /^extensions must be an object/,
+    '{"query":"{ __typename }","extensions":"x"}': /^extensions must be an object/,
+    '{"query":"{ __typename }","extensions":[]}': /^extensions must be an object/,
+    '{"query":"{ __typename }"': /not valid JSON/,
+    '{"query":"{ __typename }",}': /not valid JSON/,
+    '{ __typename }': /not valid JSON/,
+    'query={__typename}': /not valid JSON/,
+    '{"query":"{ __typename }","variables":{"__proto__":{"x":1}}}': /not valid JSON/,
+    '{"query":"{ __typename }","variables":{"constructor":{"prototype":{"x":1}}}}': /not valid JSON/,
+  }
+
+  it('a malformed request is refused with 400 and errors, in the words of what is wrong', async () => {
+    for (const [body, text] of Object.entries(malformed)) {
+      assertRefused(await postText(app, body), 400, 'BAD_REQUEST', text)
+    }
+    assert.ok(!('x' in {}))
+    const bytes = Uint8Array.from([...Buffer.from('{"query":"{ __typename }'), 0xff, ...Buffer.from('"}')])
+    assertRefused(await postJson(`${app.url}/graphql`, bytes), 400, 'BAD_REQUEST', 'Request body is not valid UTF-8')
+    assertRefused(await postText(app, '['.repeat(100_000)), 400, 'BAD_REQUEST', /not valid JSON/)
+    assertRefused(await postText(app, `${'['.repeat(100_000)}${']'.repeat(100_000)}`), 400, 'BAD_REQUEST')
+  })
+
+  it('there is no batching: a list of operations is refused, and none of them is done', async () => {
+    const operation = { query: 'mutation { likePost(id: 1) { id } }' }
+    const before = await likes()
+    assertRefused(await postText(app, JSON.stringify([operation])), 400, 'BAD_REQUEST')
+    assertRefused(await postText(app, JSON.stringify([operation, operation])), 400, 'BAD_REQUEST')
+    assert.equal(await likes(), before)
+  })
+
+  it('keys that may be left out may be null, and unknown keys are ignored', async () => {
+    const more = [
+      { variables: null, operationName: null, extensions: null },
+      { variables: {}, extensions: {} },
+      { extensions: { persistedQuery: { version: 1 }, anything: [1] } },
+      { id: 1, batch: true },
+      { operationName: '' },
+    ]
+    for (const each of more) {
+      const body = JSON.stringify({ query: '{ __typename }', ...each })
+      assert.deepEqual(dataOf(await postText(app, body)), { __typename: 'Query' })
+    }
+  })
+
+  it('operationName chooses among operations, and must where there are several', async () => {
+    const text = 'query One { a: __typename } query Two { b: __typename } mutation Three { c: __typename }'
+    assert.deepEqual(await read(app, text, { operationName: 'Two' }), { b: 'Query' })
+    assert.deepEqual(await read(app, text, { operationName: 'Three' }), { c: 'Mutation' })
+    assert.deepEqual(dataOf(await get(app, { query: text, operationName: 'One' })), { a: 'Query' })
+    for (const operationName of [undefined, null, '']) {
+      assertRefused(
+        await query(app, text, { operationName }),
+        400,
+        'OPERATION_RESOLUTION_FAILURE',
+        /several operations/,
+      )
+    }
+    for (const operationName of ['Four', 'one', 'constructor', '__proto__']) {
+      assertRefused(await query(app, text, { operationName }), 400, 'OPERATION_RESOLUTION_FAILURE')
+      assertRefused(await query(app, '{ __typename }', { operationName }), 400, 'OPERATION_RESOLUTION_FAILURE')
+    }
+    assert.deepEqual(await read(app, 'query One { __typename }', { operationName: 'One' }), { __typename: 'Query' })
+    assert.deepEqual(await read(app, 'query One { __typename }'), { __typename: 'Query' })
+  })
+
+  it('GET reads: variables and extensions are JSON in the query string', async () => {
+    const text = 'query ($id: ID!) { post(id: $id) { title } }'
+    const found = { post: { title: 'T' } }
+    assert.deepEqual(dataOf(await get(app, { query: text, variables: '{"id":"1"}' })), found)
+    assert.deepEqual(dataOf(await get(app, { query: text, variables: '{"id":1}', extensions: '{"a":1}' })), found)
+    for (const more of [{}, { variables: 'null' }, { variables: '{}' }, { extensions: 'null' }, { unknown: 'x' }]) {
+      assert.deepEqual(dataOf(await get(app, { query: '{ __typename }', ...more })), { __typename: 'Query' })
+    }
+    const wrong: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
+      [{}, /^query must be a string/],
+      [{ variables: '{}' }, /^query must be a string/],
+      [{ query: text, variables: '{' }, /^variables is not valid JSON/],
+      [{ query: text, variables: 'id=1' }, /^variables is not valid JSON/],
+      [{ query: text, variables: '"{}"' }, /^variables must be an object/],
+      [{ query: text, variables: '[]' }, /^variables must be an object/],
+      [{ query: text, extensions: '[' }, /^extensions is not valid JSON/],
+      [{ query: text, extensions: '1' }, /^extensions must be an object/],
+    ]
+    for (const [parameters, message] of wrong) {
+      assertRefused(await get(app, parameters), 400, 'BAD_REQUEST', message)
+    }
+    for (const search of [
+      'query={__typename}&query={__typename}',
+      'query={__typename}&operationName=a&operationName=b',
+    ]) {
+      assertRefused(await ask(`${app.url}/graphql?${search}`), 400, 'BAD_REQUEST')
+    }
+    assertRefused(await get(app, { query: text, variables: '{"id":null}' }), 400, 'BAD_USER_INPUT')
+    assertRefused(await get(app, { query: '{' }), 400, 'GRAPHQL_PARSE_FAILED')
+    assertRefused(await get(app, { query: '{ me { id } }' }), 401, 'UNAUTHENTICATED')
+    assert.deepEqual(dataOf(await get(app, { query: '{ me { id } }' }, ann)), { me: { id: String(ann.id) } })
+  })
+
+  it('GET changes nothing: a mutation is refused with 405 and Allow', async () => {
+    const before = await likes()
+    const text = 'mutation { likePost(id: 1) { id } }'
+    const refusal = await get(app, { query: text })
+    assertRefused(refusal, 405, 'BAD_REQUEST', 'A mutation must be sent by POST.')
+    assert.equal(refusal.headers.get('allow'), 'POST')
+    const chosen = await get(app, {
+      query: `query One { __typename } ${text.replace(' ', ' Two ')}`,
+      operationName: 'Two',
+    })
+    assertRefused(chosen, 405, 'BAD_REQUEST')
+    const init = { method: 'HEAD', signal: AbortSignal.timeout(5_000) }
+    assert.equal((await ask(`${app.url}/graphql?query=${encodeURIComponent(text)}`, init)).status, 405)
+    assert.equal(await likes(), before)
+  })
+
+  it('other methods are refused with 405 and Allow', async () => {
+    for (const method of ['PUT', 'PATCH', 'DELETE', 'QUERY']) {
+      const response = await ask(`${app.url}/graphql`, { method })
+      assertRefusal(response, 405, 'Method not allowed')
+      assert.deepEqual(response.headers.get('allow')?.split(', ').sort(), ['GET', 'HEAD', 'OPTIONS', 'POST'])
+    }
+  })
+
+  it('R-GQL-4: a subscription by POST or GET is refused with 400', async () => {
+    for (const text of [
+      'subscription { postAdded { id } }',
+      'subscription ($id: ID!) { commentAdded(postId: $id) { id } }',
+    ]) {
+      assertRefused(await query(app, text), 400, 'BAD_REQUEST', 'Subscriptions run over WebSocket.')
+      assertRefused(await get(app, { query: text }), 400, 'BAD_REQUEST', 'Subscriptions run over WebSocket.')
+    }
+  })
+
+  const accepted: Readonly<Record<string, string>> = {
+    '*/*': json,
+    'application/json': json,
+    'application/graphql-response+json': modern,
+    'application/graphql-response+json, application/json;q=0.9': modern,
+    'application/json;q=0.5, application/graphql-response+json': modern,
+    'application/*': json,
+    'application/json; charset=utf-8': json,
+    'image/png': json,
+    garbage: json,
+  }
+
+  it('the answer is of the type that Accept prefers, whether it is data or errors', async () => {
+    for (const [accept, type] of Object.entries(accepted)) {
+      const answers = [
+        await query(app, '{ __typename }', { accept }),
+        await query(app, '{ posts { comments { id } } }', { accept }),
+        await query(app, '{', { accept }),
+        await query(app, '{ me { id } }', { accept }),
+        await query(app, '{ __typename }', { accept, token: 'bad' }),
+        await postText(app, '{', { accept }),
+        await get(app, { query: '{ __typename }' }, { accept }),
+        await get(app, { query: 'mutation { __typename }' }, { accept }),
+      ]
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 400, 401, 401, 400, 200, 405],
+      )
+      for (const { headers } of answers) assert.equal(headers.get('content-type'), type, accept)
+    }
+  })
+
+  it('parse, validation and variable errors are 400 under either type, with their code and their places', async () => {
+    for (const accept of ['application/json', 'application/graphql-response+json']) {
+      const parse = assertRefused(
+        await query(app, '{ posts { id ', { accept }),
+        400,
+        'GRAPHQL_PARSE_FAILED',
+        /^Syntax Error/,
+      )
+      assert.deepEqual(parse.locations, [{ line: 1, column: 14 }])
+      const invalid = await query(app, '{ posts { nothing } }', { accept })
+      const { locations } = assertRefused(invalid, 400, 'GRAPHQL_VALIDATION_FAILED', /^Cannot query field "nothing"/)
+      assert.deepEqual(locations, [{ line: 1, column: 11 }])
+      const text = 'query ($max: Int!) { posts(limit: $max) { id } }'
+      for (const max of [null, 'x', 1.5, [], {}, true]) {
+        const refusal = await query(app, text, { accept, variables: { max } })
+        assertRefused(refusal, 400, 'BAD_USER_INPUT', /^Variable "\$max" has invalid value/)
+      }
+      assertRefused(await query(app, text, { accept }), 400, 'BAD_USER_INPUT')
+    }
+  })
+
+  it('at most so many errors are told that an answer stays small', async () => {
+    const { body } = await query(app, `{ ${Array.from({ length: 500 }, (_, index) => `f${index}`).join(' ')} }`)
+    const { errors } = JSON.parse(body)
+    assert.ok(errors.length > 1 && errors.length <= 11, body)
+  })
+
+  it('bodies of other types are refused with 415, too large ones with 413, both in the shape of all other paths', async () => {
+    const body = '{"query":"{ __typename }"}'
+    const types = [
+      'text/plain',
+      'application/graphql',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+      'application/json garbage',
+    ]
+    for (const type of types) assertRefusal(await postJson(`${app.url}/graphql`, body, type), 415)
+    for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="utf-8"']) {
+      dataOf(await postJson(`${app.url}/graphql`, body, type))
+    }
+    const large = JSON.stringify({ query: '{ __typename }', variables: { x: 'x'.repeat(1024 * 1024) } })
+    assertRefusal(await postText(app, large), 413, 'Request body is too large')
+  })
+
+  it('an invalid token is refused with 401 before anything else, whatever is asked for', async () => {
+    for (const text of [
+      '{ __typename }',
+      '{',
+      'mutation { likePost(id: 1) { id } }',
+      '{ nothing }',
+      'subscription { postAdded { id } }',
+    ]) {
+      const refusal = await query(app, text, { token: 'bad.bad.bad' })
+      assertRefused(refusal, 401, 'UNAUTHENTICATED', 'Invalid or expired token')
+      assert.match(refusal.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+      assertRefused(await get(app, { query: text }, { token: 'bad.bad.bad' }), 401, 'UNAUTHENTICATED')
+    }
+    const basic = await postText(app, '{}', { authorization: 'Basic YTpi' })
+    assertRefused(basic, 401, 'UNAUTHENTICATED')
+    assert.equal(basic.headers.get('www-authenticate'), 'Bearer')
+    const missing = await query(app, '{ me { id } }')
+    assertRefused(missing, 401, 'UNAUTHENTICATED', 'Authentication required')
+    assert.equal(missing.headers.get('www-authenticate'), 'Bearer')
+  })
+
+  it('every answer carries an id, and the one that was sent where it is sane', async () => {
+    const response = await postText(app, '{"query":"{"}', { 'x-request-id': 'my-own-id' })
+    assert.equal(response.headers.get('x-request-id'), 'my-own-id')
+  })
+
+  it('a connection goes on being used after every kind of refusal', async () => {
+    using connection = await RawConnection.open(app.port)
+    for (const body of [
+      '{',
+      '[]',
+      '{"query":"{"}',
+      '{"query":"{ nothing }"}',
+      '{"query":"{ me { id } }"}',
+      '{"query":"{ __typename }"}',
+    ]) {
+      const head = 'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+      connection.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
+    }
+    const statuses: number[] = []
+    while (statuses.length < 6) statuses.push((await connection.response()).status)
+    assert.deepEqual(statuses, [400, 400, 400, 400, 401, 200])
+  })
+})
+
+test('names that exist are suggested for those that do not, but not in production', async () => {
+  const text = '{ post(id: 1) { titel } }'
+  await using app = await startTestApp()
+  assertRefused(await query(app, text), 400, 'GRAPHQL_VALIDATION_FAILED', / Did you mean "title"/)
+  await using production = await startTestApp({ NODE_ENV: 'production' })
+  const unknown = [
+    text,
+    '{ post(idd: 1) { id } }',
+    '{ post(id: 1) { ... on Pos { id } } }',
+    '{ __typename @inclde(if: true) }',
+  ]
+  for (const each of unknown) {
+    const refusal = await query(production, each)
+    assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED')
+    assert.doesNotMatch(refusal.body, /did you mean/i)
+  }
+})
+
+test('R-LIM-4: beyond the rate limit /graphql answers 429, under maintenance 503, in the shape of all other paths', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '2' })
+  dataOf(await query(app, '{ __typename }'))
+  dataOf(await get(app, { query: '{ __typename }' }))
+  const late = await query(app, '{ __typename }')
+  assertRefusal(late, 429, 'Too many requests. Try again later.')
+  assert.match(late.headers.get('retry-after') ?? '', /^\d+$/)
+  assertRefusal(await get(app, { query: '{ __typename }' }), 429)
+  await using closed = await startTestApp({ MAINTENANCE: 'on' })
+  assertRefusal(await query(closed, '{ __typename }'), 503, 'Service under maintenance. Try again later.')
+  assertRefusal(await get(closed, { query: '{ __typename }' }), 503)
+})
+
+const unavailable = 'Service temporarily unavailable. Try again later.'
+
+// They spend their time waiting.
+describe('While the store is away', { concurrency: true }, () => {
+  it('while PostgreSQL does not answer, queries and mutations are answered 503 with errors and no data, and then again', {
+    skip: postgres.skip,
+  }, async () => {
+    const direct = new URL(await freshPostgresDatabase())
+    await using proxy = await TcpProxy.to({ host: direct.hostname, port: Number(direct.port) })
+    const address = new URL(direct)
+    address.port = String(proxy.port)
+    await using app = await startTestApp({ DATABASE_URL: address.href, TOKEN_KEYS: tokenKeys, RATE_LIMIT_MAX: '0' })
+    const ann = await createMember(app)
+    proxy.decide = () => 'stall'
+    const [one, other, known] = await Promise.all([
+      query(app, '{ posts { id } }'),
+      query(app, 'mutation { likePost(id: 1) { id } }'),
+      query(app, '{ me { id } }', ann),
+    ])
+    for (const response of [one, other]) {
+      assertRefused(response, 503, 'INTERNAL_SERVER_ERROR', unavailable)
+      assert.equal(response.headers.get('retry-after'), '1')
+    }
+    // Who asks cannot be found out either.
+    assert.equal(known.status, 503, known.body)
+    assert.doesNotMatch(known.body, /"data"/)
+    assert.deepEqual(
+      await read(app, '{ __typename }'),
+      { __typename: 'Query' },
+      'what is not in the store is still told',
+    )
+    proxy.decide = () => 'pass'
+    assert.deepEqual(await read(app, '{ posts { id } }'), { posts: [] })
+  })
+
+  it('while SQLite cannot be written, mutations are answered 503 with errors and no data, and queries 200', async () => {
+    await using app = await startTestAppOn(sqlite)
+    const { token } = await createMember(app)
+    const create = 'mutation { createPost(title: "T", content: "C") { likes } }'
+    await read(app, create, { token })
+    const other = new DatabaseSync(app.database.location)
+    other.exec('begin immediate')
+    const refusal = await query(app, 'mutation { likePost(id: 1) { id } }')
+    assertRefused(refusal, 503, 'INTERNAL_SERVER_ERROR', unavailable)
+    assert.equal(refusal.headers.get('retry-after'), '1')
+    assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
+    other.exec('rollback')
+    other.close()
+    assert.deepEqual(await read(app, create, { token }), { createPost: { likes: 0 } })
+  })
+})
+
+for (const kind of engineKinds) {
+  test(`a fault is answered 500 with errors, no data and nothing of what it was, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    await using app = await startTestAppOn(kind)
+    const { token } = await createMember(app)
+    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', { token })
+    await execute(app.database, 'drop table comments')
+    const body = '{"errors":[{"message":"Internal server error","extensions":{"code":"INTERNAL_SERVER_ERROR"}}]}'
+    for (const text of ['{ posts { comments { id } } }', 'mutation { addComment(postId: 1, text: "secret") { id } }']) {
+      const { length } = app.logs
+      const response = await query(app, text, { token })
+      assertRefused(response, 500, 'INTERNAL_SERVER_ERROR')
+      assert.equal(response.body, body)
+      assert.doesNotMatch(JSON.stringify([...response.headers]), /comments|select|stack/i)
+      const line = app.logs.slice(length).find(({ level }) => level === 50)
+      assert.equal(line?.requestId, response.headers.get('x-request-id'))
+      assert.match(JSON.stringify(line), /no such table: comments|42P01/, 'operators are told what it was')
+    }
+    assert.deepEqual(await read(app, '{ posts { title } }'), { posts: [{ title: 'T' }] })
+  })
+
+  test(`an answer of more than 8 MiB is refused with 400, and a mutation that would show one is undone, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    await using app = await startTestAppOn(kind)
+    const { id } = await createUser(app)
+    const [count, filler] =
+      kind.kind === 'sqlite'
+        ? [
+            'with recursive n (i) as (select 1 union all select i + 1 from n where i < 129)',
+            "printf('%.*c', 65536, 'x')",
+          ]
+        : ['with n (i) as (select generate_series(1, 129))', "repeat('x', 65536)"]
+    const insert = `insert into posts (author_id, title, content) ${count} select ${id}, 'T', ${filler} from n`
+    await execute(app.database, insert)
+    const { posts } = await read<{ posts: readonly object[] }>(app, '{ posts(limit: 127) { content } }')
+    assert.equal(posts.length, 127)
+    const refusal = await query(app, '{ posts(limit: 129) { content } }')
+    assertRefused(refusal, 400, 'RESPONSE_TOO_LARGE', 'The answer is too large.')
+    const like = 'mutation ($max: Int!) { likePost(id: 1) { likes author { posts(limit: $max) { content } } } }'
+    assertRefused(await query(app, like, { variables: { max: 129 } }), 400, 'RESPONSE_TOO_LARGE')
+    assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
+    const { likePost } = await read<{ likePost: { likes: number } }>(app, like, { variables: { max: 100 } })
+    assert.equal(likePost.likes, 1)
+  })
+}
+
+test('an introspection cannot be made to answer more than is sent of anything else', async () => {
+  await using app = await startTestApp()
+  const aliases = (count: number, text: string) => Array.from({ length: count }, (_, n) => `a${n}: ${text}`).join(' ')
+  const text = `{ __schema { ${aliases(40, 'types { ...All }')} } } fragment All on __Type { ${aliases(100, 'description')} }`
+  const refusal = await query(app, text)
+  assertRefused({ ...refusal, body: refusal.body.slice(0, 1000) }, 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+  // As much as can just be afforded.
+  const most = text.replace('a39: types { ...All }', '').replace(/a(19|2\d|3\d): types \{ \.\.\.All \}/g, '')
+  assertRefused(await query(app, most), 400, 'RESPONSE_TOO_LARGE')
+})

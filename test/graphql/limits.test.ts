@@ -1,0 +1,515 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import fc from 'fast-check'
+import { getIntrospectionQuery, parse } from 'graphql'
+import { Documents, documentBounds } from '../../src/graphql/documents.ts'
+import { costOf } from '../../src/graphql/limits/cost.ts'
+import { depthOf } from '../../src/graphql/limits/depth.ts'
+import { loadSchema } from '../../src/graphql/schema.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
+import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
+import { createMember, type UserBody } from '../support/rest.ts'
+
+type Member = UserBody & { readonly token: string }
+
+/** So many fields around an id, one within the other: users, posts, authors, posts and so on. */
+function nested(levels: number, within = 'user(id: 1)'): string {
+  const inner = repeat(levels - 1, level => (level % 2 === 0 ? 'posts(limit: 1)' : 'author'), ' { ')
+  return `${within} { ${inner}${inner && ' { '}id${' }'.repeat(levels)}`
+}
+
+describe('Limits of an operation', () => {
+  let app: TestApp
+  let ann: Member
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+    ann = await createMember(app)
+    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const tooDeep = async (text: string, depth: number, asked = {}) => {
+    const { message, extensions } = assertRefused(await query(app, text, asked), 400, 'DEPTH_LIMIT_EXCEEDED')
+    assert.deepEqual({ ...extensions }, { code: 'DEPTH_LIMIT_EXCEEDED', depth, limit: 5 })
+    assert.equal(message, `The operation nests ${depth} levels deep; 5 are allowed.`)
+  }
+  const likes = async () => (await read<{ post: { likes: number } }>(app, '{ post(id: 1) { likes } }')).post.likes
+
+  describe('Depth', () => {
+    it('R-LIM-5: five levels around a field pass, six do not', async () => {
+      const text = '{ user(id: 1) { posts(limit: 1) { comments(limit: 1) { author { posts(limit: 1) { title } } } } } }'
+      assert.deepEqual(await read(app, text), { user: { posts: [{ comments: [] }] } })
+      await tooDeep(text.replace('{ title }', '{ author { name } }'), 6)
+      for (const levels of [1, 2, 3, 4, 5]) dataOf(await query(app, `{ ${nested(levels)} }`))
+      for (const levels of [6, 7, 100]) await tooDeep(`{ ${nested(levels)} }`, levels)
+    })
+
+    it('R-LIM-5: fragments count as if they stood where they are spread, however they are written', async () => {
+      const post = 'author { posts(limit: 1) { id } }' // two levels more than where it stands
+      const user = 'posts(limit: 1) { author { id } }'
+      for (const [levels, text] of [
+        [5, `{ user(id: 1) { posts { ...A } } } fragment A on Post { author { ...B } } fragment B on User { ${user} }`],
+        [
+          6,
+          `{ user(id: 1) { posts { ...A } } } fragment A on Post { author { ...B } } fragment B on User { posts { ${post} } }`,
+        ],
+        [
+          5,
+          `{ ... { ... on Query { user(id: 1) { ... { posts(limit: 1) { ... on Post { author { ${user} } } } } } } } }`,
+        ],
+        [
+          6,
+          `{ ... { ... on Query { user(id: 1) { ... { posts { ... on Post { author { posts { ${post} } } } } } } } } }`,
+        ],
+        // The same fragment twice: once where it may stand, once too deep.
+        [
+          6,
+          `{ ...Q post(id: 1) { ...A } } fragment A on Post { ${post} } fragment Q on Query { user(id: 1) { posts { author { posts { ...A } } } } }`,
+        ],
+        [
+          6,
+          '{ user(id: 1) { ...__schema } } fragment __schema on User { posts { author { posts { author { posts { id } } } } } }',
+        ],
+        [6, `query __schema { ${nested(6)} }`],
+        [6, `{ __schema: ${nested(6)} }`],
+      ] as const) {
+        if (levels > 5) await tooDeep(text, levels)
+        else dataOf(await query(app, text))
+      }
+    })
+
+    it('R-LIM-5: every operation of the document counts, chosen or not, whatever directives say', async () => {
+      const text = `query A { __typename } query B { ${nested(6)} }`
+      for (const operationName of ['A', 'B', undefined]) await tooDeep(text, 6, { operationName })
+      await tooDeep(`{ ${nested(6, 'user(id: 1) @skip(if: true)')} }`, 6)
+      await tooDeep(`{ ... @include(if: false) { ${nested(6)} } }`, 6)
+      await tooDeep(`mutation { likePost(id: 1) { ${nested(5, 'author')} } }`, 6)
+      await tooDeep(`subscription { postAdded { ${nested(5, 'author')} } }`, 6)
+    })
+
+    it('R-LIM-6: what is too deep is not executed', async () => {
+      const before = await likes()
+      await tooDeep(`mutation { one: likePost(id: 1) { id } other: likePost(id: 1) { ${nested(5, 'author')} } }`, 6)
+      assert.equal(await likes(), before)
+    })
+
+    it('introspection is exempt as a field at the top, and bounded by itself', async () => {
+      const type = 'type { ofType { ofType { ofType { ofType { name } } } } }'
+      dataOf(await query(app, `{ __schema { types { fields { args { ${type} } } } } }`))
+      dataOf(await query(app, `{ ...F } fragment F on Query { __type(name: "User") { fields { ${type} } } }`))
+      dataOf(await query(app, getIntrospectionQuery()))
+      const circular =
+        '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }'
+      assertRefused(
+        await query(app, circular),
+        400,
+        'GRAPHQL_VALIDATION_FAILED',
+        'Maximum introspection depth exceeded',
+      )
+      // Only there: further in it is no field, and what stands beside it counts.
+      await tooDeep(`{ __typename __schema { queryType { name } } ${nested(6)} }`, 6)
+      const wide = `{ __schema { ${repeat(40, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
+      const { extensions } = assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      assert.ok(Number(extensions.cost) > Number(extensions.limit))
+    })
+  })
+
+  describe('Order of checks', () => {
+    it('bounds, depth, rules, variables, ranges, cost and only then who asks', async () => {
+      const wrong = {
+        invalid: 'nothing',
+        range: 'range: users(limit: -1) { id }',
+        cost: 'cost: posts(limit: 100) { comments { author { name } } }',
+        identity: 'me { id }',
+      }
+      const asked = { variables: { n: 'x' } }
+      const header = 'query ($n: Int!)'
+      const use = 'n: users(limit: $n) { id }'
+      const { invalid, range, cost, identity } = wrong
+      const all = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} ${nested(6)} }`
+      const large = `${all} #${'x'.repeat(documentBounds.bytes)}`
+      const many = `${all} ${repeat(400, n => `query Q${n} { __typename }`)}`
+      for (const text of [large, many]) assertRefused(await query(app, text, asked), 400, 'DOCUMENT_TOO_LARGE')
+      await tooDeep(all, 6, asked)
+      const rules = `${header} { ${use} ${invalid} ${range} ${cost} ${identity} }`
+      assertRefused(await query(app, rules, asked), 400, 'GRAPHQL_VALIDATION_FAILED', /"nothing"/)
+      const variables = `${header} { ${use} ${range} ${cost} ${identity} }`
+      assertRefused(await query(app, variables, asked), 400, 'BAD_USER_INPUT', /^Variable "\$n"/)
+      const ranges = `{ ${cost} ${range} ${identity} }`
+      assertRefused(await query(app, ranges), 400, 'BAD_USER_INPUT', /^limit must be/)
+      assertRefused(await query(app, `{ ${cost} ${identity} }`), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      assertRefused(await query(app, `{ ${identity} }`), 401, 'UNAUTHENTICATED')
+      const mutation = `mutation { ${repeat(60, n => `a${n}: createPost(title: "", content: "") { author { posts(limit: 10) { id } } }`)} }`
+      assertRefused(await query(app, mutation), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      assertRefused(await query(app, 'mutation { createPost(title: "", content: "") { id } }'), 401, 'UNAUTHENTICATED')
+      assertRefused(
+        await query(app, 'mutation { createPost(title: "", content: "") { id } }', ann),
+        400,
+        'BAD_USER_INPUT',
+      )
+    })
+
+    it('only the operation that runs is charged and held to ranges, by POST and by GET', async () => {
+      const text = `query Cheap { __typename } query Dear { posts(limit: 1000) { id title } } query Wrong { posts(limit: -1) { id } }`
+      for (const ask of [
+        (operationName: string) => query(app, text, { operationName }),
+        (operationName: string) => get(app, { query: text, operationName }),
+      ]) {
+        dataOf(await ask('Cheap'))
+        assertRefused(await ask('Dear'), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+        assertRefused(await ask('Wrong'), 400, 'BAD_USER_INPUT')
+      }
+    })
+  })
+
+  describe('Size of a document', () => {
+    const withSize = (bytes: number, filler = 'x') => {
+      const text = '{ __typename } #'
+      return text + filler.repeat((bytes - text.length) / Buffer.byteLength(filler))
+    }
+
+    it('64 KiB pass and a byte more does not, counted as bytes', async () => {
+      dataOf(await query(app, withSize(65_536)))
+      dataOf(await query(app, withSize(65_536, 'é')))
+      const text = 'The document is larger than 65536 bytes.'
+      assertRefused(await query(app, withSize(65_537)), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, withSize(65_538, 'é')), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, ','.repeat(1_000_000)), 400, 'DOCUMENT_TOO_LARGE', text)
+    })
+
+    it('2,000 tokens pass and one more does not, comments and commas not counted', async () => {
+      const withTokens = (count: number) => `{ ${repeat(count - 2, () => '__typename', '\n, # and\n')} }`
+      assertRefused(await query(app, withTokens(2000)), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+      const text = 'The document has more than 2000 tokens.'
+      assertRefused(await query(app, withTokens(2001)), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, `${withTokens(2001)} this is no GraphQL`), 400, 'DOCUMENT_TOO_LARGE', text)
+    })
+
+    it('a document is not called too large for what it says', async () => {
+      const refusal = await query(app, '{ "tokens. Parsing aborted" }')
+      assertRefused(refusal, 400, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found String/)
+    })
+  })
+})
+
+describe('The cost of an operation', () => {
+  let app: TestApp
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '1' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  /** What an operation is told to cost. Beyond 1, nothing passes here. */
+  const cost = async (text: string, variables = {}) => {
+    const response = await query(app, text, { variables })
+    if (response.status === 200) return dataOf(response)
+    const { message, extensions } = assertRefused(response, 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    assert.equal(message, `The operation costs ${extensions.cost}; 1 is allowed.`)
+    assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', cost: extensions.cost, limit: 1 })
+    return extensions.cost
+  }
+
+  const costs: readonly (readonly [rule: string, text: string, cost: number, variables?: object])[] = [
+    ['R-LIM-9', '{ a: __typename b: __typename }', 2],
+    ['R-LIM-9', '{ user(id: 1) { id name email avatar createdAt __typename } }', 5 + 6],
+    ['R-LIM-9', 'mutation { deletePost(id: 1) a: deletePost(id: 2) }', 2],
+    ['R-LIM-10', '{ post(id: 1) { id } }', 5 + 1],
+    ['R-LIM-10', '{ post(id: 1) { author { id name } } me { id } }', 5 + (5 + 2) + 5 + 1],
+    [
+      'R-LIM-10',
+      'mutation { likePost(id: 1) { likes } addComment(postId: 1, text: "x") { author { id } } }',
+      6 + 5 + 6,
+    ],
+    ['R-LIM-11', '{ posts { id } }', 10],
+    ['R-LIM-11', '{ users { posts { comments { id } } } }', 1000],
+    ['R-LIM-11', '{ user(id: 1) { posts { id title } } }', 5 + 10 * 2],
+    ['R-LIM-11', '{ posts(limit: null) { id title } }', 20],
+    ['R-LIM-11', 'query ($n: Int) { posts(limit: $n) { id } }', 10],
+    ['R-LIM-11', 'query ($n: Int) { posts(limit: $n) { id } }', 10, { n: null }],
+    ['R-LIM-11', 'query ($n: Int = 3) { posts(limit: $n) { id } }', 10, { n: null }],
+    ['R-LIM-11', '{ posts(offset: 5, publishedAfter: "2026-01-31T12:00Z") { id } }', 10],
+    ['R-LIM-12', '{ posts(limit: 7) { id title } }', 7 * 2],
+    ['R-LIM-12', '{ posts(limit: 1000) { id } }', 1000],
+    ['R-LIM-12', '{ users(limit: 3) { posts(limit: 4) { comments(limit: 5) { author { name } } } } }', 3 * 4 * 5 * 6],
+    ['R-LIM-12', 'query ($n: Int) { posts(limit: $n) { id } }', 7, { n: 7 }],
+    ['R-LIM-12', 'query ($n: Int! = 9) { posts(limit: $n) { id } }', 9],
+    ['R-LIM-12', 'query ($n: Int = 9) { posts(limit: $n) { id } }', 7, { n: 7 }],
+    ['R-LIM-13', '{ posts(limit: 100) { comments { author { name } } } }', 100 * 10 * (5 + 1)],
+    ['Aliases count each time', '{ a: post(id: 1) { id } b: post(id: 1) { id } }', 12],
+    ['What is written twice costs twice', '{ post(id: 1) { id } post(id: 1) { id } }', 12],
+    [
+      'Fragments count each time',
+      '{ a: post(id: 1) { ...F } b: post(id: 1) { ...F ...F } } fragment F on Post { id likes }',
+      7 + 9,
+    ],
+    [
+      'Fragments are inlined',
+      '{ ...Q ... { ... on Query { posts(limit: 2) { ...F } } } } fragment Q on Query { me { ...U } } fragment F on Post { author { ...U } } fragment U on User { id }',
+      6 + 2 * 6,
+    ],
+    [
+      '@skip and @include come first',
+      '{ posts @skip(if: true) { id } post(id: 1) { id title @include(if: false) } }',
+      6,
+    ],
+    [
+      '@skip and @include come first',
+      'query ($a: Boolean!, $b: Boolean = true) { posts @include(if: $a) { id } ...Q @skip(if: $b) me { id ... @include(if: $b) { name } } } fragment Q on Query { posts { id } }',
+      7,
+      { a: false },
+    ],
+    [
+      'A list of none costs nothing',
+      '{ posts(limit: 0) { comments(limit: 1000) { author { name } } } users(limit: 2) { id } }',
+      2,
+    ],
+    ['Rows cost even where nothing of them is selected', '{ posts(limit: 50) { id @skip(if: true) } }', 50],
+    [
+      'Rows cost even where nothing of them is selected',
+      '{ users(limit: 5) { posts(limit: 5) { comments(limit: 0) { id } } } }',
+      25,
+    ],
+    ['An object costs where nothing of it is selected', '{ post(id: 1) { id @skip(if: true) } }', 5],
+    ['Introspection is exempt', '{ __schema { types { name } } posts(limit: 2) { id } }', 2],
+  ]
+
+  for (const [rule, text, expected, variables] of costs) {
+    it(`${rule}: ${text.length > 70 ? `${text.slice(0, 70)}…` : text} costs ${expected}${variables ? ` with ${JSON.stringify(variables)}` : ''}`, async () => {
+      assert.equal(await cost(text, variables), expected)
+    })
+  }
+
+  it('an introspection alone, or a list of none, costs nothing', async () => {
+    await cost(getIntrospectionQuery())
+    assert.deepEqual(await cost('{ posts(limit: 0) { author { email } } }'), { posts: [] })
+    assert.deepEqual(await cost('{ __typename }'), { __typename: 'Query' })
+  })
+
+  it('a cost beyond what numbers tell exactly is told as the largest that they do', async () => {
+    const bomb = `{ users { ...F0 } } ${repeat(60, n => `fragment F${n} on User { ...F${n + 1} ...F${n + 1} }`)} fragment F60 on User { id }`
+    assert.equal(await cost(bomb), Number.MAX_SAFE_INTEGER)
+  })
+})
+
+test('R-LIM-7, R-LIM-8, R-LIM-13: a cost of 1000 passes and 1001 does not, and then nothing is executed', async () => {
+  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+  const ann = await createMember(app)
+  await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
+  dataOf(await query(app, '{ posts(limit: 1000) { id } }'))
+  dataOf(await query(app, '{ users(limit: 100) { posts { id } } }'))
+  const refuse = async (text: string, cost: number, variables = {}) => {
+    const { extensions } = assertRefused(await query(app, text, { variables }), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', cost, limit: 1000 })
+  }
+  await refuse('{ posts(limit: 1000) { id } __typename }', 1001)
+  await refuse('{ posts(limit: 100) { comments { author { name } } } }', 6000)
+  const text = 'query ($n: Int!) { posts(limit: $n) { id } a: __typename b: __typename }'
+  dataOf(await query(app, text, { variables: { n: 998 } }))
+  await refuse(text, 1001, { n: 999 })
+  const like = (count: number) =>
+    `mutation { ${repeat(count, n => `a${n}: likePost(id: 1) { likes title author { posts(limit: 12) { id } } }`)} }`
+  await refuse(like(42), 42 * 24)
+  assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
+  dataOf(await query(app, like(41)))
+  assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 41 } })
+})
+
+test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits', async () => {
+  await using app = await startTestAppOn(sqlite, {
+    QUERY_MAX_DEPTH: '7',
+    QUERY_MAX_COMPLEXITY: '5000',
+    RATE_LIMIT_MAX: '0',
+  })
+  dataOf(await query(app, `{ ${nested(7)} }`))
+  const { extensions } = assertRefused(await query(app, `{ ${nested(8)} }`), 400, 'DEPTH_LIMIT_EXCEEDED')
+  assert.equal(extensions.limit, 7)
+  dataOf(await query(app, '{ posts(limit: 1000) { id title likes content publishedAt } }'))
+  assertRefused(
+    await query(app, '{ posts(limit: 1000) { id title likes content publishedAt __typename } }'),
+    400,
+    'COMPLEXITY_LIMIT_EXCEEDED',
+  )
+  await using flat = await startTestAppOn(sqlite, { QUERY_MAX_DEPTH: '0' })
+  dataOf(await query(flat, '{ __typename }'))
+  assertRefused(await query(flat, '{ posts { id } }'), 400, 'DEPTH_LIMIT_EXCEEDED')
+})
+
+/*
+ * Random operations, made together with the plainest account of what they cost and how deep they are: everything inlined,
+ * nothing remembered.
+ */
+
+type Type = 'Query' | 'User' | 'Post' | 'Comment'
+
+const fieldsOf: Readonly<
+  Record<Type, { readonly values: readonly string[]; readonly relations: readonly Relation[] }>
+> = {
+  Query: {
+    values: ['__typename'],
+    relations: [
+      { name: 'me', to: 'User' },
+      { name: 'post', to: 'Post', args: '(id: 1)' },
+      { name: 'posts', to: 'Post', many: true },
+      { name: 'users', to: 'User', many: true },
+    ],
+  },
+  User: { values: ['id', 'name', '__typename'], relations: [{ name: 'posts', to: 'Post', many: true }] },
+  Post: {
+    values: ['id', 'title', 'likes'],
+    relations: [
+      { name: 'author', to: 'User' },
+      { name: 'comments', to: 'Comment', many: true },
+    ],
+  },
+  Comment: { values: ['id', 'text'], relations: [{ name: 'author', to: 'User' }] },
+}
+
+interface Relation {
+  readonly name: string
+  readonly to: Type
+  readonly many?: boolean
+  readonly args?: string
+}
+
+/** A piece of an operation: its text, and what it costs and how deep it is, by the words of the specification. */
+interface Piece {
+  readonly text: string
+  readonly cost: number
+  readonly depth: number
+}
+
+class Author {
+  readonly #choose: (below: number) => number
+  readonly #variables: string[] = []
+  readonly #fragments: string[] = []
+  readonly #known = new Map<Type, { readonly name: string; readonly piece: Piece }[]>()
+  readonly values: Record<string, unknown> = {}
+  #names = 0
+
+  constructor(choose: (below: number) => number) {
+    this.#choose = choose
+  }
+
+  operation(): Piece {
+    const { text, ...measures } = this.#selections('Query', 4)
+    const header = this.#variables.length === 0 ? 'query' : `query (${this.#variables.join(', ')})`
+    return { text: [`${header} { ${text} }`, ...this.#fragments].join('\n'), ...measures }
+  }
+
+  #selections(type: Type, levels: number): Piece {
+    const pieces = Array.from({ length: 1 + this.#choose(3) }, () => this.#selection(type, levels))
+    return {
+      text: pieces.map(({ text }) => text).join(' '),
+      cost: pieces.reduce((sum, { cost }) => sum + cost, 0),
+      depth: Math.max(...pieces.map(({ depth }) => depth)),
+    }
+  }
+
+  #selection(type: Type, levels: number): Piece {
+    const kind = this.#choose(levels === 0 ? 3 : 8)
+    if (kind < 3) return this.#value(type)
+    if (kind === 3) return this.#inline(type, levels)
+    if (kind === 4) return this.#spread(type, levels)
+    return this.#relation(type, levels)
+  }
+
+  #value(type: Type): Piece {
+    const { values } = fieldsOf[type]
+    const name = values[this.#choose(values.length)] ?? '__typename'
+    return this.#conditional(this.#choose(2) === 0 ? name : `v${++this.#names}: ${name}`, {
+      text: '',
+      cost: 1,
+      depth: 0,
+    })
+  }
+
+  #relation(type: Type, levels: number): Piece {
+    const { relations } = fieldsOf[type]
+    const { name, to, many, args = '' } = relations[this.#choose(relations.length)] ?? assert.fail()
+    const [limit, text] = many ? this.#limit() : [undefined, args]
+    const inner = this.#selections(to, levels - 1)
+    const cost = limit === undefined ? 5 + inner.cost : limit * Math.max(1, inner.cost)
+    return this.#conditional(`r${++this.#names}: ${name}${text}`, {
+      text: ` { ${inner.text} }`,
+      cost,
+      depth: 1 + inner.depth,
+    })
+  }
+
+  #inline(type: Type, levels: number): Piece {
+    const inner = this.#selections(type, levels - 1)
+    return this.#conditional(this.#choose(2) === 0 ? '...' : `... on ${type}`, { ...inner, text: ` { ${inner.text} }` })
+  }
+
+  #spread(type: Type, levels: number): Piece {
+    const known = this.#known.get(type) ?? []
+    this.#known.set(type, known)
+    let fragment = known[this.#choose(known.length + 1)]
+    if (fragment === undefined) {
+      const name = `F${++this.#names}`
+      const piece = this.#selections(type, levels - 1)
+      this.#fragments.push(`fragment ${name} on ${type} { ${piece.text} }`)
+      fragment = { name, piece }
+      known.push(fragment)
+    }
+    return this.#conditional(`...${fragment.name}`, { ...fragment.piece, text: '' })
+  }
+
+  /** Nothing of what is left out costs, but it is as deep. */
+  #conditional(head: string, { text, cost, depth }: Piece): Piece {
+    const skip = this.#choose(12)
+    if (skip > 2) return { text: head + text, cost, depth }
+    const wanted = this.#choose(2) === 0
+    const holds = this.#choose(2) === 0
+    const condition = skip === 0 ? String(holds) : this.#variable('Boolean', holds)
+    const directive = wanted ? 'include' : 'skip'
+    return { text: `${head} @${directive}(if: ${condition})${text}`, cost: wanted === holds ? cost : 0, depth }
+  }
+
+  #limit(): readonly [limit: number, text: string] {
+    const limit = [0, 1, 2, 7, 1000][this.#choose(5)] ?? 0
+    switch (this.#choose(5)) {
+      case 0:
+        return [10, '']
+      case 1:
+        return [10, '(limit: null)']
+      case 2:
+        return [10, `(limit: ${this.#variable('Int', null)})`]
+      case 3:
+        return [limit, `(limit: ${this.#variable('Int', limit)})`]
+      default:
+        return [limit, `(limit: ${limit}, offset: ${this.#choose(3)})`]
+    }
+  }
+
+  /** Its value is sent, or its default, or sent in spite of a default. */
+  #variable(type: string, value: unknown): string {
+    const name = `v${++this.#names}`
+    const way = this.#choose(3)
+    const other = type === 'Boolean' ? !value : 3
+    const byDefault = way === 0 ? ` = ${value}` : way === 1 ? ` = ${other}` : ''
+    this.#variables.push(`$${name}: ${type}${byDefault || (value === null ? '' : '!')}`)
+    if (way !== 0) this.values[name] = value
+    return `$${name}`
+  }
+}
+
+test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: costs and depths are those of a plain account, whatever the operation', t => {
+  const documents = new Documents({ schema: loadSchema(), maxDepth: 20, suggestions: false })
+  const choices = fc.infiniteStream(fc.nat())
+  let [most, fragments] = [0, 0]
+  fc.assert(
+    fc.property(choices, stream => {
+      const author = new Author(below => Number(stream.next().value) % below)
+      const { text, cost, depth } = author.operation()
+      const operation = documents.prepare(text).operation(undefined)
+      assert.deepEqual(costOf(operation.tree, operation.coerce(author.values)), { data: cost, introspection: 0 }, text)
+      assert.equal(depthOf(parse(text)), depth, text)
+      most = Math.max(most, cost)
+      if (text.includes('fragment')) fragments++
+    }),
+    { numRuns: 500 },
+  )
+  t.diagnostic(`the dearest of 500 operations costs ${most}; ${fragments} have fragments`)
+})

@@ -1,0 +1,337 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Engine } from '../../src/storage/engine.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { execute } from '../faults/execute.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
+import { createMember, send, type UserBody } from '../support/rest.ts'
+
+type Member = UserBody & { readonly token: string }
+
+const create = 'mutation ($title: String!, $content: String!) { createPost(title: $title, content: $content) { id } }'
+const comment = 'mutation ($post: ID!, $text: String!) { addComment(postId: $post, text: $text) { id } }'
+
+for (const kind of engineKinds) {
+  describe(`Mutations on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    let ann: Member
+    let bob: Member
+    let admin: Member
+    before(async () => {
+      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+      ann = await createMember(app)
+      bob = await createMember(app)
+      const { id, email } = await createMember(app)
+      engine = app.database.open(catalogue)
+      await engine.write('setRole', { id }, 'admin', 'another mark')
+      const { body } = await send(app, 'POST /tokens', { email, password: 'right password' })
+      admin = { id, email, name: 'Admin', token: JSON.parse(body).token }
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    const newPost = async ({ token }: Member = ann): Promise<string> => {
+      const variables = { title: 'T', content: 'C' }
+      const { createPost } = await read<{ createPost: { id: string } }>(app, create, { variables, token })
+      return createPost.id
+    }
+
+    /** Everything that a mutation may change, and all that is to be told of it. */
+    const state = async () => ({
+      posts: await rowsOf(engine, 'select id, author_id, title, content, likes, published_at from posts order by id'),
+      comments: await rowsOf(engine, 'select id, post_id, author_id, text, created_at from comments order by id'),
+      outbox: await rowsOf(engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
+    })
+
+    /** What goes into the outbox while something is done. */
+    const told = async (work: () => Promise<unknown>) => {
+      const { length } = (await state()).outbox
+      await work()
+      return (await state()).outbox.slice(length).map(row => row.map(value => (value === null ? null : String(value))))
+    }
+
+    /** Holds a mutation to be refused like this, and to have changed nothing. */
+    const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
+      const before = await state()
+      const error = assertRefused(await query(app, text, { token: member?.token, variables }), status, code)
+      assert.deepEqual(await state(), before)
+      return error
+    }
+
+    it('R-GQL-4, R-GQL-20, R-GQL-26, R-GQL-27: createPost publishes a post of the user of the token, and shows what is selected', async () => {
+      const text = `mutation ($title: String!, $content: String!) {
+        made: createPost(title: $title, content: $content) {
+          id title content likes publishedAt author { id name } comments { id }
+        }
+      }`
+      const values = { title: 'Zoë\'s "first" 🎈', content: 'One\n\ttwo \\ three\u2028' }
+      const earliest = Date.now()
+      const { made } = await read<{ made: Record<string, unknown> }>(app, text, { variables: values, token: bob.token })
+      const { id, publishedAt, ...shown } = made
+      const author = { id: String(bob.id), name: bob.name }
+      assert.deepEqual(shown, { ...values, likes: 0, author, comments: [] })
+      const published = Date.parse(String(publishedAt))
+      assert.ok(published >= earliest - 1 && published <= Date.now(), `published at ${publishedAt}`)
+      const { post } = await read(app, `{ post(id: ${id}) { title content author { id name } publishedAt } }`)
+      assert.deepEqual(post, { ...values, author, publishedAt })
+    })
+
+    it('addComment adds one by the user of the token, and shows what is selected', async () => {
+      const post = await newPost()
+      const text = `mutation { addComment(postId: ${post}, text: "Well said") { text author { id name posts { id } } } }`
+      const author = { id: String(bob.id), name: bob.name }
+      const { addComment } = await read<{ addComment: { author: object } }>(app, text, bob)
+      assert.deepEqual(
+        { ...addComment, author: { ...addComment.author, posts: [] } },
+        { text: 'Well said', author: { ...author, posts: [] } },
+      )
+      const { post: now } = await read(app, `{ post(id: ${post}) { comments { text author { id name } } } }`)
+      assert.deepEqual(now, { comments: [{ text: 'Well said', author }] })
+    })
+
+    it('R-GQL-29: likePost adds one at every call, by anyone, within one operation too, and shows the post', async () => {
+      const post = await newPost()
+      const like = `mutation { likePost(id: ${post}) { id likes author { name } } }`
+      assert.deepEqual(await read(app, like), { likePost: { id: post, likes: 1, author: { name: ann.name } } })
+      assert.deepEqual(await read(app, like, bob), { likePost: { id: post, likes: 2, author: { name: ann.name } } })
+      const twice = `mutation { a: likePost(id: ${post}) { likes } b: likePost(id: ${post}) { likes } }`
+      assert.deepEqual(await read(app, twice), { a: { likes: 3 }, b: { likes: 4 } })
+    })
+
+    it('R-GQL-29: of 50 likes at once none is lost, and each is told another number', async () => {
+      const post = await newPost()
+      const like = `mutation { likePost(id: ${post}) { likes } }`
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, () => read<{ likePost: { likes: number } }>(app, like)),
+      )
+      const numbers = answers.map(({ likePost }) => likePost.likes).sort((one, other) => one - other)
+      assert.deepEqual(
+        numbers,
+        Array.from({ length: 50 }, (_, index) => index + 1),
+      )
+      assert.deepEqual(await read(app, `{ post(id: ${post}) { likes } }`), { post: { likes: 50 } })
+    })
+
+    it('likes stay at the largest number that an Int can tell', async () => {
+      const post = await newPost()
+      await execute(app.database, `update posts set likes = 2147483646 where id = ${post}`)
+      const twice = `mutation { a: likePost(id: ${post}) { likes } b: likePost(id: ${post}) { likes } }`
+      assert.deepEqual(await read(app, twice), { a: { likes: 2147483647 }, b: { likes: 2147483647 } })
+    })
+
+    it('R-GQL-28: deletePost answers true when it deleted, with the comments, and false when there was none', async () => {
+      for (const who of [ann, admin]) {
+        const post = await newPost()
+        await read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token })
+        assert.deepEqual(await read(app, `mutation { deletePost(id: ${post}) }`, who), { deletePost: true })
+        assert.deepEqual(await read(app, `{ post(id: ${post}) { id } }`), { post: null })
+        assert.deepEqual(await rowsOf(engine, `select count(*) from comments where post_id = ${post}`), [[0]])
+        assert.deepEqual(await read(app, `mutation { deletePost(id: ${post}) }`, who), { deletePost: false })
+      }
+      for (const id of ['abc', '0', '01', '9007199254740993', "1' or '1'='1"]) {
+        const text = 'mutation ($id: ID!) { deletePost(id: $id) }'
+        assert.deepEqual(await read(app, text, { variables: { id }, token: bob.token }), { deletePost: false }, id)
+      }
+    })
+
+    it('deletePost is refused with 403 to anyone but the author and admins, and 401 without a token', async () => {
+      const text = `mutation { gone: deletePost(id: ${await newPost()}) }`
+      assert.deepEqual((await refused(text, bob, 403, 'FORBIDDEN')).path, ['gone'])
+      await refused(text, undefined, 401, 'UNAUTHENTICATED')
+      await refused('mutation { deletePost(id: 123456789) }', undefined, 401, 'UNAUTHENTICATED')
+    })
+
+    it('likePost and addComment of an absent post are refused with 404 and no data', async () => {
+      for (const id of ['123456789', 'abc', '0', '01', '-1', '1e0', '9007199254740993', '']) {
+        const like = 'mutation ($post: ID!) { likePost(id: $post) { id } }'
+        const variables = { post: id, text: 'Hi' }
+        const { message, path } = await refused(like, undefined, 404, 'NOT_FOUND', variables)
+        assert.deepEqual([message, path], ['Post not found', ['likePost']])
+        await refused(comment, ann, 404, 'NOT_FOUND', variables)
+      }
+    })
+
+    it('blank, too long or unreadable texts are refused with 400, and the longest pass', async () => {
+      const post = await newPost()
+      const of = (length: number) => 'x'.repeat(length)
+      const wrong = ['', ' ', '\t\n\u00a0\u2003', 'a\u0000b', '\u0000', 'a\ud800b', '\udc00', 'x\ud83d']
+      for (const title of [...wrong, of(301)]) {
+        await refused(create, ann, 400, 'BAD_USER_INPUT', { title, content: 'C' })
+      }
+      for (const content of [...wrong, of(65_537)]) {
+        await refused(create, ann, 400, 'BAD_USER_INPUT', { title: 'T', content })
+        await refused(comment, ann, 400, 'BAD_USER_INPUT', { post, text: content })
+      }
+      await refused('mutation { createPost(title: "a\\u0000", content: "C") { id } }', ann, 400, 'BAD_USER_INPUT')
+      await refused('mutation { createPost(title: "a\\uD800", content: "C") { id } }', ann, 400, 'GRAPHQL_PARSE_FAILED')
+      for (const [title, content] of [
+        [of(300), of(65_536)],
+        ['🎈'.repeat(150), 'é'.repeat(65_536)],
+      ]) {
+        const longest = { variables: { title, content, post, text: content }, token: ann.token }
+        await read(app, create, longest)
+        await read(app, comment, longest)
+      }
+    })
+
+    it('what is wrong with a text is told with its name and its place, before an absent post is', async () => {
+      const text =
+        'mutation { other: likePost(id: 123456789) { id } mine: createPost(title: " ", content: "C") { id } }'
+      const { message, path } = await refused(text, ann, 400, 'BAD_USER_INPUT')
+      assert.deepEqual([message, path], ['title must not be empty', ['mine']])
+      const long = await refused(create, ann, 400, 'BAD_USER_INPUT', { title: 'x'.repeat(301), content: 'C' })
+      assert.equal(long.message, 'title must be at most 300 characters long')
+    })
+
+    it('arguments that are missing, null or of another type are refused with 400', async () => {
+      for (const text of [
+        'mutation { createPost(title: "T") { id } }',
+        'mutation { createPost(title: "T", content: null) { id } }',
+        'mutation { createPost(title: 1, content: "C") { id } }',
+        'mutation { likePost { id } }',
+        'mutation { deletePost(id: 1.5) }',
+        'mutation { deletePost(id: 1) { id } }',
+        'mutation { likePost(id: 1) }',
+      ]) {
+        await refused(text, ann, 400, 'GRAPHQL_VALIDATION_FAILED')
+      }
+      for (const variables of [
+        {},
+        { title: 'T', content: null },
+        { title: 1, content: 'C' },
+        { title: ['T'], content: 'C' },
+      ]) {
+        await refused(create, ann, 400, 'BAD_USER_INPUT', variables)
+      }
+    })
+
+    it('all fields of an operation happen, or none: a failing one undoes those before it', async () => {
+      const mine = await newPost()
+      const others = await newPost(bob)
+      const doings = `
+        made: createPost(title: "Undone", content: "C") { id }
+        said: addComment(postId: ${mine}, text: "Undone") { id }
+        liked: likePost(id: ${mine}) { likes }
+        gone: deletePost(id: ${mine})`
+      const absent = await refused(
+        `mutation { ${doings} fails: likePost(id: 123456789) { id } }`,
+        ann,
+        404,
+        'NOT_FOUND',
+      )
+      assert.deepEqual([absent.message, absent.path], ['Post not found', ['fails']])
+      const gone = await refused(
+        `mutation { ${doings} fails: addComment(postId: ${mine}, text: "x") { id } }`,
+        ann,
+        404,
+        'NOT_FOUND',
+      )
+      assert.deepEqual(gone.path, ['fails'])
+      const forbidden = await refused(`mutation { ${doings} fails: deletePost(id: ${others}) }`, ann, 403, 'FORBIDDEN')
+      assert.deepEqual([forbidden.message, forbidden.path], ['Not permitted', ['fails']])
+      await refused(
+        `mutation { ${doings} fails: createPost(title: "T", content: "") { id } }`,
+        ann,
+        400,
+        'BAD_USER_INPUT',
+      )
+      await refused(`mutation { ${doings} }`, undefined, 401, 'UNAUTHENTICATED')
+      const { gone: deleted } = await read(app, `mutation { ${doings} }`, ann)
+      assert.equal(deleted, true, 'without the failing one all of it happens')
+    })
+
+    it('an operation that fails harms none of those that are done beside it', async () => {
+      const post = await newPost()
+      const likes = Array.from({ length: 20 }, () => read(app, `mutation { likePost(id: ${post}) { likes } }`))
+      const failing = Array.from({ length: 20 }, () =>
+        query(app, `mutation { likePost(id: ${post}) { likes } other: likePost(id: 123456789) { id } }`),
+      )
+      for (const answer of await Promise.all(failing)) assertRefused(answer, 404, 'NOT_FOUND')
+      await Promise.all(likes)
+      assert.deepEqual(await read(app, `{ post(id: ${post}) { likes } }`), { post: { likes: 20 } })
+    })
+
+    it('fields are done one after the other, and what each shows is read right after it', async () => {
+      const text = `mutation {
+        first: createPost(title: "One", content: "C") { author { posts(limit: 1) { title } } }
+        second: createPost(title: "Two", content: "C") { id author { posts(limit: 2) { title } } }
+      }`
+      const { first, second } = await read<Record<string, { id: string; author: object }>>(app, text, ann)
+      assert.deepEqual(first?.author, { posts: [{ title: 'One' }] })
+      assert.deepEqual(second?.author, { posts: [{ title: 'Two' }, { title: 'One' }] })
+      const id = second?.id
+      const later = `mutation {
+        said: addComment(postId: ${id}, text: "New") { author { posts(limit: 1) { comments { text } } } }
+        liked: likePost(id: ${id}) { likes comments { text } }
+        gone: deletePost(id: ${id})
+        again: deletePost(id: ${id})
+        __typename
+      }`
+      assert.deepEqual(await read(app, later, ann), {
+        said: { author: { posts: [{ comments: [{ text: 'New' }] }] } },
+        liked: { likes: 1, comments: [{ text: 'New' }] },
+        gone: true,
+        again: false,
+        __typename: 'Mutation',
+      })
+    })
+
+    it('what is skipped is not done, and fields with one key are done once', async () => {
+      const post = await newPost()
+      const text = `mutation ($no: Boolean!) {
+        likePost(id: ${post}) { likes } likePost(id: ${post}) { title }
+        ...Again @include(if: $no)
+        gone: deletePost(id: ${post}) @skip(if: true)
+      }
+      fragment Again on Mutation { again: likePost(id: ${post}) { likes } }`
+      assert.deepEqual(await read(app, text, { variables: { no: false }, token: ann.token }), {
+        likePost: { likes: 1, title: 'T' },
+      })
+      assert.deepEqual(await read(app, 'mutation { deletePost(id: 1) @skip(if: true) __typename }'), {
+        __typename: 'Mutation',
+      })
+    })
+
+    it('what happened is written down with the change: a new post, a new comment, a deleted post, and nothing else', async () => {
+      let post = ''
+      const added = await told(async () => {
+        post = await newPost()
+      })
+      assert.deepEqual(added, [['post-added', post, null, null]])
+      const commented = await told(() => read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token }))
+      const [[id] = []] = await rowsOf(engine, `select id from comments where post_id = ${post}`)
+      assert.deepEqual(commented, [['comment-added', post, String(id), null]])
+      assert.deepEqual(await told(() => read(app, `mutation { likePost(id: ${post}) { id } }`)), [])
+      const deleted = await told(() =>
+        read(app, `mutation { deletePost(id: ${post}) again: deletePost(id: ${post}) }`, ann),
+      )
+      assert.deepEqual(deleted, [['post-deleted', post, null, null]])
+      const several = await told(() =>
+        read(app, `mutation { ${repeat(3, n => `p${n}: createPost(title: "T", content: "C") { id }`)} }`, ann),
+      )
+      assert.deepEqual(
+        several.map(([happened]) => happened),
+        ['post-added', 'post-added', 'post-added'],
+      )
+    })
+
+    it('posts and comments of a user go with the user, and no earlier one comes back with a new id', async () => {
+      const carl = await createMember(app)
+      const own = await newPost(carl)
+      const post = await newPost()
+      await read(app, comment, { variables: { post, text: 'By Carl' }, token: carl.token })
+      await send(app, `DELETE /users/${carl.id}`)
+      assert.deepEqual(await read(app, `{ own: post(id: ${own}) { id } post(id: ${post}) { comments { id } } }`), {
+        own: null,
+        post: { comments: [] },
+      })
+      await read(app, `mutation { deletePost(id: ${post}) }`, ann)
+      assert.ok(Number(await newPost()) > Number(post))
+    })
+  })
+}

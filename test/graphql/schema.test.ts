@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import {
+  buildClientSchema,
+  buildSchema,
+  type GraphQLField,
+  type GraphQLNamedType,
+  getIntrospectionQuery,
+  type IntrospectionQuery,
+  isObjectType,
+  isScalarType,
+  isSpecifiedScalarType,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql'
+import { startTestApp } from '../support/app.ts'
+import { read } from '../support/graphql.ts'
+import { ask } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+const file = readFileSync(join(import.meta.dirname, '..', '..', 'api', 'schema.graphql'), 'utf8')
+const schema = buildSchema(file)
+const types: readonly GraphQLNamedType[] = Object.values(schema.getTypeMap()).filter(
+  type => !type.name.startsWith('__') && !(isScalarType(type) && isSpecifiedScalarType(type)),
+)
+
+/** The fields of a type as the specification writes them. */
+function fieldsOf(name: string): readonly string[] {
+  const type = schema.getType(name)
+  return isObjectType(type) ? Object.values(type.getFields()).map(signatureOf).sort() : assert.fail(name)
+}
+
+function signatureOf({ name, args, type }: GraphQLField<unknown, unknown>): string {
+  const told = args.map(argument => `${argument.name}: ${argument.type}`).join(', ')
+  return `${name}${told && `(${told})`}: ${type}`
+}
+
+const page = 'limit: Int, offset: Int'
+
+test('R-GQL-5, R-GQL-6: User has exactly the fields of the specification, and posts takes a limit', () => {
+  assert.deepEqual(fieldsOf('User'), [
+    'avatar: String',
+    'createdAt: DateTime!',
+    'email: String!',
+    'id: ID!',
+    'name: String!',
+    `posts(${page}): [Post!]!`,
+  ])
+})
+
+test('R-GQL-7: Post has exactly the fields of the specification', () => {
+  assert.deepEqual(fieldsOf('Post'), [
+    'author: User!',
+    `comments(${page}): [Comment!]!`,
+    'content: String!',
+    'id: ID!',
+    'likes: Int!',
+    'publishedAt: DateTime',
+    'title: String!',
+  ])
+})
+
+test('R-GQL-8: Comment has exactly the fields of the specification', () => {
+  assert.deepEqual(fieldsOf('Comment'), ['author: User!', 'id: ID!', 'text: String!'])
+})
+
+test('R-GQL-21, R-GQL-22, R-GQL-23, R-GQL-24, R-GQL-25: the root query fields are those of the specification, and users', () => {
+  assert.deepEqual(fieldsOf('Query'), [
+    'me: User',
+    'post(id: ID!): Post',
+    `posts(${page}, publishedAfter: DateTime, publishedBefore: DateTime): [Post!]!`,
+    'user(id: ID!): User',
+    `users(${page}): [User!]!`,
+  ])
+})
+
+test('R-GQL-26, R-GQL-28, R-GQL-29: the root mutation fields are those of the specification, and addComment', () => {
+  assert.deepEqual(fieldsOf('Mutation'), [
+    'addComment(postId: ID!, text: String!): Comment!',
+    'createPost(title: String!, content: String!): Post!',
+    'deletePost(id: ID!): Boolean!',
+    'likePost(id: ID!): Post!',
+  ])
+})
+
+test('R-GQL-4: the three kinds of operation have their root types, subscriptions with the two fields', () => {
+  assert.equal(schema.getQueryType()?.name, 'Query')
+  assert.equal(schema.getMutationType()?.name, 'Mutation')
+  assert.equal(schema.getSubscriptionType()?.name, 'Subscription')
+  assert.deepEqual(fieldsOf('Subscription'), ['commentAdded(postId: ID!): Comment!', 'postAdded: Post!'])
+})
+
+test('R-GQL-10, R-GQL-12: DateTime is the only scalar of its own, and String, Int, Boolean and ID the built-in ones in use', () => {
+  assert.deepEqual(types.map(({ name }) => name).sort(), [
+    'Comment',
+    'DateTime',
+    'Mutation',
+    'Post',
+    'Query',
+    'Subscription',
+    'User',
+  ])
+  assert.ok(isScalarType(schema.getType('DateTime')))
+  const used = new Set(file.match(/\b(String|Int|Float|Boolean|ID)\b/g))
+  assert.deepEqual([...used].sort(), ['Boolean', 'ID', 'Int', 'String'])
+})
+
+test('every type, field and argument says what it is', () => {
+  const silent: string[] = []
+  const note = (name: string, { description }: { readonly description?: string | null | undefined }) => {
+    if (!description) silent.push(name)
+  }
+  for (const type of types) {
+    note(type.name, type)
+    if (!isObjectType(type)) continue
+    for (const field of Object.values(type.getFields())) {
+      note(`${type.name}.${field.name}`, field)
+      for (const argument of field.args) note(`${type.name}.${field.name}(${argument.name})`, argument)
+    }
+  }
+  assert.deepEqual(silent, [])
+})
+
+test('R-GQL-1: the one address serves exactly the schema of the file, by introspection, and no other address does', async () => {
+  await using app = await startTestApp()
+  const options = { descriptions: true, specifiedByUrl: true, schemaDescription: true, inputValueDeprecation: true }
+  const introspected = buildClientSchema(await read<IntrospectionQuery>(app, getIntrospectionQuery(options)))
+  const printed = (each: typeof schema) => printSchema(lexicographicSortSchema(each))
+  assert.equal(printed(introspected), printed(schema))
+  for (const path of ['/api/graphql', '/graphql/', '/graphiql', '/query']) {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query":"{ __typename }"}' }
+    assertRefusal(await ask(app.url + path, init), 404)
+  }
+})

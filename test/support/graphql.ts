@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import type { Engine } from '../../src/storage/engine.ts'
+import type { Row } from '../../src/storage/sql.ts'
+import type { Verbs } from '../../src/storage/verb.ts'
+import { ask, type RawResponse } from './http.ts'
+
+/** Whatever serves: an app, or anything else with an address. */
+interface Served {
+  readonly url: string
+}
+
+/** What goes with an operation, beside its text. Who has a token can be told as it is: `query(app, text, ann)`. */
+export interface Asked {
+  readonly variables?: unknown
+  readonly operationName?: unknown
+  readonly extensions?: unknown
+  readonly token?: string | undefined
+  readonly accept?: string
+}
+
+/** `POST /graphql`. */
+export function query(app: Served, text: string, asked: Asked = {}): Promise<RawResponse> {
+  const { variables, operationName, extensions, token, accept } = asked
+  return postText(app, JSON.stringify({ query: text, variables, operationName, extensions }), headersOf(token, accept))
+}
+
+/** For bodies that `query` would never write. */
+export function postText(app: Served, body: string, headers: Headers = {}): Promise<RawResponse> {
+  const all = { 'content-type': 'application/json', ...headers }
+  return ask(`${app.url}/graphql`, { method: 'POST', headers: all, body, signal: AbortSignal.timeout(patienceMs) })
+}
+
+/** A server that is kept busy by a document must fail a test, not stop it. */
+const patienceMs = 5_000
+
+type Headers = Readonly<Record<string, string>>
+
+/** `GET /graphql`, with these parameters as they are. */
+export function get(app: Served, parameters: Headers, { token, accept }: Asked = {}): Promise<RawResponse> {
+  const search = new URLSearchParams(parameters)
+  return ask(`${app.url}/graphql?${search}`, {
+    headers: headersOf(token, accept),
+    signal: AbortSignal.timeout(patienceMs),
+  })
+}
+
+function headersOf(token: string | undefined, accept: string | undefined): Headers {
+  return {
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(accept !== undefined && { accept }),
+  }
+}
+
+/** The data of an answer that must be a success, and nothing but data. */
+export function dataOf<Data = Readonly<Record<string, unknown>>>(response: RawResponse): Data {
+  assert.equal(response.status, 200, response.body)
+  assert.match(response.headers.get('content-type') ?? '', contentType)
+  const body = JSON.parse(response.body)
+  assert.deepEqual(Object.keys(body), ['data'], response.body)
+  return body.data
+}
+
+const contentType = /^application\/(json|graphql-response\+json); charset=utf-8$/
+
+/** The data of an operation that must succeed. */
+export async function read<Data = Readonly<Record<string, unknown>>>(
+  app: Served,
+  text: string,
+  asked?: Asked,
+): Promise<Data> {
+  return dataOf<Data>(await query(app, text, asked))
+}
+
+export interface ErrorBody {
+  readonly message: string
+  readonly locations?: readonly { readonly line: number; readonly column: number }[]
+  readonly path?: readonly string[]
+  readonly extensions: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Holds an answer to the one shape of a refused operation: its status, and `errors` that all have a sentence and this
+ * code, and no data. Returns the first of them.
+ */
+export function assertRefused(response: RawResponse, status: number, code: string, text?: string | RegExp): ErrorBody {
+  const { headers, body } = response
+  assert.equal(response.status, status, body)
+  assert.match(headers.get('content-type') ?? '', contentType)
+  assert.match(headers.get('x-request-id') ?? '', /^[\w.:-]{1,128}$/)
+  assert.equal(headers.has('www-authenticate'), status === 401)
+  const parsed: { readonly errors: readonly ErrorBody[] } = JSON.parse(body)
+  assert.deepEqual(Object.keys(parsed), ['errors'], body)
+  for (const { message, extensions, ...more } of parsed.errors) {
+    assert.ok(typeof message === 'string' && message !== '', body)
+    assert.equal(extensions.code, code, body)
+    assert.deepEqual(
+      Object.keys(more).filter(key => key !== 'locations' && key !== 'path'),
+      [],
+      body,
+    )
+  }
+  const [first] = parsed.errors
+  if (first === undefined) return assert.fail(body)
+  if (typeof text === 'string') assert.equal(first.message, text)
+  else if (text !== undefined) assert.match(first.message, text)
+  return first
+}
+
+/** What a statement reads from the database behind an app. */
+export function rowsOf<V extends Verbs>(engine: Engine<V>, text: string): Promise<readonly Row[]> {
+  return engine.read({ text, values: [] })
+}
+
+/** A list of so many texts, put together. */
+export function repeat(count: number, text: (index: number) => string, separator = ' '): string {
+  return Array.from({ length: count }, (_, index) => text(index)).join(separator)
+}
