@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import { type Actor, anonymous } from '../../src/core/actor.ts'
+import { Refusal } from '../../src/graphql/errors.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { startTestAppOn } from '../support/app.ts'
+import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
+import { ask } from '../support/http.ts'
+import { bodyOf, createMember } from '../support/rest.ts'
+import { beginning, contentsOf, people, startOver, stateOf, withoutNow } from './support/beginning.ts'
+import { type Data, type DataSize, datas, instants, plantingOf } from './support/data.ts'
+import { NaiveQuery, naiveAnswer, normalised } from './support/naive.ts'
+import { naiveMutation } from './support/naive-mutations.ts'
+import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from './support/operations.ts'
+import { catalogue } from './support/planting-verbs.ts'
+import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
+
+const times = process.env.DUET_TEST_FULL ? 10 : 1
+/** Told by every run; whoever sets it has the same run again. */
+const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
+/** From nothing to plenty, so that what goes wrong goes wrong with little. */
+const sizes: readonly DataSize[] = [
+  { users: 0, posts: 0, comments: 0, longest: 1 },
+  { users: 1, posts: 1, comments: 1, longest: 10 },
+  { users: 2, posts: 3, comments: 4, longest: 100 },
+  { users: 4, posts: 12, comments: 30, longest: 1000 },
+  { users: 12, posts: 30, comments: 90, longest: 1000 },
+  { users: 3, posts: 15, comments: 20, longest: 65_536 },
+]
+const runsPerSize = 66 * times
+
+for (const kind of engineKinds) {
+  describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
+    it('R-GQL-2, R-GQL-13, R-GQL-14: is answered as graphql-js answers it, key by key and in order', async t => {
+      await using stage = await Stage.open(kind)
+      const tally = new Tally()
+      for (const [at, size] of sizes.entries()) {
+        const data = someData(size, at)
+        await stage.plant(data)
+        await fc.assert(
+          fc.asyncProperty(anyQuery(data), fc.boolean(), (operation, isKnown) =>
+            compare(newService(stage), operation, data, isKnown ? firstUser(data) : 424_242, tally),
+          ),
+          { numRuns: runsPerSize, seed: seed + at },
+        )
+      }
+      tally.tell(t)
+    })
+
+    it('is answered as graphql-js answers it, however many keys an object has', async t => {
+      await using stage = await Stage.open(kind)
+      const tally = new Tally()
+      const data = someData({ users: 2, posts: 3, comments: 2, longest: 10 })
+      await stage.plant(data)
+      await fc.assert(
+        fc.asyncProperty(wideQuery(data), operation =>
+          compare(newService(stage), operation, data, firstUser(data), tally),
+        ),
+        { numRuns: 8 * times, seed, endOnFailure: true },
+      )
+      tally.tell(t)
+    })
+
+    // Plans are kept by what is given and what not: names that run together must not make one of two.
+    it('is answered for its own variables, whatever these are called', async () => {
+      await using stage = await Stage.open(kind)
+      const service = serviceOver(stage.engine)
+      await stage.plant(beginning)
+      const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
+        one: posts(publishedAfter: $a) { id }
+        two: posts(publishedBefore: $b) { id }
+        three: posts(publishedAfter: $asb) { id }
+      }`
+      const instant = instants[2]
+      for (const set of [{ asb: instant }, { a: instant, b: instant }, { a: instant }, { b: instant }, {}]) {
+        const expected = naiveAnswer(text, set, new NaiveQuery(() => beginning))
+        assert.equal(normalised(await service(text, set)), expected, JSON.stringify(set))
+      }
+    })
+
+    it('costs what it does, whatever its variables are called', async () => {
+      await using stage = await Stage.open(kind)
+      const service = serviceOver(stage.engine)
+      await stage.plant(beginning)
+      const text = `query ($a: Int, $atxsb: Int, $x: Boolean!, $bfxsc: Int, $c: Int, $n: Int) {
+        a: users(limit: 1, offset: $a) { id } b: users(limit: 1, offset: $atxsb) { id }
+        c: users(limit: 1, offset: $bfxsc) { id } d: users(limit: 1, offset: $c) { id }
+        posts(limit: $n) @include(if: $x) { author { posts(limit: $n) { author { posts(limit: $n) { id } } } } }
+      }`
+      await service(text, { a: 1, x: true, bfxsc: 1, n: 1 })
+      const answer = await service(text, { atxsb: 1, x: false, c: 1, n: 1000 })
+      assert.doesNotMatch(answer, /posts/)
+    })
+
+    it('is answered over HTTP as graphql-js answers it, by POST and by GET', t => overHttp(kind, t))
+  })
+
+  describe(`A mutation on ${kind.name}`, { skip: kind.skip }, () => {
+    it('R-GQL-20: does all that it asks for in order, or nothing, and answers as a naive store does', t =>
+      mutations(kind, t))
+
+    // Each variable has a default, and so may stand where a value is needed; null is sent in place of one.
+    const nulls: Readonly<Record<string, string>> = {
+      'a title': 'mutation ($v: String = "a") { createPost(title: $v, content: "b") { title } }',
+      'the text of a comment': 'mutation ($v: String = "a") { addComment(postId: 1, text: $v) { text } }',
+      'the id of a post to like': 'mutation ($v: ID = "1") { likePost(id: $v) { id } }',
+      'the id of a post to delete': 'mutation ($v: ID = "1") { deletePost(id: $v) }',
+      'the id of a user': 'query ($v: ID = "1") { user(id: $v) { name } }',
+      'the id of a post': 'query ($v: ID = "1") { post(id: $v) { title } }',
+      'what is to be skipped': 'query ($v: Boolean = true) { posts { id title @skip(if: $v) } }',
+      'what is to be included': 'query ($v: Boolean = true) { posts { id title @include(if: $v) } }',
+    }
+    it('or a query that is sent null where a value is needed is refused, and changes nothing', async () => {
+      await using stage = await Stage.open(kind)
+      const service = serviceOver(stage.engine)
+      await stage.plant(beginning)
+      const before = await stateOf(stage)
+      for (const [what, text] of Object.entries(nulls)) {
+        const refused = (error: unknown) => error instanceof Refusal && error.code === 'BAD_USER_INPUT'
+        await assert.rejects(service(text, { v: null }, actorOf(people.ann)), refused, what)
+      }
+      assert.deepEqual(await stateOf(stage), before)
+    })
+  })
+}
+
+describe('What is not as graphql-js has it', () => {
+  const sabotages: Readonly<Record<string, (text: string) => string>> = {
+    'an order that is turned round': text => text.replaceAll(' asc', ' desc'),
+    'a limit that is not kept': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
+  }
+  for (const [what, sabotage] of Object.entries(sabotages)) {
+    it(`is found out, in the few words that show it: ${what}`, async t => {
+      await using stage = await Stage.open(sqlite)
+      const engine = instead(stage.engine, {
+        readText: ({ text, values }) => stage.engine.readText({ text: sabotage(text), values }),
+      })
+      const service = serviceOver(engine, { maxComplexity: 5000 })
+      const plenty = datas({ users: 4, posts: 12, comments: 30, longest: 10 })
+      const [data = assert.fail('no data')] = fc.sample(plenty, { seed: 1, numRuns: 1 })
+      await stage.plant(data)
+      const property = fc.asyncProperty(anyQuery(data), operation =>
+        compare(service, operation, data, firstUser(data), new Tally()),
+      )
+      const { failed, counterexample, numRuns } = await fc.check(property, { numRuns: 100, seed: 1 })
+      assert.equal(failed, true)
+      const [shortest] = counterexample ?? []
+      t.diagnostic(`run ${numRuns}: ${shortest?.text} with ${JSON.stringify(shortest?.variables)}`)
+      assert.ok(shortest !== undefined && shortest.text.length < 200, shortest?.text)
+    })
+  }
+})
+
+function someData(size: DataSize, at = 0): Data {
+  const [data] = fc.sample(datas(size), { seed: seed + at, numRuns: 1 })
+  return data ?? assert.fail('no data')
+}
+
+/** A new one for every run: of what it keeps of operations, nothing is to come from another run. */
+function newService({ engine }: Stage): Service {
+  return serviceOver(engine, { maxComplexity: 5000 })
+}
+
+function firstUser({ users: [first] }: Data): number {
+  return first?.id ?? 1
+}
+
+/** Counts what was compared, to be told with the result. */
+class Tally {
+  compared = 0
+  refused = 0
+  longest = 0
+  characters = 0
+
+  add({ length }: string): void {
+    this.compared++
+    this.characters += length
+    this.longest = Math.max(this.longest, length)
+  }
+
+  tell(t: TestContext): void {
+    const { compared, refused, longest, characters } = this
+    t.diagnostic(
+      `seed ${seed}: ${compared} answers compared, ${characters} characters, ${longest} the longest; ${refused} refused`,
+    )
+    assert.ok(refused * 5 < compared, `${refused} of ${compared + refused} operations were refused`)
+  }
+}
+
+/** With each set of its variables in turn: whatever is kept of an operation must serve them all. */
+async function compare(
+  service: Service,
+  { text, variables }: Operation,
+  data: Data,
+  me: number,
+  tally: Tally,
+): Promise<void> {
+  const root = new NaiveQuery(() => data, me)
+  const answers = await Promise.all(variables.map(set => allowed(service(text, set, actorOf(me)))))
+  for (const [at, answer] of answers.entries()) {
+    const set = variables[at] ?? {}
+    if (answer === undefined) tally.refused++
+    else {
+      assert.equal(normalised(answer), naiveAnswer(text, set, root), `answer to ${JSON.stringify(set)}`)
+      tally.add(answer)
+    }
+  }
+}
+
+/** The answer, unless the operation is beyond a limit: then there is nothing to compare. */
+async function allowed(answer: Promise<string>): Promise<string | undefined> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof Refusal && beyondLimits.has(error.code)) return undefined
+    throw error instanceof Refusal ? new Error(JSON.stringify(error.errors), { cause: error }) : error
+  }
+}
+
+const beyondLimits = new Set(['COMPLEXITY_LIMIT_EXCEEDED', 'DOCUMENT_TOO_LARGE', 'RESPONSE_TOO_LARGE'])
+
+async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
+  await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '5000' })
+  await using engine = app.database.open(catalogue)
+  const planted = someData({ users: 4, posts: 12, comments: 30, longest: 100 })
+  await engine.write('run', plantingOf(planted, kind.kind))
+  const { token, id, name, email } = await createMember(app)
+  const [row] = await engine.read(sql`select created_at from users where id = ${id}`)
+  const data = { ...planted, users: [...planted.users, { id, name, email, avatar: null, createdAt: String(row?.[0]) }] }
+  const root = new NaiveQuery(() => data, id)
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+  const sent = (query: string, variables: Variables, byPost: boolean) => {
+    // Whoever waits in vain is to say so here, with the operation at hand.
+    const signal = AbortSignal.timeout(5_000)
+    if (byPost) {
+      const body = JSON.stringify({ query, variables })
+      return ask(`${app.url}/graphql`, { method: 'POST', headers, signal, body })
+    }
+    const parameters = new URLSearchParams({ query, variables: JSON.stringify(variables) })
+    return ask(`${app.url}/graphql?${parameters}`, { headers, signal })
+  }
+  let compared = 0
+  const property = fc.asyncProperty(anyQuery(data), fc.boolean(), async ({ text, variables: [set = {}] }, byPost) => {
+    // Fastify takes no body with this key, whatever it could mean.
+    if (byPost && Object.hasOwn(set, '__proto__')) return
+    const response = await sent(text, set, byPost)
+    if (response.status === 400 && beyondLimits.has(codeIn(response.body))) return
+    bodyOf(response)
+    assert.equal(normalised(response.body), `{"data":${naiveAnswer(text, set, root)}}`)
+    compared++
+  })
+  await fc.assert(property, { numRuns: 30 * times, seed, endOnFailure: true })
+  t.diagnostic(`seed ${seed}: ${compared} answers compared`)
+}
+
+function codeIn(body: string): string {
+  const { errors } = JSON.parse(body) as { errors?: readonly { extensions: { code: string } }[] }
+  return errors?.[0]?.extensions.code ?? ''
+}
+
+const actors: Readonly<Record<string, Actor>> = {
+  ann: actorOf(people.ann),
+  bob: actorOf(people.bob),
+  admin: actorOf(people.admin, 'admin'),
+  anonymous,
+}
+
+async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
+  await using stage = await Stage.open(kind)
+  const actor = fc.constantFrom('ann', 'ann', 'ann', 'admin', 'bob', 'anonymous')
+  const steps = fc.array(fc.tuple(actor, anyMutation(beginning, ['1001', '1002'])), { minLength: 1, maxLength: 3 })
+  const seen = new Map<string, number>()
+  const property = fc.asyncProperty(steps, async chosen => {
+    await startOver(stage)
+    const service = newService(stage)
+    for (const [who, { text, variables }] of chosen) {
+      for (const set of variables) {
+        const before = await stateOf(stage)
+        const outcome = await outcomeOf(service, text, set, actors[who] ?? anonymous)
+        if (outcome === undefined) continue
+        const expected = naiveMutation(text, set, actors[who] ?? anonymous, before)
+        const name = 'code' in expected ? expected.code : 'done'
+        seen.set(name, (seen.get(name) ?? 0) + 1)
+        assert.deepEqual(outcome, 'data' in expected ? { data: expected.data } : expected)
+        assert.deepEqual(contentsOf(await stateOf(stage)), contentsOf('state' in expected ? expected.state : before))
+      }
+    }
+  })
+  await fc.assert(property, { numRuns: 25 * times, seed })
+  t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(seen))}`)
+  assert.ok(seen.has('done') && seen.size > 2, 'some are done, and others fail for several reasons')
+}
+
+async function outcomeOf(service: Service, text: string, set: Variables, actor: Actor): Promise<object | undefined> {
+  try {
+    return { data: withoutNow(normalised(await service(text, set, actor))) }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    if (beyondLimits.has(error.code)) return undefined
+    const [told] = error.errors
+    return { code: error.code, path: told?.path }
+  }
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import type { Statement } from '../../src/storage/sql.ts'
+import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { type Data, instants } from './support/data.ts'
+import { anyQuery } from './support/operations.ts'
+import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
+
+const numRuns = process.env.DUET_TEST_FULL ? 2000 : 75
+
+const data: Data = {
+  users: [1, 2].map(id => ({ id, name: `User ${id}`, email: 'a@b', avatar: null, createdAt: instants[0] ?? '' })),
+  posts: [1, 2, 3].map(id => ({
+    id,
+    authorId: 1,
+    title: `Post ${id}`,
+    content: 'Words',
+    likes: 0,
+    publishedAt: instants[id] ?? null,
+  })),
+  comments: [1, 2, 3].map(id => ({ id, postId: 2, authorId: 2, text: `Comment ${id}` })),
+}
+
+for (const kind of engineKinds) describe(`An operation on ${kind.name}`, { skip: kind.skip }, () => statements(kind))
+
+function statements(kind: EngineKind): void {
+  it('asks the database once, however nested it is and however often it is sent', async t => {
+    const { service, seen } = await watched(t, kind)
+    let asked = 0
+    const property = fc.asyncProperty(anyQuery(data), async ({ text, variables }) => {
+      for (const set of variables) {
+        seen.clear()
+        await service(text, set, actorOf(1))
+        assert.ok(seen.reads === seen.texts.length && seen.reads <= 1 && seen.writes === 0, `${seen.reads} reads`)
+        asked += seen.reads
+      }
+    })
+    await fc.assert(property, { numRuns })
+    t.diagnostic(`${asked} statements`)
+    assert.ok(asked > numRuns)
+  })
+
+  const counts: Readonly<Record<string, readonly [text: string, reads: number]>> = {
+    'one for all that is read at the top': [
+      '{ me { id } user(id: 2) { id } post(id: 9) { id } posts { id } users { id } }',
+      1,
+    ],
+    'one for the deepest selection': ['{ users { posts { comments { author { posts { title } } } } } }', 1],
+    'one beside introspection': ['{ __schema { queryType { name } } me { id } }', 1],
+    'none for introspection alone': ['{ __typename __schema { types { name } } }', 0],
+    'none for lists of none': ['{ posts(limit: 0) { id } users(limit: 0) { posts { id } } }', 0],
+    'none for what is skipped': ['{ posts @skip(if: true) { id } __typename }', 0],
+  }
+  it('asks the database as often as there is need', async t => {
+    const { service, seen } = await watched(t, kind)
+    for (const [what, [text, reads]] of Object.entries(counts)) {
+      seen.clear()
+      await service(text, {}, actorOf(1))
+      assert.deepEqual([seen.reads, seen.writes], [reads, 0], what)
+    }
+  })
+
+  it('changes in one transaction, whatever it changes and shows', async t => {
+    const { service, seen } = await watched(t, kind)
+    const text = `mutation {
+      createPost(title: "a", content: "b") { author { posts { comments { author { name } } } } }
+      likePost(id: 2) { likes } addComment(postId: 2, text: "c") { id } deletePost(id: 3) }`
+    await service(text, {}, actorOf(1))
+    assert.deepEqual([seen.reads, seen.writes], [0, 1])
+  })
+
+  it('puts no word of a request into a statement but the keys of the answer', async t => {
+    const { service, seen } = await watched(t, kind)
+    const property = fc.asyncProperty(anyQuery(data), async ({ text, variables: [set = {}] }) => {
+      seen.clear()
+      await service(text, set, actorOf(1))
+      const names = new Set(text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/\w+/g))
+      for (const statement of seen.texts) assertNoValue(statement, names)
+    })
+    await fc.assert(property, { numRuns })
+  })
+
+  it('is the same statement whatever the values are, which are bound', async t => {
+    const { service, seen } = await watched(t, kind)
+    const read = async (text: string, variables = {}): Promise<Statement | undefined> => {
+      seen.clear()
+      await service(text, variables, actorOf(1))
+      return seen.statements[0]
+    }
+    const byVariables = `query ($id: ID!, $n: Int, $m: Int, $after: DateTime, $before: DateTime) {
+      user(id: $id) { posts(limit: $n, offset: $m) { id } }
+      posts(limit: $n, offset: $m, publishedAfter: $after, publishedBefore: $before) { id } }`
+    const byLiterals = ({ id, n, m, after, before }: Values) => `{
+      user(id: ${JSON.stringify(id)}) { posts(limit: ${n}, offset: ${m}) { id } }
+      posts(limit: ${n}, offset: ${m}, publishedAfter: "${after}", publishedBefore: "${before}") { id } }`
+    const usual = { id: '1', n: 1, m: 1, after: instants[0] ?? '', before: instants[1] ?? '' }
+    const expected = await read(byVariables, usual)
+    await fc.assert(
+      fc.asyncProperty(anyValues, async values => {
+        for (const statement of [await read(byVariables, values), await read(byLiterals(values))]) {
+          assert.equal(statement?.text, expected?.text)
+          const bound = [values.n, values.m, values.after, values.before]
+          for (const value of bound) assert.ok(statement?.values.includes(value), `${value} is bound`)
+        }
+      }),
+      { numRuns },
+    )
+  })
+
+  it('changes by the same statements whatever the values are', async t => {
+    const { service, seen } = await watched(t, kind)
+    const text = `mutation ($title: String!, $text: String!, $id: ID!, $n: Int) {
+      createPost(title: $title, content: $text) { title author { posts(limit: $n) { id } } }
+      deletePost(id: $id) }`
+    const changed = async (variables: object) => {
+      seen.clear()
+      await service(text, { ...variables }, actorOf(1))
+      return [...JSON.stringify(seen.changes).matchAll(/"text":"(select (?:[^"\\]|\\.)*)"/g)].map(([, sent]) => sent)
+    }
+    const expected = await changed({ title: 'a', text: 'b', id: '9', n: 1 })
+    assert.equal(expected.length, 1)
+    const words = fc.string({ minLength: 1 }).filter(each => each.trim() !== '' && !each.includes('\0'))
+    await fc.assert(
+      fc.asyncProperty(words, words, words, fc.integer({ min: 1, max: 50 }), async (title, content, id, n) => {
+        assert.deepEqual(await changed({ title, text: content, id: `${id} or 1 = 1`, n }), expected)
+      }),
+      { numRuns: numRuns / 5 },
+    )
+  })
+}
+
+interface Values {
+  readonly id: string
+  readonly n: number
+  readonly m: number
+  readonly after: string
+  readonly before: string
+}
+
+const instant = fc
+  .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
+  .map(date => date.toISOString())
+const anyValues: fc.Arbitrary<Values> = fc.record({
+  id: fc.oneof(
+    fc.string({ unit: 'grapheme-ascii' }),
+    fc.constantFrom("1' or '1' = '1", '$1', '1); drop table posts; --'),
+  ),
+  n: fc.integer({ min: 1, max: 1000 }),
+  m: fc.integer({ min: 0, max: 100_000 }),
+  after: instant,
+  before: instant,
+})
+
+/** Whatever is quoted is a name of the document or one of ours, and there are no numbers but those of slots and rows. */
+function assertNoValue(statement: string, names: ReadonlySet<string>): void {
+  const ours = new Set(['Query', 'User', 'Post', 'Comment', 'null', ''])
+  const rest = statement.replaceAll(/'[^']*'|"[^"]*"/g, quoted => {
+    const word = quoted.replaceAll(/[^\w]/g, '')
+    assert.ok(ours.has(word) || names.has(word) || /^c\d+$/.test(word), `${quoted} in ${statement}`)
+    return ''
+  })
+  assert.doesNotMatch(rest.replaceAll(/(?<!\w)(?:\$|t|o\.c)\d+/g, ''), /\d/)
+}
+
+class Seen {
+  reads = 0
+  writes = 0
+  statements: Statement[] = []
+  changes: unknown[] = []
+
+  get texts(): readonly string[] {
+    return this.statements.map(({ text }) => text)
+  }
+
+  clear(): void {
+    this.reads = 0
+    this.writes = 0
+    this.statements = []
+    this.changes = []
+  }
+}
+
+/** A service, and what its engine is asked for: what the compiler hands over, and how often anything is sent at all. */
+async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Service; seen: Seen }> {
+  const seen = new Seen()
+  const observer = { read: () => seen.reads++, write: () => seen.writes++ }
+  const stage = await Stage.open(kind, { observer })
+  t.after(() => stage[Symbol.asyncDispose]())
+  await stage.plant(data)
+  const { engine } = stage
+  const watching = instead(engine, {
+    readText(statement) {
+      seen.statements.push(statement)
+      return engine.readText(statement)
+    },
+    write(name, ...args) {
+      seen.changes.push(args)
+      return engine.write(name, ...args)
+    },
+  })
+  seen.clear()
+  return { service: serviceOver(watching, { maxComplexity: 1_000_000 }), seen }
+}

@@ -1,0 +1,89 @@
+import { type Statement, sql } from '../../../src/storage/sql.ts'
+import type { TestDatabase } from '../../support/engines.ts'
+import { type Data, instants, plantingOf } from './data.ts'
+import { type NaiveState, now } from './naive-mutations.ts'
+import type { Stage } from './stage.ts'
+
+export const people: Readonly<Record<'ann' | 'bob' | 'admin', number>> = { ann: 1, bob: 2, admin: 3 }
+
+/** What there is before changes are made. */
+export const beginning: Data = {
+  users: Object.entries(people).map(([name, id]) => ({
+    id,
+    name,
+    email: `${name}@example.com`,
+    avatar: null,
+    createdAt: instants[0] ?? '',
+  })),
+  posts: [1, 2, 3, 4].map(id => ({
+    id,
+    authorId: id % 2 === 1 ? people.ann : people.bob,
+    title: `Post ${id}`,
+    content: 'Words',
+    likes: id === 4 ? 2_147_483_647 : id,
+    publishedAt: (id < 4 && instants[id]) || null,
+  })),
+  comments: [1, 2, 3, 4, 5].map(id => ({ id, postId: (id % 3) + 1, authorId: people.bob, text: `Comment ${id}` })),
+}
+
+/** Brings back the beginning: nothing has happened, and it is known how the next rows will be called. */
+export async function startOver({ engine, database: { kind } }: Stage): Promise<void> {
+  await engine.write('run', [...plantingOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
+}
+
+const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
+  sqlite: sql`update sqlite_sequence set seq = 1000 where name in ('posts', 'comments')`,
+  postgres: sql`select setval('posts_id_seq', 1000), setval('comments_id_seq', 1000)`,
+}
+
+/** All that there is now. */
+export async function stateOf({ engine, database }: Stage): Promise<NaiveState> {
+  const [posts = [], comments = [], events = [], next = []] = await engine.write('run', [
+    sql`select id, author_id, title, content, likes, published_at from posts order by id`,
+    sql`select id, post_id, author_id, text from comments order by id`,
+    sql`select kind, post_id, comment_id from outbox order by id`,
+    nextIds[database.kind],
+  ])
+  return {
+    users: beginning.users,
+    posts: posts.map(([id, authorId, title, content, likes, publishedAt]) => ({
+      id: Number(id),
+      authorId: Number(authorId),
+      title: String(title),
+      content: String(content),
+      likes: Number(likes),
+      publishedAt:
+        publishedAt === null || instants.includes(String(publishedAt)) ? (publishedAt as string | null) : now,
+    })),
+    comments: comments.map(([id, postId, authorId, text]) => ({
+      id: Number(id),
+      postId: Number(postId),
+      authorId: Number(authorId),
+      text: String(text),
+    })),
+    events: events.map(event => event.filter(part => part !== null).join(' ')),
+    nextPostId: Number(next[0]?.[0]),
+    nextCommentId: Number(next[0]?.[1]),
+  }
+}
+
+const nextIds: Readonly<Record<TestDatabase['kind'], Statement>> = {
+  sqlite: sql`select (select seq from sqlite_sequence where name = 'posts') + 1,
+                     (select seq from sqlite_sequence where name = 'comments') + 1`,
+  postgres: sql`select p.last_value + case when p.is_called then 1 else 0 end,
+                       c.last_value + case when c.is_called then 1 else 0 end
+                from posts_id_seq as p, comments_id_seq as c`,
+}
+
+/** Without the ids to come, of which PostgreSQL leaves some out when it undoes a change. */
+export function contentsOf({ users, posts, comments, events }: NaiveState): Data & Pick<NaiveState, 'events'> {
+  const byId = (one: { id: number }, other: { id: number }) => one.id - other.id
+  return { users, posts: posts.toSorted(byId), comments: comments.toSorted(byId), events }
+}
+
+/** When something was published in the course of the test is not known before. */
+export function withoutNow(text: string): string {
+  return text.replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]{12}Z"/g, instant =>
+    instants.includes(instant.slice(1, -1)) ? instant : JSON.stringify(now),
+  )
+}

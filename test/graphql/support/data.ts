@@ -1,0 +1,163 @@
+import fc from 'fast-check'
+import { type Statement, sql } from '../../../src/storage/sql.ts'
+import type { TestDatabase } from '../../support/engines.ts'
+
+/** All that is there to be read, as JavaScript holds it. */
+export interface Data {
+  readonly users: readonly UserRow[]
+  readonly posts: readonly PostRow[]
+  readonly comments: readonly CommentRow[]
+}
+
+export interface UserRow {
+  readonly id: number
+  readonly name: string
+  readonly email: string
+  readonly avatar: string | null
+  readonly createdAt: string
+}
+
+export interface PostRow {
+  readonly id: number
+  readonly authorId: number
+  readonly title: string
+  readonly content: string
+  readonly likes: number
+  readonly publishedAt: string | null
+}
+
+export interface CommentRow {
+  readonly id: number
+  readonly postId: number
+  readonly authorId: number
+  readonly text: string
+}
+
+/** Few, so that posts share them. */
+export const instants: readonly string[] = [
+  '2026-01-31T12:00:00.000Z',
+  '2026-01-31T12:00:00.001Z',
+  '2026-02-28T23:59:59.999Z',
+  '1969-12-31T23:59:59.999Z',
+  '0001-01-01T00:00:00.000Z',
+  '9999-12-31T23:59:59.999Z',
+]
+
+/** Each could be taken for something else by whoever writes or reads JSON or SQL. */
+const doubtful = [
+  ...['"', '\\', "'", '\u2028\u2029', '\u0001\b\f\n\r\t\u001f\u007f', '👩‍👩‍👧‍👦 Zoë 漢字 \u{10ffff}', '\ufeff', ' '],
+  ...['{"a":1}', '[]', 'null', 'true', '1', '1e3', '$1', '?1', '%s', "'; drop table posts; --", '\\u0041', '</script>'],
+]
+
+/** Any but U+0000 and halves of pairs. fast-check's own `binary` does the same, after a second of preparation. */
+const character = fc
+  .oneof(
+    fc.integer({ min: 1, max: 0x7f }),
+    fc.integer({ min: 0x80, max: 0xd7ff }),
+    fc.integer({ min: 0xe000, max: 0x10ffff }),
+  )
+  .map(code => String.fromCodePoint(code))
+
+/** Any text that may be stored, of so many characters at most. */
+function texts(longest: number): fc.Arbitrary<string> {
+  const any = fc.string({ unit: character, minLength: 1, maxLength: Math.min(longest, 12) })
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom('a', 'Ann', 'A longer text of several words', ...doubtful) },
+    { weight: 3, arbitrary: any },
+    { weight: 1, arbitrary: any.map(text => text.repeat(longest).slice(0, Math.min(longest, 500)).toWellFormed()) },
+  )
+}
+
+export interface DataSize {
+  readonly users: number
+  readonly posts: number
+  readonly comments: number
+  /** Of contents and comments. */
+  readonly longest: number
+}
+
+/** Ids are given in no order, with gaps, up to the highest there is. */
+function ids(count: number): fc.Arbitrary<number[]> {
+  const id = fc.oneof(
+    { weight: 6, arbitrary: fc.integer({ min: 1, max: 4 * count + 1 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }) },
+  )
+  return fc.uniqueArray(id, { minLength: count, maxLength: count })
+}
+
+export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitrary<Data> {
+  const instant = fc.constantFrom(...instants)
+  const author = fc.nat(Math.max(0, users - 1))
+  const likes = fc.oneof(fc.nat(3), fc.constant(2_147_483_647), fc.nat(2_147_483_647))
+  const long = fc.oneof(
+    { weight: 8, arbitrary: texts(longest) },
+    { weight: 1, arbitrary: fc.constantFrom('x', '"', '\u0001', '漢').map(letter => letter.repeat(longest)) },
+  )
+  const userRow = fc.record({
+    name: texts(320),
+    email: texts(320),
+    avatar: fc.option(texts(2048)),
+    createdAt: instant,
+  })
+  const postRow = fc.record({
+    by: author,
+    title: texts(300),
+    content: long,
+    likes,
+    publishedAt: fc.option(instant, { freq: 3 }),
+  })
+  const commentRow = fc.record({ by: author, on: fc.nat(Math.max(0, posts - 1)), text: long })
+  const rows = <Item>(item: fc.Arbitrary<Item>, count: number) => fc.array(item, { minLength: count, maxLength: count })
+  return fc
+    .record({
+      users: rows(userRow, users),
+      userIds: ids(users),
+      posts: rows(postRow, posts),
+      postIds: ids(posts),
+      comments: rows(commentRow, comments),
+      commentIds: ids(comments),
+    })
+    .map(made => ({
+      users: made.users.map((row, at) => ({ ...row, id: made.userIds[at] ?? 0 })),
+      posts: made.posts.map(({ by, ...row }, at) => ({
+        ...row,
+        id: made.postIds[at] ?? 0,
+        authorId: made.userIds[by] ?? 0,
+      })),
+      comments: made.comments.map(({ by, on, ...row }, at) => ({
+        ...row,
+        id: made.commentIds[at] ?? 0,
+        postId: made.postIds[on] ?? 0,
+        authorId: made.userIds[by] ?? 0,
+      })),
+    }))
+}
+
+/** The statements that make a database hold this and nothing else. */
+export function plantingOf({ users, posts, comments }: Data, kind: TestDatabase['kind']): readonly Statement[] {
+  const own = kind === 'postgres' ? ' overriding system value' : ''
+  return [
+    sql`delete from comments`,
+    sql`delete from posts`,
+    sql`delete from users`,
+    ...users.map(
+      ({ id, name, email, avatar, createdAt }) =>
+        sql`insert into users (id, name, email, avatar, token_mark, created_at)
+            values (${id}, ${name}, ${email}, ${avatar}, ${markOf(id)}, ${createdAt})`,
+    ),
+    ...posts.map(({ id, authorId, title, content, likes, publishedAt }) => ({
+      text: `insert into posts (id, author_id, title, content, likes, published_at)${own}
+             values ($1, $2, $3, $4, $5, $6)`,
+      values: [id, authorId, title, content, likes, publishedAt],
+    })),
+    ...comments.map(({ id, postId, authorId, text }) => ({
+      text: `insert into comments (id, post_id, author_id, text, created_at)${own} values ($1, $2, $3, $4, $5)`,
+      values: [id, postId, authorId, text, instants[0] ?? ''],
+    })),
+  ]
+}
+
+/** What the tokens of a planted user carry. */
+export function markOf(id: number): string {
+  return `mark of ${id}`
+}

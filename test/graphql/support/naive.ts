@@ -1,0 +1,145 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSchema, type DocumentNode, execute, type GraphQLSchema, isScalarType, Kind, parse } from 'graphql'
+import type { CommentRow, Data, PostRow, UserRow } from './data.ts'
+
+/**
+ * The same schema as graphql-js itself executes it, each field by a function that looks through plain arrays. Slow, and
+ * so simple that it can be believed. It shares no code with the service.
+ */
+export const naiveSchema: GraphQLSchema = schemaOf()
+
+function schemaOf(): GraphQLSchema {
+  const path = join(import.meta.dirname, '..', '..', '..', 'api', 'schema.graphql')
+  const schema = buildSchema(readFileSync(path, 'utf8'))
+  const dateTime = schema.getType('DateTime')
+  if (!isScalarType(dateTime)) throw new Error('The schema has no DateTime')
+  dateTime.coerceInputValue = value => new Date(String(value)).getTime()
+  dateTime.coerceInputLiteral = node => (node.kind === Kind.STRING ? new Date(node.value).getTime() : undefined)
+  return schema
+}
+
+interface PageArgs {
+  readonly limit?: number | null
+  readonly offset?: number | null
+}
+
+interface PostsArgs extends PageArgs {
+  readonly publishedAfter?: number | null
+  readonly publishedBefore?: number | null
+}
+
+function page<Item>(items: readonly Item[], { limit, offset }: PageArgs): readonly Item[] {
+  return items.slice(offset ?? 0, (offset ?? 0) + (limit ?? 10))
+}
+
+interface Row {
+  readonly id: number
+}
+
+const byId = (one: Row, other: Row) => one.id - other.id
+const newestFirst = (one: Row, other: Row) => other.id - one.id
+const latestFirst = (one: PostRow, other: PostRow) => instantOf(other) - instantOf(one) || newestFirst(one, other)
+
+function instantOf({ publishedAt }: PostRow): number {
+  return publishedAt === null ? Number.NaN : Date.parse(publishedAt)
+}
+
+/** What graphql-js finds at the top of a query over this data. Rows are looked up when they are asked for. */
+export class NaiveQuery {
+  readonly #data: () => Data
+  readonly #me: number | undefined
+
+  constructor(data: () => Data, me?: number) {
+    this.#data = data
+    this.#me = me
+  }
+
+  users(args: PageArgs) {
+    return page([...this.#data().users].sort(byId), args).map(this.shownUser)
+  }
+
+  posts({ publishedAfter, publishedBefore, ...args }: PostsArgs) {
+    const [after, before] = [publishedAfter ?? undefined, publishedBefore ?? undefined]
+    if (after === undefined && before === undefined)
+      return page([...this.#data().posts].sort(newestFirst), args).map(this.shownPost)
+    const within = this.#data()
+      .posts.filter(({ publishedAt }) => publishedAt !== null)
+      .filter(post => after === undefined || instantOf(post) > after)
+      .filter(post => before === undefined || instantOf(post) < before)
+    return page(within.sort(latestFirst), args).map(this.shownPost)
+  }
+
+  user({ id }: { readonly id: string }) {
+    return this.#userWith(row => String(row.id) === id)
+  }
+
+  post({ id }: { readonly id: string }) {
+    const row = this.#data().posts.find(post => String(post.id) === id)
+    return row === undefined ? null : this.shownPost(row)
+  }
+
+  me() {
+    return this.#userWith(({ id }) => id === this.#me)
+  }
+
+  #userWith(isWanted: (row: UserRow) => boolean) {
+    const row = this.#data().users.find(isWanted)
+    return row === undefined ? null : this.shownUser(row)
+  }
+
+  readonly shownUser = (row: UserRow): object => ({
+    ...row,
+    posts: (args: PageArgs) =>
+      page(
+        this.#data()
+          .posts.filter(({ authorId }) => authorId === row.id)
+          .sort(newestFirst),
+        args,
+      ).map(this.shownPost),
+  })
+
+  readonly shownPost = (row: PostRow): object => ({
+    ...row,
+    author: () => this.#userWith(({ id }) => id === row.authorId),
+    comments: (args: PageArgs) =>
+      page(
+        this.#data()
+          .comments.filter(({ postId }) => postId === row.id)
+          .sort(byId),
+        args,
+      ).map(this.shownComment),
+  })
+
+  readonly shownComment = (row: CommentRow): object => ({
+    ...row,
+    author: () => this.#userWith(({ id }) => id === row.authorId),
+  })
+}
+
+/** The JSON of the data that graphql-js answers an operation with, its keys in their order. */
+export function naiveAnswer(
+  text: string,
+  variableValues: Readonly<Record<string, unknown>>,
+  rootValue: object,
+): string {
+  const result = execute({ schema: naiveSchema, document: parsed(text), rootValue, variableValues })
+  if (result instanceof Promise) throw new Error('Nothing here takes its time')
+  if (!('data' in result) || result.errors !== undefined) throw new Error(JSON.stringify(result))
+  return JSON.stringify(result.data)
+}
+
+/** An operation is done several times in a row, with other variables. */
+function parsed(text: string): DocumentNode {
+  if (text !== latest.text) latest = { text, document: parse(text) }
+  return latest.document
+}
+
+let latest = { text: '{ __typename }', document: parse('{ __typename }') }
+
+/** A JSON text without what its writers are free in: blanks between its parts, and how characters are escaped. */
+export function normalised(json: string): string {
+  return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|\s+/g, part =>
+    part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : '',
+  )
+}

@@ -1,0 +1,15 @@
+import type { Row, Statement } from '../../../src/storage/sql.ts'
+import type { Catalogue, Steps } from '../../../src/storage/verb.ts'
+import { verbs as real } from '../../../src/storage/verbs.ts'
+
+/** The verbs of the store, and one that writes whatever a test wants to be there. */
+export const verbs = {
+  ...real,
+  *run(statements: readonly Statement[]): Steps<readonly (readonly Row[])[]> {
+    const answers: (readonly Row[])[] = []
+    for (const statement of statements) answers.push(yield statement)
+    return answers
+  },
+}
+
+export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }

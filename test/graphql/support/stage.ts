@@ -1,0 +1,75 @@
+import { MemoryEventBus } from '../../../src/cluster/event-bus.ts'
+import { Access, type Policy } from '../../../src/core/access.ts'
+import { type Actor, anonymous } from '../../../src/core/actor.ts'
+import { Posts } from '../../../src/core/posts/operations.ts'
+import { Documents } from '../../../src/graphql/documents.ts'
+import { Executor } from '../../../src/graphql/execute.ts'
+import { loadSchema } from '../../../src/graphql/schema.ts'
+import type { Engine } from '../../../src/storage/engine.ts'
+import { createStore } from '../../../src/storage/store.ts'
+import type { verbs as realVerbs } from '../../../src/storage/verbs.ts'
+import type { EngineKind, OpenOptions, TestDatabase } from '../../support/engines.ts'
+import { type Data, markOf, plantingOf } from './data.ts'
+import { catalogue, type verbs } from './planting-verbs.ts'
+
+/** A database to be filled with anything, and the real way of an operation to it, from its text on. */
+export class Stage implements AsyncDisposable {
+  readonly database: TestDatabase
+  readonly engine: Engine<typeof verbs>
+
+  static async open(kind: EngineKind, options?: OpenOptions): Promise<Stage> {
+    const database = await kind.create()
+    await database.migrate()
+    return new Stage(database, options)
+  }
+
+  private constructor(database: TestDatabase, options: OpenOptions | undefined) {
+    this.database = database
+    this.engine = database.open(catalogue, options)
+  }
+
+  async plant(data: Data): Promise<void> {
+    await this.engine.write('run', plantingOf(data, this.database.kind))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine[Symbol.asyncDispose]()
+    await this.database[Symbol.asyncDispose]()
+  }
+}
+
+const schema = loadSchema()
+
+export interface ServiceOptions {
+  readonly maxComplexity?: number
+  readonly policy?: Policy
+}
+
+export type Service = (text: string, variables?: Readonly<Record<string, unknown>>, actor?: Actor) => Promise<string>
+
+/** All of the service between HTTP and the engine, wired as the app wires it. */
+export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOptions = {}): Service {
+  const { maxComplexity = 1000, policy = 'open' } = options
+  const posts = new Posts({ store: createStore(engine).posts, access: new Access(policy), bus: new MemoryEventBus() })
+  const documents = new Documents({ schema, maxDepth: 5, suggestions: true })
+  const executor = new Executor({ schema, documents, posts, maxComplexity })
+  return async (query, variables = {}, actor = anonymous) =>
+    executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor)
+}
+
+/** Whoever has a token of this planted user. */
+export function actorOf(id: number, role: 'member' | 'admin' = 'member'): Actor {
+  return { kind: 'user', id, role, mark: markOf(id) }
+}
+
+/** The same engine, some of whose methods are done otherwise. */
+export function instead<E extends object>(engine: E, methods: Partial<E>): E {
+  return new Proxy(engine, {
+    get(target, name) {
+      const own: unknown = Reflect.get(methods, name)
+      if (own !== undefined) return own
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
