@@ -32,7 +32,7 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
       throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
     }
     const data = await executor.execute(operation, asked.variables, request.actor)
-    reply.type(answerType(request)).send(`{"data":${data}}`)
+    reply.type(answerType(request)).send(bytesOf(`{"data":${data}}`))
   }
 
   server.post('/graphql', options, async (request, reply) => {
@@ -63,6 +63,11 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
     await answer(operationIn(asked), request, reply)
     return reply
   })
+}
+
+// Text of ASCII alone, as most is, is turned into bytes without looking at each letter again.
+function bytesOf(text: string): Buffer {
+  return Buffer.from(text, Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8')
 }
 
 const answerTypes = ['application/json', 'application/graphql-response+json'] as const

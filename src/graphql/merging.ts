@@ -19,9 +19,14 @@ export const fieldsCanBeMerged: ValidationRule = context => {
   const ids = new Map<SelectionSetNode, number>()
   const printed = new Map<FieldNode, string>()
 
-  const check = (sets: readonly SelectionSetNode[]): void => {
+  const check = (given: readonly SelectionSetNode[]): void => {
+    const sets = new Set<SelectionSetNode>()
+    for (const set of given) dissolve(set, sets)
     // The same sets may meet in many places, which need one look.
-    const id = sets.map(idOf).join(' ')
+    const id = [...sets]
+      .map(idOf)
+      .sort((a, b) => a - b)
+      .join(' ')
     if (checked.has(id) || looks > mostLooks) return
     checked.add(id)
     for (const [first, ...others] of fieldsByKey(sets).values()) {
@@ -33,7 +38,18 @@ export const fieldsCanBeMerged: ValidationRule = context => {
     }
   }
 
-  const fieldsByKey = (sets: readonly SelectionSetNode[]): Map<string, FieldNode[]> => {
+  /** A set of nothing but fragments is no other than theirs. */
+  const dissolve = (set: SelectionSetNode, into: Set<SelectionSetNode>): void => {
+    if (into.has(set)) return
+    looks++
+    const fragments = set.selections.map(selection =>
+      selection.kind === Kind.FRAGMENT_SPREAD ? context.getFragment(selection.name.value)?.selectionSet : undefined,
+    )
+    if (fragments.includes(undefined)) into.add(set)
+    else for (const fragment of new Set(fragments)) if (fragment !== undefined) dissolve(fragment, into)
+  }
+
+  const fieldsByKey = (sets: ReadonlySet<SelectionSetNode>): Map<string, FieldNode[]> => {
     const fields = new Map<string, FieldNode[]>()
     const visited = new Set<string>()
     const collect = (selection: SelectionNode): void => {
@@ -73,15 +89,16 @@ export const fieldsCanBeMerged: ValidationRule = context => {
 
   return {
     OperationDefinition({ selectionSet }) {
+      const before = looks
       check([selectionSet])
-      if (looks <= mostLooks) return
+      if (looks <= mostLooks || before > mostLooks) return // told already
       context.reportError(new GraphQLError('Fragments of the document meet in too many ways.'))
     },
   }
 }
 
 // At selections, each time they are met. An answer that can be afforded has a thousand objects at most.
-const mostLooks = 20_000
+const mostLooks = 50_000
 
 function keyOf({ alias, name }: FieldNode): string {
   return (alias ?? name).value

@@ -10,6 +10,7 @@ export interface Dialect {
   /** Whether to-one relations are joined to the rows they belong to, or looked up for each of them. */
   readonly joins: boolean
   id(column: string): string
+  value(column: string): string
   text(text: string): string
   /** JSON that comes in as a parameter. */
   json(parameter: string): string
@@ -27,11 +28,13 @@ export const sqliteDialect: Dialect = {
   emptyList: 'json_array()',
   joins: true,
   id: column => `cast(${column} as text)`,
+  value: column => column,
   text: text => `'${text}'`,
   json: parameter => `json(${parameter})`,
   object: sqliteObject,
   one: (pairs, from) => `(select ${sqliteObject(pairs)} from ${from})`,
-  many: (pairs, from, order) => `(select json_group_array(${sqliteObject(pairs)} order by ${order}) from ${from})`,
+  // Rows come in the order of the page that they are made of: it is cut there, and joins keep it (`cross join`).
+  many: (pairs, from) => `(select json_group_array(${sqliteObject(pairs)}) from ${from})`,
   bounded: statement => statement,
 }
 
@@ -57,6 +60,7 @@ export const postgresDialect: Dialect = {
   emptyList: `'[]'::json`,
   joins: false,
   id: column => `${column}::text`,
+  value: column => column,
   text: text => `'${text}'::text`,
   json: parameter => `${parameter}::json`,
   object: pairs => postgresRow(pairs, ''),
@@ -87,4 +91,26 @@ function postgresMade(pairs: readonly Pair[]): string {
 
 function fits(pairs: readonly Pair[]): boolean {
   return pairs.every(([key]) => key.length <= longestName)
+}
+
+/** Instead of the JSON, how many bytes its long texts have: what an answer's size depends on. */
+export function measuring({ joins, bounded, name }: Dialect): Dialect {
+  const sum = (pairs: readonly Pair[]) =>
+    pairs
+      .map(([, value]) => value)
+      .filter(value => value !== '0')
+      .join(' + ') || '0'
+  return {
+    name,
+    joins,
+    bounded,
+    emptyList: '0',
+    id: () => '0',
+    value: column => (/\.(?:content|text)$/.test(column) ? `octet_length(${column})` : '0'),
+    text: () => '0',
+    json: () => '0',
+    object: sum,
+    one: (pairs, from) => (sum(pairs) === '0' ? '0' : `coalesce((select ${sum(pairs)} from ${from}), 0)`),
+    many: (pairs, from) => (sum(pairs) === '0' ? '0' : `(select coalesce(sum(${sum(pairs)}), 0) from ${from})`),
+  }
 }

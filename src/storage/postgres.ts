@@ -3,6 +3,7 @@ import pg from 'pg'
 import { AppError, fault, unavailable } from '../core/errors.ts'
 import { Gate } from '../core/gate.ts'
 import type { Randomness, StoreObserver } from '../core/ports.ts'
+import { Recent } from '../core/recent.ts'
 import { postgresDialect } from './dialect.ts'
 import { answerOf, bounds, type Engine, type EngineOptions } from './engine.ts'
 import { type Migration, migrate } from './migrate.ts'
@@ -22,6 +23,10 @@ export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = postgresDialect
   readonly #pool: PostgresPool
+  /** A text that was seen before is found faster by far than a new one that reads the same. */
+  readonly #bounded = new Recent<string, string>(bounds.statements, {
+    weights: { of: ({ length }) => length, most: bounds.statementText },
+  })
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
   /** Writes wait for each other's locks. They never hold all connections while they do: reads go on. */
@@ -46,7 +51,12 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   async readText({ text, values }: Statement): Promise<string> {
-    return answerOf(await this.read({ text: this.dialect.bounded(text), values }))
+    let bounded = this.#bounded.get(text)
+    if (bounded === undefined) {
+      bounded = this.dialect.bounded(text)
+      this.#bounded.set(text, bounded)
+    }
+    return answerOf(await this.read({ text: bounded, values }))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {

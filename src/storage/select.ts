@@ -1,5 +1,6 @@
-import type { ManyWish, OneWish, Selection, Slot, Wish } from '../core/selection.ts'
-import type { Dialect, Pair } from './dialect.ts'
+import type { ManyWish, OneWish, Selection, Slot, SlotValues, Wish } from '../core/selection.ts'
+import { type Dialect, measuring, type Pair } from './dialect.ts'
+import { bounds } from './engine.ts'
 
 /**
  * Writes the one statement that answers a selection with its finished JSON. Values are bound by their slots; keys, which
@@ -8,6 +9,23 @@ import type { Dialect, Pair } from './dialect.ts'
 export function compile({ wishes }: Selection, dialect: Dialect): string {
   const compiler = new Compiler(dialect)
   return `select ${dialect.object(compiler.pairs(compiler.scope('Query'), wishes))}`
+}
+
+/** The same statement, giving null instead of JSON where the long texts alone are more than an answer may have. */
+export function compileGuarded(selection: Selection, dialect: Dialect): string {
+  const size = compile(selection, measuring(dialect))
+  return `select case when (${size}) <= ${bounds.answerBytes} then (${compile(selection, dialect)}) end`
+}
+
+/** How many long texts an answer may have at most. Fewer than some cannot be too much, and need no guard. */
+export function mostLongTexts({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
+  let count = 0
+  for (const wish of wishes) {
+    if (wish.kind === 'value') count += wish.name === 'content' || wish.name === 'text' ? 1 : 0
+    else if (wish.kind === 'one') count += mostLongTexts(wish, values)
+    else if (wish.kind === 'many') count += Number(values[wish.limit]) * mostLongTexts(wish, values)
+  }
+  return count
 }
 
 type Entity = 'Query' | 'User' | 'Post' | 'Comment'
@@ -99,7 +117,7 @@ class Compiler {
     const column = entity === 'Query' ? undefined : descriptions[entity].values[name]
     if (column === undefined) throw new Error(`${entity} has no ${name}`)
     columns.add(column)
-    return column === 'id' ? this.#dialect.id(`${alias}.id`) : `${alias}.${column}`
+    return column === 'id' ? this.#dialect.id(`${alias}.id`) : this.#dialect.value(`${alias}.${column}`)
   }
 
   #byId({ name, wishes }: OneWish, slot: Slot): string {

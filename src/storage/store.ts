@@ -1,11 +1,11 @@
-import type { Selection } from '../core/selection.ts'
+import type { Selection, SlotValues } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './orders.ts'
 import { createEventLog } from './outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './payments.ts'
 import type { CompiledChange } from './posts.ts'
-import { compile } from './select.ts'
+import { compile, compileGuarded, mostLongTexts } from './select.ts'
 import type { Row, Statement } from './sql.ts'
 import { credentialsOf, standingOf, userOf, userReads } from './users.ts'
 import type { verbs } from './verbs.ts'
@@ -17,19 +17,14 @@ export function createStore(engine: Engine<typeof verbs>): Store {
     return row === undefined ? undefined : itemOf(row)
   }
   // One tree serves many requests: what it becomes is kept for as long as it lives.
-  const statements = new WeakMap<Selection, string>()
-  const statementOf = (selection: Selection): string => {
-    let text = statements.get(selection)
-    if (text === undefined) {
-      text = compile(selection, engine.dialect)
-      statements.set(selection, text)
-    }
-    return text
-  }
+  const plain = keptFor((selection: Selection) => compile(selection, engine.dialect))
+  const guarded = keptFor((selection: Selection) => compileGuarded(selection, engine.dialect))
+  const statementOf = (selection: Selection, values: SlotValues): string =>
+    (mostLongTexts(selection, values) > unguardedTexts ? guarded : plain)(selection)
   const compiled = (change: Change): CompiledChange => {
     if (!('show' in change)) return change
     const { selection, values, id } = change.show
-    return { ...change, show: { text: engine.dialect.bounded(statementOf(selection)), values, id } }
+    return { ...change, show: { text: engine.dialect.bounded(statementOf(selection, values)), values, id } }
   }
   return {
     ping: () => engine.ping(),
@@ -62,9 +57,24 @@ export function createStore(engine: Engine<typeof verbs>): Store {
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
-      read: (selection, values) => engine.readText({ text: statementOf(selection), values }),
+      read: (selection, values) => engine.readText({ text: statementOf(selection, values), values }),
       change: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
     },
     events: createEventLog(engine),
+  }
+}
+
+/** Texts of posts and comments, each of 64 Ki characters at most, that are not more than an answer may have. */
+const unguardedTexts = 128
+
+function keptFor<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+  const known = new WeakMap<Key, Made>()
+  return key => {
+    let made = known.get(key)
+    if (made === undefined) {
+      made = make(key)
+      known.set(key, made)
+    }
+    return made
   }
 }
