@@ -15,6 +15,7 @@ import {
 import type { Fields } from '../core/input.ts'
 import { Recent } from '../core/recent.ts'
 import { refusal, refusalOf } from './errors.ts'
+import { type Cost, costOf } from './limits/cost.ts'
 import { depthOf } from './limits/depth.ts'
 import { fieldsCanBeMerged } from './merging.ts'
 import { type Node, treesOf, type Variables } from './tree.ts'
@@ -130,6 +131,8 @@ export class PreparedOperation {
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>
   readonly definition: OperationDefinitionNode
   readonly #options: OperationOptions
+  /** Without variables it is the same every time. */
+  #cost: Cost | undefined
 
   constructor(
     definition: OperationDefinitionNode,
@@ -154,6 +157,12 @@ export class PreparedOperation {
     const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
     if (errors !== undefined) throw refusalOf('BAD_USER_INPUT', errors)
     return variableValues.coerced
+  }
+
+  cost(variables: Variables): Cost {
+    if (variables !== none) return costOf(this.tree, variables)
+    this.#cost ??= costOf(this.tree, none)
+    return this.#cost
   }
 }
 

@@ -7,7 +7,6 @@ import { Recent } from '../core/recent.ts'
 import type { Documents, PreparedOperation } from './documents.ts'
 import { refusal, refusalFor } from './errors.ts'
 import type { Subscription } from './fan-out.ts'
-import { costOf } from './limits/cost.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import { collect, idIn, planShown, type Request, shapeKey, showOf } from './plan.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
@@ -76,7 +75,7 @@ export class Executor {
   /** The variables as the schema understands them, where the operation can be afforded with them. */
   #variables(operation: PreparedOperation, inputs: Fields): Variables {
     const variables = operation.coerce(inputs)
-    const { data, introspection } = costOf(operation.tree, variables)
+    const { data, introspection } = operation.cost(variables)
     if (introspection > introspectionBound) throw tooDear(introspection, introspectionBound)
     if (data > this.#maxComplexity) throw tooDear(data, this.#maxComplexity)
     return variables

@@ -160,7 +160,9 @@ function assertNoValue(statement: string, names: ReadonlySet<string>): void {
     assert.ok(ours.has(word) || names.has(word) || /^c\d+$/.test(word), `${quoted} in ${statement}`)
     return ''
   })
-  assert.doesNotMatch(rest.replaceAll(/(?<!\w)(?:\$|t|o\.c)\d+/g, ''), /\d/)
+  // A statement that first adds up how much there is names the bound.
+  const plain = rest.replaceAll(/, 0\)|<= 8388608 then/g, '')
+  assert.doesNotMatch(plain.replaceAll(/(?<!\w)(?:\$|t|o\.c)\d+/g, ''), /\d/)
 }
 
 class Seen {
