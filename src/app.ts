@@ -100,22 +100,6 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const proxies = new TrustedProxies(config.trustProxy)
   const { max, windowMs, paths } = config.rateLimit
   const rateLimit = max > 0 ? { limiter: new MemoryRateLimiter(max, windowMs, clock), paths, proxies } : undefined
-  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit })
-  parts.defer(() => shutDown(server, lifecycle, config.drainMs))
-  const answerOtherMethods = rememberMethods(server)
-  const describe = collectOperations(server, serviceOperations)
-  serveHealth(server, store, lifecycle)
-  serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })
-  servePublicKeys(server, signer.publicKeys)
-  const authenticate = authentication(server, tokens)
-  const links = new Links(config.linkPrefix)
-  for (const prefix of prefixes) {
-    const rest = { server, authenticate, prefix }
-    serveUsers(rest, users, links)
-    serveOrders(rest, { orders, payments }, links)
-    servePayments(rest, payments, links)
-    serveTokens(rest, tokens, proxies)
-  }
   const schema = loadSchema()
   const documents = new Documents({ schema, maxDepth: config.queryMaxDepth, suggestions: !config.production })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
@@ -138,11 +122,29 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
       report: error => reportFailure(error, logger),
     }),
   )
-  lifecycle.farewell = () => sockets.closeAll(1001, 'Going away')
+  lifecycle.farewell = () => sockets.retire(1001, 'Going away')
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
   metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
   parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+
+  // After all that it serves: it stops first, and needs them until then.
+  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit })
+  parts.defer(() => shutDown(server, lifecycle, config.drainMs))
+  const answerOtherMethods = rememberMethods(server)
+  const describe = collectOperations(server, serviceOperations)
+  serveHealth(server, store, lifecycle)
+  serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })
+  servePublicKeys(server, signer.publicKeys)
+  const authenticate = authentication(server, tokens)
+  const links = new Links(config.linkPrefix)
+  for (const prefix of prefixes) {
+    const rest = { server, authenticate, prefix }
+    serveUsers(rest, users, links)
+    serveOrders(rest, { orders, payments }, links)
+    servePayments(rest, payments, links)
+    serveTokens(rest, tokens, proxies)
+  }
   serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show, sockets, lifecycle })
   serveDocument(server, describe(restComponents))
   serveDocs(server)

@@ -77,10 +77,13 @@ export class FanOut {
     const leave = () => this.#leave(group, member)
     try {
       // Asked for only now: what happens in between is held back, and then told or dropped.
-      const [since, exists] = await Promise.all([this.#log.now(), this.#exists(subscription.topic)])
-      if (!exists) throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
+      const since = await this.#log.now()
+      // And the post only then: if it was deleted before that moment it is not found, if after it we are told.
+      if (!(await this.#exists(subscription.topic))) {
+        throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
+      }
       member.since = since
-      for (const each of member.held.splice(0)) each()
+      for (const tell of member.held.splice(0)) tell()
       return leave
     } catch (error) {
       leave()
@@ -162,10 +165,18 @@ export class FanOut {
         continue
       }
       for (const member of group.members) {
-        if (member.since === undefined) member.held.push(() => this.#tellMember(event, group, member, message))
+        if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
         else if (this.#tellMember(event, group, member, message)) reached++
       }
     }
+    this.#count(event, reached)
+  }
+
+  #tellLate(event: Event, group: Group, member: Member, message: Reading['message']): void {
+    this.#count(event, this.#tellMember(event, group, member, message) ? 1 : 0)
+  }
+
+  #count(event: Event, reached: number): void {
     if (reached > 0) this.#observer.delivered(reached, Math.max(0, this.#now() - event.at) / 1000)
   }
 
@@ -193,7 +204,7 @@ interface Member {
   readonly subscriber: Subscriber
   /** Only what happened after this is told. Not known yet: it is held. */
   since: Moment | undefined
-  readonly held: (() => unknown)[]
+  readonly held: (() => void)[]
 }
 
 interface Reading {

@@ -104,7 +104,8 @@ function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyRe
 function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (error instanceof AppError) {
-    if (error.code === 'bad-input') return refusal('BAD_REQUEST', error.message)
+    if (error.code === 'bad-input' && request.raw.socketUpgrade === undefined)
+      return refusal('BAD_REQUEST', error.message)
     return ofOperations.has(error.code) ? refusalFor(error, undefined) : undefined
   }
   const { code } = error as { code?: unknown }

@@ -1,4 +1,4 @@
-import { type Actor, anonymous } from '../core/actor.ts'
+import { type Actor, anonymous, type IdentifiedUser } from '../core/actor.ts'
 import { AppError, fault } from '../core/errors.ts'
 import { type Fields, isObject } from '../core/input.ts'
 import type { Allowance } from '../core/ports.ts'
@@ -21,6 +21,8 @@ export interface ConversationParts {
   readonly fanOut: FanOut
   /** Who an `Authorization` value says one is; rejects where it is no valid token. */
   readonly admit: (authorization: string) => Promise<Admitted>
+  /** Whether somebody who was admitted would still be. */
+  readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
   /** Counts an operation of this client, where operations are limited. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
   readonly clock: { now(): number }
@@ -36,8 +38,7 @@ export const socketBounds = Object.freeze({ initMs: 3_000, operations: 100, idLe
 export class Conversation {
   readonly #parts: ConversationParts
   readonly #wire: Wire
-  /** By id: what ends it. */
-  readonly #operations = new Map<string, () => void>()
+  readonly #operations = new Map<string, Run>()
   #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
   /** Settles when it is known who the client is. */
   #admission: Promise<void> | undefined
@@ -58,6 +59,10 @@ export class Conversation {
 
   get operations(): number {
     return this.#operations.size
+  }
+
+  get #isOpen(): boolean {
+    return this.#state !== 'over'
   }
 
   receive(text: string): void {
@@ -88,7 +93,7 @@ export class Conversation {
     this.#state = 'over'
     clearTimeout(this.#patience)
     clearTimeout(this.#expiry)
-    for (const stop of this.#operations.values()) stop()
+    for (const run of this.#operations.values()) run.stop()
     this.#operations.clear()
   }
 
@@ -96,18 +101,21 @@ export class Conversation {
     if (type === 'connection_init') this.#initialise(payload)
     else if (type === 'subscribe') this.#begin(id, payload)
     else if (type === 'complete' && typeof id === 'string') this.#stop(id)
-    else if (type === 'ping') this.#send({ type: 'pong', ...(payload !== undefined && { payload }) })
-    else if (type !== 'pong') throw new Violation(4400, 'Invalid message')
+    else if (type === 'ping' && isPayload(payload)) this.#send({ type: 'pong', ...(payload && { payload }) })
+    else if (type !== 'pong' || !isPayload(payload)) throw new Violation(4400, 'Invalid message')
   }
 
   #initialise(payload: unknown): void {
     if (this.#state !== 'new') throw new Violation(4429, 'Too many initialisation requests')
-    if (payload !== undefined && payload !== null && !isObject(payload)) throw new Violation(4400, 'Invalid message')
+    if (!isPayload(payload)) throw new Violation(4400, 'Invalid message')
     this.#state = 'initialising'
     clearTimeout(this.#patience)
     const { Authorization, authorization = Authorization } = payload ?? ({} as Fields)
-    if (authorization !== undefined && authorization !== null) this.#admission = this.#admit(authorization)
-    Promise.resolve(this.#admission).then(() => {
+    const admitted = Promise.resolve(this.#admission)
+    // After the token of the request, so that this one decides.
+    const isGiven = authorization !== undefined && authorization !== null
+    this.#admission = isGiven ? admitted.then(() => this.#admit(authorization)) : admitted
+    this.#admission.then(() => {
       if (this.#state !== 'initialising') return
       this.#state = 'acknowledged'
       this.#send({ type: 'connection_ack' })
@@ -117,10 +125,12 @@ export class Conversation {
   /** Never rejects: who is not admitted is closed. */
   async #admit(authorization: unknown): Promise<void> {
     try {
-      const { actor, expiresAt } = await this.#parts.admit(String(authorization))
       if (this.#state === 'over') return
+      const { actor, expiresAt } = await this.#parts.admit(String(authorization))
       this.actor = actor
-      this.#expireAt(expiresAt * 1000)
+      // Once more, now that a revocation would find us: one in between found nobody.
+      if (!(await this.#parts.stillStands(actor))) return this.end(4403, 'Forbidden')
+      if (this.#isOpen) this.#expireAt(expiresAt * 1000)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
       this.#parts.report(error instanceof AppError ? error : fault(error))
@@ -144,18 +154,18 @@ export class Conversation {
       throw new Violation(4400, 'Invalid message')
     }
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
-    if (this.#operations.size >= socketBounds.operations) {
+    // One that its client has given up may still be at work.
+    if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
       this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
       return
     }
     const run = new Run()
-    this.#operations.set(id, () => run.stop())
+    this.#operations.set(id, run)
     this.#executing++
     this.#do(id, request, run)
       .catch((error: unknown) => {
-        if (run.isOver) return
-        this.#operations.delete(id)
-        this.#fail(id, this.#refusalIn(error))
+        const refused = this.#refusalIn(error)
+        if (this.#finish(id, run)) this.#fail(id, refused)
       })
       .finally(() => this.#done())
   }
@@ -167,12 +177,11 @@ export class Conversation {
     const operation = executor.prepare(request)
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
-      run.endsBy(await fanOut.subscribe(subscription, this.#subscriber(id)))
+      run.endsBy(await fanOut.subscribe(subscription, this.#subscriber(id, run)))
       return
     }
     const data = await executor.execute(operation, request.variables, this.actor)
-    if (run.isOver) return
-    this.#operations.delete(id)
+    if (!this.#finish(id, run)) return
     this.#wire.send(`{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`)
     this.#send({ id, type: 'complete' })
   }
@@ -182,21 +191,31 @@ export class Conversation {
     if (this.#executing === 0) this.#farewell?.()
   }
 
-  #subscriber(id: string): Subscriber {
+  #subscriber(id: string, run: Run): Subscriber {
     const start = startOf(id)
     return {
-      next: (message: SharedMessage) => this.#wire.sendFrame(message.frame(start)),
+      next: (message: SharedMessage) => {
+        if (!run.isOver) this.#wire.sendFrame(message.frame(start))
+      },
       fail: failure => {
-        if (this.#operations.delete(id)) this.#fail(id, failure)
+        if (this.#finish(id, run)) this.#fail(id, failure)
       },
       complete: () => {
-        if (this.#operations.delete(id)) this.#send({ id, type: 'complete' })
+        if (this.#finish(id, run)) this.#send({ id, type: 'complete' })
       },
     }
   }
 
+  /** Whether it was still under way: the client may have given it up, and the id may name another by now. */
+  #finish(id: string, run: Run): boolean {
+    if (run.isOver) return false
+    run.stop()
+    this.#operations.delete(id)
+    return true
+  }
+
   #stop(id: string): void {
-    this.#operations.get(id)?.()
+    this.#operations.get(id)?.stop()
     this.#operations.delete(id)
   }
 
@@ -244,9 +263,14 @@ class Violation extends Error {
   readonly code: number
 
   constructor(code: number, reason: string) {
-    super(reason.slice(0, 100)) // a close frame holds 123 bytes
+    super(Buffer.byteLength(reason) > 123 ? reason.slice(0, 40) : reason) // what a close frame holds
     this.code = code
   }
+}
+
+/** What a message may carry beside: an object, or nothing. */
+function isPayload(payload: unknown): payload is Fields | null | undefined {
+  return payload === undefined || payload === null || isObject(payload)
 }
 
 function messageIn(text: string): Message {

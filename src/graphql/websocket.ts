@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { IdentifiedUser } from '../core/actor.ts'
 import type { Upgrade } from '../server/upgrades.ts'
 import { Conversation, type ConversationParts, socketBounds, type Wire } from './protocol.ts'
 
@@ -16,7 +15,6 @@ export interface SocketsParts extends Omit<ConversationParts, 'take'> {
   /** Counts an operation of whoever sent this request. */
   readonly take: (request: IncomingMessage) => ReturnType<ConversationParts['take']>
   readonly isAllowedOrigin: (origin: string) => boolean
-  readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
   readonly observer: SocketObserver
 }
 
@@ -31,10 +29,12 @@ export class Sockets implements AsyncDisposable {
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
   readonly #sockets = new Set<Socket>()
+  #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heart = setInterval(() => this.#beat(), pingMs).unref()
 
   constructor(parts: SocketsParts) {
     this.#parts = parts
+    this.#server.on('headers', (headers, request) => headers.push(...(request.socketUpgrade?.headers ?? [])))
   }
 
   get size(): number {
@@ -47,6 +47,10 @@ export class Sockets implements AsyncDisposable {
       const socket = new Socket(websocket, stream, this.#parts.observer)
       if (websocket.protocol !== subprotocol) {
         socket.close(4406, 'Subprotocol not acceptable')
+        return
+      }
+      if (this.#retired !== undefined) {
+        socket.close(this.#retired.code, this.#retired.reason)
         return
       }
       const parts = { ...this.#parts, take: () => this.#parts.take(request) }
@@ -64,8 +68,10 @@ export class Sockets implements AsyncDisposable {
     })
   }
 
-  isAllowed({ headers: { origin } }: IncomingMessage): boolean {
-    return origin === undefined || this.#parts.isAllowedOrigin(origin)
+  /** Pages of our own, and of origins that may call us. */
+  isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
+    if (origin === undefined || this.#parts.isAllowedOrigin(origin)) return true
+    return URL.canParse(origin) && new URL(origin).host === host
   }
 
   /** A user's tokens may be dead: whoever holds one is looked at again. */
@@ -75,6 +81,12 @@ export class Sockets implements AsyncDisposable {
       if (actor?.kind !== 'user' || actor.id !== userId) continue
       if (!(await this.#parts.stillStands(actor))) conversation?.end(4403, 'Forbidden')
     }
+  }
+
+  /** For good: who comes later is closed at once. */
+  retire(code: number, reason: string): void {
+    this.#retired = { code, reason }
+    this.closeAll(code, reason)
   }
 
   /** Each as soon as what it has under way is answered. */
@@ -88,7 +100,7 @@ export class Sockets implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#heart)
-    this.closeAll(1001, 'Going away')
+    this.retire(1001, 'Going away')
     this.#server.close()
   }
 }
@@ -107,6 +119,7 @@ class Socket implements Wire {
   readonly #stream: Duplex
   readonly #observer: SocketObserver
   conversation: Conversation | undefined
+  #bound = mostWaiting
   #isAlive = true
 
   constructor(websocket: WebSocket, stream: Duplex, observer: SocketObserver) {
@@ -120,14 +133,11 @@ class Socket implements Wire {
   }
 
   send(message: string): void {
-    this.#websocket.send(message)
-    this.#watch()
+    this.#write(() => this.#websocket.send(message))
   }
 
   sendFrame(frame: Buffer): void {
-    if (this.#websocket.readyState !== openState) return
-    this.#stream.write(frame)
-    this.#watch()
+    this.#write(() => this.#stream.write(frame))
   }
 
   close(code: number, reason: string): void {
@@ -144,10 +154,17 @@ class Socket implements Wire {
     }
   }
 
-  #watch(): void {
-    if (this.#stream.writableLength <= mostWaiting || this.#websocket.readyState !== openState) return
-    this.#observer.closedForSlowness()
-    this.conversation?.end(1013, 'Too slow')
+  /** Who lets too much wait is closed. One message may be more than that: while it is being sent, others may wait, too. */
+  #write(write: () => void): void {
+    if (this.#websocket.readyState !== openState) return
+    const waiting = this.#stream.writableLength
+    if (waiting > this.#bound) {
+      this.#observer.closedForSlowness()
+      this.conversation?.end(1013, 'Too slow')
+      return
+    }
+    write()
+    if (waiting <= mostWaiting) this.#bound = this.#stream.writableLength + mostWaiting
   }
 }
 
