@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Event, isAfter, type Moment } from '../../src/core/events.ts'
+
+function eventOf(transaction: number): Event {
+  return { position: { transaction, id: 1 }, at: 0, kind: 'post-added', postId: 1 }
+}
+
+describe('isAfter', () => {
+  const moment: Moment = { from: 10, to: 15, running: new Set([10, 12, 14]) }
+
+  it('what had ended at a moment is not after it', () => {
+    for (const transaction of [1, 9, 11, 13])
+      assert.equal(isAfter(eventOf(transaction), moment), false, `${transaction}`)
+  })
+
+  it('what was running at a moment is after it', () => {
+    for (const transaction of moment.running)
+      assert.equal(isAfter(eventOf(transaction), moment), true, `${transaction}`)
+  })
+
+  it('what had not begun at a moment is after it', () => {
+    for (const transaction of [15, 16, 1_000_000]) assert.equal(isAfter(eventOf(transaction), moment), true)
+  })
+
+  it('with nothing running, a moment parts all that is below it from the rest', () => {
+    const still: Moment = { from: 10, to: 10, running: new Set() }
+    assert.deepEqual(
+      [9, 10, 11].map(transaction => isAfter(eventOf(transaction), still)),
+      [false, true, true],
+    )
+  })
+})

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { AppError, unavailable } from '../../src/core/errors.ts'
+import type { Event, EventLog, Position } from '../../src/core/events.ts'
+import { type Deliver, Feed } from '../../src/core/feed.ts'
+
+/** A log in memory; what is `hidden` cannot be told yet. */
+class MemoryLog implements EventLog {
+  readonly events: Event[] = []
+  readonly asked: Position[] = []
+  hidden = 0
+  portion = 3
+  failure: unknown
+  gate: Promise<void> | undefined
+
+  add(count: number): void {
+    for (let n = 0; n < count; n++) {
+      const id = this.events.length + 1
+      this.events.push({ position: { transaction: id, id }, at: 0, kind: 'post-added', postId: id })
+    }
+  }
+
+  async now() {
+    const next = this.events.length + 1
+    return { from: next, to: next, running: new Set<number>() }
+  }
+
+  async after(position: Position) {
+    this.asked.push(position)
+    await this.gate
+    if (this.failure !== undefined) throw this.failure
+    const visible = this.events.slice(0, this.events.length - this.hidden)
+    const beyond = visible.filter(({ position: { transaction } }) =>
+      position.id === 0 ? transaction >= position.transaction : transaction > position.transaction,
+    )
+    const events = beyond.slice(0, this.portion)
+    return { events, more: beyond.length > events.length || this.hidden > 0 }
+  }
+
+  async purge() {
+    return 0
+  }
+}
+
+class Stage {
+  readonly log = new MemoryLog()
+  readonly told: number[] = []
+  readonly troubles: unknown[] = []
+  /** Thrown at the event with this id, once. */
+  readonly failures = new Map<number, unknown>()
+  #listeners: (() => void)[] = []
+
+  tell(): void {
+    for (const listener of this.#listeners) listener()
+  }
+
+  start(): Promise<Feed> {
+    const deliver: Deliver = async function* (this: Stage, events: readonly Event[]) {
+      for (const event of events) {
+        const failure = this.failures.get(event.position.id)
+        this.failures.delete(event.position.id)
+        if (failure !== undefined) throw failure
+        this.told.push(event.position.id)
+        yield event
+      }
+    }.bind(this)
+    const bus = { tell() {}, listen: (listener: () => void) => this.#listeners.push(listener) }
+    const observer = { trouble: (_message: string, error: unknown) => this.troubles.push(error) }
+    return Feed.start({ log: this.log, bus, observer }, deliver)
+  }
+}
+
+/** Lets everything that does not wait for a timer happen. */
+async function settle(): Promise<void> {
+  for (let n = 0; n < 20; n++) await turn()
+}
+
+function upTo(last: number, first = 1): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+}
+
+describe('Feed', () => {
+  it('begins where the log ends', async () => {
+    const stage = new Stage()
+    stage.log.add(5)
+    await using _feed = await stage.start()
+    stage.log.add(2)
+    stage.tell()
+    await settle()
+    assert.deepEqual(stage.told, [6, 7])
+  })
+
+  it('hands over everything, portion by portion, once and in order', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    stage.log.add(10)
+    stage.tell()
+    await settle()
+    stage.log.add(1)
+    stage.tell()
+    await settle()
+    assert.deepEqual(stage.told, upTo(11))
+  })
+
+  it('looks once more for what it is told of while it looks, and rounds do not overlap', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.gate = promise
+    for (let n = 0; n < 5; n++) stage.tell()
+    await settle()
+    assert.equal(stage.log.asked.length, 1)
+    stage.log.gate = undefined
+    resolve()
+    await settle()
+    assert.equal(stage.log.asked.length, 2)
+  })
+
+  it('looks every second where nothing is told', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.log.add(1)
+      mock.timers.tick(999)
+      await settle()
+      assert.deepEqual(stage.told, [])
+      for (let n = 1; n <= 3; n++) {
+        mock.timers.tick(1000)
+        await settle()
+        assert.deepEqual(stage.told, upTo(n))
+        stage.log.add(1)
+      }
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  it('looks again at once for what is about to be seen', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.log.add(2)
+      stage.log.hidden = 2
+      stage.tell()
+      await settle()
+      assert.deepEqual(stage.told, [])
+      stage.log.hidden = 0
+      mock.timers.tick(5)
+      await settle()
+      assert.deepEqual(stage.told, [1, 2])
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  it('what could not be handed over is tried again, from there on', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.failures.set(2, unavailable(new Error('away')))
+      stage.failures.set(5, new Error('a defect'))
+      stage.log.add(6)
+      stage.tell()
+      await settle()
+      assert.deepEqual(stage.told, [1])
+      mock.timers.tick(250)
+      await settle()
+      assert.deepEqual(stage.told, upTo(4))
+      mock.timers.tick(250)
+      await settle()
+      assert.deepEqual(stage.told, upTo(6))
+      // That the store is away is told by others.
+      assert.deepEqual(
+        stage.troubles.map(error => (error as Error).message),
+        ['a defect'],
+      )
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  it('a log that cannot be read is tried again; what is no fault of the store is told', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.log.add(1)
+      for (const failure of [unavailable(new Error('away')), new AppError('fault', 'x'), new Error('y')]) {
+        stage.log.failure = failure
+        mock.timers.tick(1000)
+        await settle()
+        assert.deepEqual(stage.told, [])
+      }
+      assert.equal(stage.troubles.length, 2)
+      stage.log.failure = undefined
+      mock.timers.tick(250)
+      await settle()
+      assert.deepEqual(stage.told, [1])
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
+  it('disposing it waits for what is under way, and hands over nothing after that', async () => {
+    const stage = new Stage()
+    const feed = await stage.start()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.gate = promise
+    stage.log.add(2)
+    stage.tell()
+    await settle()
+    let disposed = false
+    const disposal = feed[Symbol.asyncDispose]().then(() => {
+      disposed = true
+    })
+    stage.tell()
+    await settle()
+    assert.equal(disposed, false)
+    resolve()
+    await disposal
+    const { length } = stage.told
+    stage.log.add(2)
+    stage.tell()
+    await settle()
+    assert.equal(stage.told.length, length)
+    assert.equal(stage.log.asked.length, 1)
+  })
+})

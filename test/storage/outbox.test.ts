@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { type Event, type EventLog, isAfter, type Position } from '../../src/core/events.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { createEventLog } from '../../src/storage/outbox.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { execute } from '../faults/execute.ts'
+import { engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
+import { rowsOf } from '../support/graphql.ts'
+import { waitUntil } from '../support/wait.ts'
+
+/** A row of the outbox that is so old, in words that both engines know. */
+function insertOf(kind: TestDatabase['kind'], postId: number, ageSeconds = 0): string {
+  const instant =
+    kind === 'sqlite'
+      ? `strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-${ageSeconds} seconds')`
+      : `now_plus(-${ageSeconds}::bigint)`
+  return `insert into outbox (kind, post_id, created_at) values ('post-added', ${postId}, ${instant})`
+}
+
+async function beginning(log: EventLog): Promise<Position> {
+  const { from } = await log.now()
+  return { transaction: from, id: 0 }
+}
+
+/** Everything after a position, read portion by portion, as soon as it can be told. */
+async function allAfter(log: EventLog, position: Position, count: number): Promise<readonly Event[]> {
+  const events: Event[] = []
+  await waitUntil(async () => {
+    const found = await log.after(events.at(-1)?.position ?? position)
+    events.push(...found.events)
+    return events.length >= count
+  })
+  return events
+}
+
+function postsIn(events: readonly Event[]): readonly number[] {
+  return events.map(event => (event.kind === 'user-revoked' ? 0 : event.postId))
+}
+
+for (const kind of engineKinds) {
+  describe(`The log of events on ${kind.name}`, { skip: kind.skip }, () => {
+    let database: TestDatabase
+    let engine: Engine<typeof verbs>
+    let log: EventLog
+    before(async () => {
+      database = await kind.create()
+      await database.migrate()
+      engine = database.open(catalogue)
+      log = createEventLog(engine)
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await database[Symbol.asyncDispose]()
+    })
+
+    const newUser = async (email: string): Promise<number> => {
+      const values = { name: 'Ann', email, age: null, avatar: null, password: null, mark: 'mark' }
+      const created = await engine.write('createUser', values)
+      return created === 'email taken' ? assert.fail() : created.id
+    }
+
+    it('tells what verbs write down, with all that it is about, and the time', async () => {
+      const userId = await newUser('ann@example.com')
+      const actor = { kind: 'user', id: userId, role: 'member', mark: 'mark' } as const
+      const from = await beginning(log)
+      const earliest = Date.now()
+      const { posts } = createStore(engine)
+      const selection = { wishes: [{ kind: 'one', key: 'x', name: 'post', id: 0, wishes: [] }] } as const
+      const show = { selection, values: [null], id: 0 } as const
+      await posts.change(actor, [{ kind: 'create post', title: 'T', content: 'C', show }])
+      const [[postId] = []] = await rowsOf(engine, 'select max(id) from posts')
+      const id = Number(postId)
+      const shown = {
+        selection: { wishes: [{ ...selection.wishes[0], name: 'comment' }] },
+        values: [null],
+        id: 0,
+      } as const
+      await posts.change(actor, [{ kind: 'add comment', postId: id, text: 'x', show: shown }])
+      await posts.change(actor, [{ kind: 'delete post', id, reach: 'everyone' }])
+      await engine.write('setRole', { id: userId }, 'admin', 'new mark')
+      const events = await allAfter(log, from, 4)
+      const told = events.map(({ position, at, ...happening }) => {
+        assert.ok(position.id > 0 && position.transaction > 0)
+        assert.ok(at >= earliest - 1_000 && at <= Date.now() + 1_000)
+        return Object.fromEntries(Object.entries(happening).filter(([, value]) => value !== null))
+      })
+      assert.deepEqual(
+        told.map(({ commentId, ...rest }) => rest),
+        [
+          { kind: 'post-added', postId: id },
+          { kind: 'comment-added', postId: id },
+          { kind: 'post-deleted', postId: id },
+          { kind: 'user-revoked', userId },
+        ],
+      )
+      assert.ok(Number(told[1]?.commentId) > 0)
+    })
+
+    it('tells each once, in order, in portions, and says when there are more', async () => {
+      const from = await beginning(log)
+      const inserts = Array.from({ length: 1100 }, (_, index) => insertOf(database.kind, index + 1))
+      await execute(database, `begin; ${inserts.join(';')}; commit`)
+      await waitUntil(async () => (await log.after(from)).events.length > 0)
+      let position = from
+      const portions: number[] = []
+      const posts: number[] = []
+      for (let more = true; more; ) {
+        const found = await log.after(position)
+        portions.push(found.events.length)
+        posts.push(...postsIn(found.events))
+        position = found.events.at(-1)?.position ?? position
+        more = found.more && found.events.length > 0
+      }
+      assert.deepEqual(portions, [500, 500, 100])
+      assert.deepEqual(
+        posts,
+        inserts.map((_, index) => index + 1),
+      )
+      assert.deepEqual((await log.after(position)).events, [])
+    })
+
+    it('what is there at a moment is not after it, and what comes later is', async () => {
+      const from = await beginning(log)
+      await execute(database, insertOf(database.kind, 1))
+      await allAfter(log, from, 1)
+      const moment = await log.now()
+      await execute(database, insertOf(database.kind, 2))
+      const events = await allAfter(log, from, 2)
+      assert.deepEqual(postsIn(events), [1, 2])
+      assert.deepEqual(
+        events.map(event => isAfter(event, moment)),
+        [false, true],
+      )
+    })
+
+    it('purges rows that are older than an hour, in portions, and leaves those that are not', async () => {
+      await execute(database, 'delete from outbox')
+      const old = Array.from({ length: 700 }, (_, index) => insertOf(database.kind, index + 1, 3_700))
+      const live = [3_500, 60, 0].map((age, index) => insertOf(database.kind, 10_000 + index, age))
+      await execute(database, `begin; ${[...old, ...live].join(';')}; commit`)
+      assert.deepEqual([await log.purge(), await log.purge(), await log.purge()], [500, 200, 0])
+      const left = await rowsOf(engine, 'select post_id from outbox order by id')
+      assert.deepEqual(left.flat().map(Number), [10_000, 10_001, 10_002])
+    })
+
+    it('a log that was purged to the last row goes on where it was', async () => {
+      const from = await beginning(log)
+      await execute(database, insertOf(database.kind, 1))
+      const [first] = await allAfter(log, from, 1)
+      await execute(database, 'delete from outbox')
+      const { from: now } = await log.now()
+      assert.ok(first !== undefined && (await log.after({ transaction: now, id: 0 })).events.length === 0)
+      await execute(database, insertOf(database.kind, 2))
+      assert.deepEqual(postsIn(await allAfter(log, first.position, 1)), [2])
+      assert.deepEqual(postsIn(await allAfter(log, { transaction: now, id: 0 }, 1)), [2])
+    })
+  })
+}
+
+describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
+  let database: TestDatabase
+  let engine: Engine<typeof verbs>
+  let log: EventLog
+  const clients: pg.Client[] = []
+  before(async () => {
+    database = await postgres.create()
+    await database.migrate()
+    engine = database.open(catalogue)
+    log = createEventLog(engine)
+    for (let n = 0; n < 3; n++) {
+      const client = new pg.Client({ connectionString: database.location })
+      await client.connect()
+      clients.push(client)
+    }
+  })
+  after(async () => {
+    for (const client of clients) await client.end()
+    await engine[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
+  })
+
+  const client = (index: number) => clients[index] ?? assert.fail()
+
+  it('what commits late is told before what began later, and nothing is told before it', async () => {
+    const from = await beginning(log)
+    await client(0).query('begin')
+    await client(0).query(insertOf('postgres', 1))
+    await client(1).query('begin')
+    await client(1).query(insertOf('postgres', 2))
+    await client(2).query(insertOf('postgres', 3))
+    const held = await log.after(from)
+    assert.deepEqual([held.events, held.more], [[], true])
+    await client(1).query('commit')
+    assert.deepEqual((await log.after(from)).events, [])
+    await client(0).query('commit')
+    assert.deepEqual(postsIn(await allAfter(log, from, 3)), [1, 2, 3])
+  })
+
+  it('what ran at a moment is after it, what had ended is not, whatever their numbers', async () => {
+    const from = await beginning(log)
+    await client(0).query('begin')
+    await client(0).query(insertOf('postgres', 1))
+    await client(1).query(insertOf('postgres', 2))
+    const moment = await log.now()
+    await client(2).query(insertOf('postgres', 3))
+    await client(0).query('commit')
+    const events = await allAfter(log, from, 3)
+    assert.deepEqual(postsIn(events), [1, 2, 3])
+    assert.deepEqual(
+      events.map(event => isAfter(event, moment)),
+      [true, false, true],
+    )
+  })
+
+  it('a transaction that is rolled back leaves a gap that holds nothing up', async () => {
+    const from = await beginning(log)
+    await client(0).query('begin')
+    await client(0).query(insertOf('postgres', 1))
+    await client(1).query(insertOf('postgres', 2))
+    await client(0).query('rollback')
+    assert.deepEqual(postsIn(await allAfter(log, from, 1)), [2])
+  })
+})

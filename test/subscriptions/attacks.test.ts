@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { createMember } from '../support/rest.ts'
+import { clientFrame, opcodes, RawSocket, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const posts = 'subscription { postAdded { id } }'
+
+for (const kind of engineKinds) {
+  describe(`Sockets under attack, on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let token: string
+    const warnings: Error[] = []
+    const note = (warning: Error) => warnings.push(warning)
+    before(async () => {
+      process.on('warning', note) // listeners that pile up are told so
+      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
+      token = (await createMember(app)).token
+    })
+    after(async () => {
+      await app[Symbol.asyncDispose]()
+      process.off('warning', note)
+    })
+    // Whatever was done, it is over, it harmed nobody, and nothing of it stayed. What is thrown and not caught, or
+    // rejected and not handled, fails the test by itself.
+    afterEach(async () => {
+      await untilNobodyListens(app)
+      using client = await SocketClient.connect(app, { token })
+      assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+      await client.close()
+      assert.deepEqual(warnings, [])
+      assert.deepEqual(
+        app.logs.filter(({ level }) => Number(level) >= 50),
+        [],
+      )
+    })
+
+    it('a message may come in pieces, with control frames between them', async () => {
+      using socket = await RawSocket.connect(app.port)
+      const message = Buffer.from(JSON.stringify({ type: 'ping', payload: { word: 'Zoë 🎈' } }))
+      for (let at = 0; at < message.length; at++) {
+        const isFinal = at === message.length - 1
+        const opcode = at === 0 ? opcodes.text : opcodes.continuation
+        socket.write(clientFrame(message.subarray(at, at + 1), { opcode, isFinal }))
+        if (at % 10 === 0) socket.write(clientFrame('x', { opcode: opcodes.ping }))
+      }
+      await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('Zoë 🎈')))
+    })
+
+    it('a message in tens of thousands of pieces is refused, and so is one that is never finished', async () => {
+      using socket = await RawSocket.connect(app.port)
+      socket.write(clientFrame(' ', { isFinal: false }))
+      const piece = clientFrame('', { opcode: opcodes.continuation, isFinal: false })
+      socket.write(Buffer.concat(Array.from({ length: 20_000 }, () => piece)))
+      await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
+      assert.equal(socket.closeCode, 1008)
+    })
+
+    it('tens of thousands of tiny messages do not keep others from being answered', async () => {
+      using socket = await RawSocket.connect(app.port)
+      const pong = clientFrame('{"type":"pong"}')
+      const bytes = Buffer.concat(Array.from({ length: 1_000 }, () => pong))
+      using other = await SocketClient.connect(app)
+      for (let n = 0; n < 30; n++) socket.write(bytes)
+      await other.read('{ __typename }')
+      socket.say({ type: 'ping' })
+      await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('pong')))
+    })
+
+    it('frames that are none: reserved bits, unknown codes, controls that are long or in pieces', async () => {
+      const flawed = [
+        Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), // compressed, which was not agreed
+        Buffer.from([0x83, 0x80, 0, 0, 0, 0]), // an unknown code
+        clientFrame('x', { opcode: opcodes.continuation }), // of nothing
+        clientFrame('x', { opcode: opcodes.ping, isFinal: false }),
+        clientFrame('x'.repeat(126), { opcode: opcodes.ping }),
+        clientFrame(Buffer.from([0]), { opcode: opcodes.close }),
+        clientFrame(Buffer.from([0x03, 0xe7]), { opcode: opcodes.close }), // 999
+        Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), // 2^64 - 1 bytes
+      ]
+      for (const bytes of flawed) {
+        using socket = await RawSocket.connect(app.port)
+        socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
+        socket.write(bytes)
+        await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
+        assert.ok([1002, 1009, undefined].includes(socket.closeCode), `${socket.closeCode}`)
+      }
+    })
+
+    it('what is sent after a closing, by either side, is not done', async () => {
+      using socket = await RawSocket.connect(app.port)
+      socket.write(clientFrame(Buffer.from([0x03, 0xe8]), { opcode: opcodes.close }))
+      socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
+      await waitUntil(() => socket.closeCode === 1000)
+      using refused = await RawSocket.connect(app.port)
+      refused.say({ type: 'nonsense' })
+      for (let n = 0; n < 10; n++) refused.say({ type: 'subscribe', id: `${n}`, payload: { query: posts } })
+      await waitUntil(() => refused.closeCode === 4400)
+      assert.ok(!refused.frames.some(({ payload }) => payload.includes('"next"')))
+    })
+
+    it('names that JavaScript knows are ids and variables like any', async () => {
+      using client = await SocketClient.connect(app)
+      const query = 'query ($id: ID!) { post(id: $id) { id } }'
+      for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+        const text = `{"type":"subscribe","id":"${name}","payload":{"query":"${query}","variables":{"id":"0","${name}":{"x":1}},"${name}":{"polluted":1}}}`
+        client.sendText(text)
+        await client.until(() => client.messages.some(({ id, type }) => id === name && type === 'complete'))
+      }
+      assert.equal(Object(Object.prototype).polluted, undefined)
+    })
+
+    it('values that nest without end are refused, as whatever they are', async () => {
+      const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+      using client = await SocketClient.connect(app)
+      const payload = `{"query":"query ($id: ID!) { post(id: $id) { id } }","variables":{"id":${deep(50_000)}}}`
+      client.sendText(`{"type":"subscribe","id":"1","payload":${payload}}`)
+      await waitUntil(() => client.isClosed || client.messages.some(({ id }) => id === '1'))
+      const answer = client.messages.find(({ id }) => id === '1')
+      assert.ok(client.isClosed ? (await client.closed).code === 4400 : answer?.type === 'error')
+    })
+
+    it('a storm of subscriptions that are completed at once', async () => {
+      using client = await SocketClient.connect(app)
+      for (let n = 0; n < 500; n++) {
+        const id = `${n % 7}`
+        client.send({ type: 'subscribe', id, payload: { query: posts } })
+        client.send({ type: 'complete', id })
+        if (n % 50 === 0) await turn()
+      }
+      await waitUntil(async () => (await client.ask('{ post(id: 0) { id } }')).errors === undefined)
+      client.websocket.close()
+    })
+
+    it('operations that are ended by their socket, in every state', async () => {
+      const create = 'mutation { createPost(title: "T", content: "C") { id } }'
+      const clients = await Promise.all(Array.from({ length: 40 }, () => SocketClient.connect(app, { token })))
+      for (const [index, client] of clients.entries()) {
+        for (const text of [posts, '{ posts { id author { name } } }', create, posts]) client.begin(text)
+        if (index % 3 === 0) client.websocket.close()
+        if (index % 3 === 1) client.websocket.terminate()
+        if (index % 3 === 2) turn().then(() => client.websocket.terminate())
+      }
+      await Promise.all(clients.map(({ closed }) => closed))
+    })
+
+    it('sockets that go while they are being admitted', async () => {
+      const open = async (index: number) => {
+        const client = await SocketClient.open(
+          app,
+          index % 2 === 0 ? {} : { headers: { authorization: `Bearer ${token}` } },
+        )
+        client.send({ type: 'connection_init', payload: index % 2 === 0 ? { Authorization: `Bearer ${token}` } : {} })
+        if (index % 4 > 1) await turn()
+        client.websocket.terminate()
+        await client.closed
+      }
+      await Promise.all(Array.from({ length: 60 }, (_, index) => open(index)))
+    })
+  })
+}

@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { fetchExchange, subscriptionExchange, Client as Urql } from '@urql/core'
+import { type Client, CloseCode, createClient } from 'graphql-ws'
+import { WebSocket } from 'ws'
+import { startTestApp } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { freePort } from '../support/ports.ts'
+import { createMember } from '../support/rest.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const unlimited = { RATE_LIMIT_MAX: '0' }
+const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+
+function addressOf({ url }: { readonly url: string }): string {
+  return `${url.replace(/^http/, 'ws')}/graphql`
+}
+
+/** The data of the one answer that an operation gets. */
+async function once(client: Client, query: string, variables?: Record<string, unknown>): Promise<unknown> {
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>()
+  let answer: unknown
+  client.subscribe(variables === undefined ? { query } : { query, variables }, {
+    next: ({ data }) => {
+      answer = data
+    },
+    error: reject,
+    complete: () => resolve(answer),
+  })
+  return promise
+}
+
+/** Keeps what a subscription is told. */
+function listen(
+  client: Client,
+  query: string,
+): { readonly told: unknown[]; stop(): void; readonly ended: () => unknown } {
+  const told: unknown[] = []
+  let ended: unknown
+  const stop = client.subscribe(
+    { query },
+    {
+      next: ({ data }) => told.push(data),
+      error: error => {
+        ended = error
+      },
+      complete: () => {
+        ended = 'complete'
+      },
+    },
+  )
+  return { told, stop, ended: () => ended }
+}
+
+// The same client on two implementations of WebSocket, Node's own being the one that behaves like a browser's.
+for (const [name, webSocketImpl] of [
+  ['ws', WebSocket],
+  ["Node's own WebSocket", globalThis.WebSocket],
+] as const) {
+  describe(`graphql-ws on ${name}`, () => {
+    it('R-GQL-4: queries, changes and subscribes over one socket, with its token', async () => {
+      await using app = await startTestApp(unlimited)
+      const { token, id } = await createMember(app)
+      let connections = 0
+      const client = createClient({
+        url: addressOf(app),
+        webSocketImpl,
+        lazy: false,
+        connectionParams: async () => ({ Authorization: `Bearer ${token}` }),
+        on: { connected: () => connections++ },
+      })
+      assert.deepEqual(await once(client, 'query Me { me { id } }'), { me: { id: String(id) } })
+      const titles = listen(client, 'subscription { postAdded { title author { id } } }')
+      const other = listen(client, 'subscription { postAdded { id } }')
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 2)
+      for (let n = 0; n < 5; n++) await once(client, create, { t: `post ${n}` })
+      await waitUntil(() => titles.told.length === 5 && other.told.length === 5)
+      assert.deepEqual(titles.told[4], { postAdded: { title: 'post 4', author: { id: String(id) } } })
+      titles.stop()
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
+      await once(client, create, { t: 'post 5' })
+      await waitUntil(() => other.told.length === 6)
+      assert.deepEqual([titles.told.length, titles.ended(), other.ended()], [5, 'complete', undefined])
+      assert.equal(connections, 1)
+      await client.dispose()
+      await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
+    })
+
+    it('gets the errors of an operation, and the close code of a token that is none', async () => {
+      await using app = await startTestApp(unlimited)
+      const client = createClient({ url: addressOf(app), webSocketImpl })
+      await assert.rejects(once(client, '{ me { id } }'), ([error]: { extensions: { code: string } }[]) => {
+        assert.equal(error?.extensions.code, 'UNAUTHENTICATED')
+        return true
+      })
+      await client.dispose()
+      const intruder = createClient({
+        url: addressOf(app),
+        webSocketImpl,
+        connectionParams: { Authorization: 'Bearer nonsense' },
+        retryAttempts: 0,
+      })
+      await assert.rejects(once(intruder, '{ __typename }'), (event: { code: number }) => {
+        assert.equal(event.code, CloseCode.Forbidden)
+        return true
+      })
+    })
+
+    it('is told that the post is gone whose comments it listens to', async () => {
+      await using app = await startTestApp(unlimited)
+      const { token } = await createMember(app)
+      const client = createClient({
+        url: addressOf(app),
+        webSocketImpl,
+        lazy: false,
+        connectionParams: { Authorization: `Bearer ${token}` },
+      })
+      const { createPost } = (await once(client, create, { t: 'post' })) as { createPost: { id: string } }
+      const comments = listen(
+        client,
+        `subscription { commentAdded(postId: ${createPost.id}) { text author { name } } }`,
+      )
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
+      await once(client, `mutation { addComment(postId: ${createPost.id}, text: "Hi") { id } }`)
+      await waitUntil(() => comments.told.length === 1)
+      await once(client, `mutation { deletePost(id: ${createPost.id}) }`)
+      await waitUntil(() => comments.ended() === 'complete')
+      await client.dispose()
+    })
+
+    it('comes back after a restart of the service, and after maintenance, and is told on', async () => {
+      await using database = await sqlite.create()
+      const port = await freePort()
+      const settings = {
+        ...unlimited,
+        PORT: `${port}`,
+        DATABASE_URL: `sqlite:${database.location}`,
+        TOKEN_KEYS: tokenKeys,
+      }
+      let app = await startTestApp(settings)
+      const { token } = await createMember(app)
+      const codes: unknown[] = []
+      const client = createClient({
+        url: addressOf(app),
+        webSocketImpl,
+        lazy: false,
+        connectionParams: { Authorization: `Bearer ${token}` },
+        retryAttempts: 100,
+        retryWait: () => new Promise(resolve => setTimeout(resolve, 20)),
+        shouldRetry: () => true,
+        on: { closed: event => codes.push((event as { code: number }).code) },
+      })
+      const posts = listen(client, 'subscription { postAdded { title } }')
+      const listens = () => waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
+      await listens()
+      await once(client, create, { t: 'before' })
+      await app[Symbol.asyncDispose]()
+      app = await startTestApp(settings)
+      await listens()
+      await once(client, create, { t: 'after the restart' })
+      app.app.toggleMaintenance()
+      await waitUntil(() => codes.includes(1013))
+      app.app.toggleMaintenance()
+      await listens()
+      await once(client, create, { t: 'after the maintenance' })
+      await waitUntil(() => posts.told.length === 3)
+      assert.deepEqual(
+        posts.told.map(each => (each as { postAdded: { title: string } }).postAdded.title),
+        ['before', 'after the restart', 'after the maintenance'],
+      )
+      assert.equal(codes[0], 1001)
+      await client.dispose()
+      await app[Symbol.asyncDispose]()
+    })
+  })
+}
+
+describe('urql', () => {
+  it('queries and changes by POST, and subscribes over a socket', async () => {
+    await using app = await startTestApp(unlimited)
+    const { token, id } = await createMember(app)
+    const sockets = createClient({
+      url: addressOf(app),
+      webSocketImpl: WebSocket,
+      connectionParams: { Authorization: `Bearer ${token}` },
+    })
+    const urql = new Urql({
+      url: `${app.url}/graphql`,
+      preferGetMethod: false,
+      fetchOptions: { headers: { authorization: `Bearer ${token}` } },
+      exchanges: [
+        fetchExchange,
+        subscriptionExchange({
+          forwardSubscription: ({ query = '', variables }) => ({
+            subscribe: sink => ({
+              unsubscribe: sockets.subscribe<Record<string, unknown>, Record<string, unknown>>(
+                { query, variables: variables as Record<string, unknown> },
+                { next: value => sink.next(value as never), error: sink.error, complete: sink.complete },
+              ),
+            }),
+          }),
+        }),
+      ],
+    })
+    const { data } = await urql.query('{ me { id } }', {}).toPromise()
+    assert.equal(data.me.id, String(id))
+    const told: unknown[] = []
+    const { unsubscribe } = urql
+      .subscription('subscription New($yes: Boolean!) { postAdded { title @include(if: $yes) author { name } } }', {
+        yes: true,
+      })
+      .subscribe(({ data }) => told.push(data))
+    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
+    for (const t of ['one', 'two']) {
+      const { error } = await urql.mutation(create, { t }).toPromise()
+      assert.equal(error, undefined)
+    }
+    await waitUntil(() => told.length === 2)
+    assert.deepEqual(
+      told.map(each => (each as { postAdded: { title: string } }).postAdded.title),
+      ['one', 'two'],
+    )
+    const { error } = await urql.mutation('mutation { likePost(id: 987654321) { id } }', {}).toPromise()
+    assert.equal(error?.graphQLErrors[0]?.extensions.code, 'NOT_FOUND')
+    unsubscribe()
+    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
+    await sockets.dispose()
+  })
+})

@@ -1,0 +1,344 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { IdentifiedUser } from '../../src/core/actor.ts'
+import { AppError, unavailable } from '../../src/core/errors.ts'
+import type { Admitted } from '../../src/core/tokens/operations.ts'
+import { Conversation, type ConversationParts, socketBounds, type Wire } from '../../src/graphql/protocol.ts'
+import { Sockets } from '../../src/graphql/websocket.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { commentAdded, FanOutStage, postAdded, postDeleted } from './fakes.ts'
+
+/** The other end, as a list of what it was sent. */
+class FakeWire implements Wire {
+  readonly sent: unknown[] = []
+  closed: [code: number, reason: string] | undefined
+
+  send(message: string): void {
+    assert.equal(this.closed, undefined, message)
+    this.sent.push(JSON.parse(message))
+  }
+
+  sendFrame(frame: Buffer): void {
+    this.send(frame.subarray(frame.indexOf('{')).toString())
+  }
+
+  close(code: number, reason: string): void {
+    assert.equal(this.closed, undefined)
+    this.closed = [code, reason]
+  }
+}
+
+function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): ConversationParts {
+  return {
+    executor: stage.executor,
+    fanOut: stage.fanOut,
+    admit: async () => assert.fail('nobody has a token'),
+    stillStands: async () => true,
+    take: () => undefined,
+    clock: { now: Date.now },
+    report: error => stage.reported.push(error),
+    ...parts,
+  }
+}
+
+function converse(parts: Partial<ConversationParts> = {}, authorization?: string) {
+  const stage = new FanOutStage()
+  const wire = new FakeWire()
+  const conversation = new Conversation(partsOver(stage, parts), wire, authorization)
+  const say = (message: object) => conversation.receive(JSON.stringify(message))
+  const begin = (id: string, query: string, variables = {}) =>
+    say({ type: 'subscribe', id, payload: { query, variables } })
+  return { stage, wire, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
+}
+
+async function acknowledged(parts?: Partial<ConversationParts>) {
+  const conversing = converse(parts)
+  conversing.say({ type: 'connection_init' })
+  await turn()
+  assert.deepEqual(conversing.wire.sent.splice(0), [{ type: 'connection_ack' }])
+  return conversing
+}
+
+const posts = 'subscription { postAdded { id } }'
+const comments = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
+
+function told(id: string, postId: number) {
+  return { id, type: 'next', payload: { data: { postAdded: { id: String(postId) } } } }
+}
+
+function admission(id: number, expiresAt = Date.now() / 1000 + 100): Admitted {
+  return { actor: { kind: 'user', id, role: 'member', mark: 'mark' }, expiresAt }
+}
+
+describe('Conversation', () => {
+  it('an id may be used again once its operation is over, whoever ended it', async () => {
+    using talk = await acknowledged()
+    talk.begin('1', '{ post(id: 1) { id } }')
+    await turn()
+    talk.begin('1', posts)
+    await turn()
+    talk.say({ type: 'complete', id: '1' })
+    talk.begin('1', posts)
+    await turn()
+    await talk.stage.happen(postAdded(5))
+    assert.equal(talk.wire.closed, undefined)
+    assert.deepEqual(talk.wire.sent.slice(2), [told('1', 5)])
+    assert.equal(talk.stage.fanOut.subscriptions, 1)
+  })
+
+  it('what was completed before it had begun is told nothing', async () => {
+    using talk = await acknowledged()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.log.held = promise
+    talk.begin('1', posts)
+    await turn()
+    await talk.stage.happen(postAdded(5))
+    talk.say({ type: 'complete', id: '1' })
+    resolve()
+    await turn()
+    assert.deepEqual(talk.wire.sent, [])
+    assert.equal(talk.stage.fanOut.subscriptions, 0)
+  })
+
+  it('an id that is used again at once is told everything once', async () => {
+    using talk = await acknowledged()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.log.held = promise
+    talk.begin('1', posts)
+    talk.say({ type: 'complete', id: '1' })
+    talk.begin('1', posts)
+    await turn()
+    await talk.stage.happen(postAdded(5))
+    resolve()
+    await turn()
+    await talk.stage.happen(postAdded(6))
+    assert.deepEqual(talk.wire.sent, [told('1', 5), told('1', 6)])
+    assert.equal(talk.stage.fanOut.subscriptions, 1)
+  })
+
+  it('the end of an operation that was completed does not end another that has its id', async () => {
+    using talk = await acknowledged()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.log.held = promise
+    talk.begin('1', comments, { post: '7' })
+    await turn()
+    talk.say({ type: 'complete', id: '1' })
+    talk.begin('1', posts)
+    await turn()
+    await talk.stage.happen(commentAdded(7, 1), postDeleted(7))
+    resolve()
+    await turn()
+    assert.deepEqual(talk.wire.sent, [])
+    await talk.stage.happen(postAdded(6))
+    assert.deepEqual(talk.wire.sent, [told('1', 6)])
+    talk.conversation.closed()
+    assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('closing ends what is under way, and what had not begun yet', async () => {
+    using talk = await acknowledged()
+    talk.begin('1', posts)
+    await turn()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.log.held = promise
+    talk.begin('2', posts)
+    talk.begin('3', '{ post(id: 1) { id } }')
+    talk.conversation.closed()
+    resolve()
+    await turn()
+    assert.deepEqual(talk.wire.sent, [])
+    assert.deepEqual(
+      [talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions, talk.conversation.operations],
+      [0, 0, 0],
+    )
+    talk.begin('4', posts)
+    talk.say({ type: 'nonsense' })
+    await turn()
+    assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], undefined])
+  })
+
+  it('after a closing during the admission nothing more is said', async () => {
+    for (const outcome of [admission(1), new AppError('unauthenticated', 'Invalid token'), unavailable(undefined)]) {
+      const { promise, resolve, reject } = Promise.withResolvers<Admitted>()
+      using talk = converse({ admit: () => promise })
+      talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+      await turn()
+      talk.conversation.closed()
+      if (outcome instanceof AppError) reject(outcome)
+      else resolve(outcome)
+      await turn()
+      assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], undefined])
+    }
+  })
+
+  it('is acknowledged only when it is known who comes', async () => {
+    const { promise, resolve } = Promise.withResolvers<Admitted>()
+    using talk = converse({ admit: () => promise }, 'Bearer x')
+    talk.say({ type: 'connection_init' })
+    await turn()
+    assert.deepEqual(talk.wire.sent, [])
+    resolve(admission(3))
+    await turn()
+    assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
+    assert.deepEqual(talk.conversation.actor, admission(3).actor)
+  })
+
+  it('while the store is away nobody with a token is admitted: closed with 1013', async () => {
+    using talk = converse({ admit: () => Promise.reject(unavailable(new Error('away'))) })
+    talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+    await turn()
+    assert.equal(talk.wire.closed?.[0], 1013)
+    assert.deepEqual(
+      talk.stage.reported.map(({ code }) => code),
+      ['unavailable'],
+    )
+  })
+
+  it('the token of connection_init counts where the request carried another, whichever is known first', async () => {
+    const admissions = new Map(['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<Admitted>()]))
+    const admit = (key: string) => admissions.get(key)?.promise ?? assert.fail(key)
+    using talk = converse({ admit }, 'Bearer header')
+    talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer init' } })
+    admissions.get('Bearer init')?.resolve(admission(2))
+    await turn()
+    admissions.get('Bearer header')?.resolve(admission(1))
+    await turn()
+    assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
+    assert.deepEqual(talk.conversation.actor, admission(2).actor)
+  })
+
+  it('what is under way is answered before the socket is closed for good, and nothing new begins', async () => {
+    using talk = await acknowledged()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.store.answer = async () => {
+      await promise
+      return '{"post":null}'
+    }
+    talk.begin('1', '{ post(id: 1) { id } }')
+    await turn()
+    talk.conversation.endSoon(1001, 'Going away')
+    talk.begin('2', '{ post(id: 1) { id } }')
+    await turn()
+    assert.equal(talk.wire.closed, undefined)
+    resolve()
+    await turn()
+    assert.deepEqual(talk.wire.sent, [
+      { id: '1', type: 'next', payload: { data: { post: null } } },
+      { id: '1', type: 'complete' },
+    ])
+    assert.deepEqual(talk.wire.closed, [1001, 'Going away'])
+  })
+
+  it('a fault is reported in full and told without detail; the socket stays', async () => {
+    using talk = await acknowledged()
+    talk.stage.store.answer = () => {
+      throw new Error('a secret')
+    }
+    talk.begin('1', '{ post(id: 1) { id } }')
+    await turn()
+    const error = { message: 'Internal server error', extensions: { code: 'INTERNAL_SERVER_ERROR' } }
+    assert.deepEqual(talk.wire.sent, [{ id: '1', type: 'error', payload: [error] }])
+    assert.deepEqual(
+      talk.stage.reported.map(({ code, cause }) => [code, (cause as Error).message]),
+      [['fault', 'a secret']],
+    )
+    talk.begin('1', posts)
+    await turn()
+    assert.equal(talk.wire.closed, undefined)
+  })
+
+  it('why a socket is closed fits into a close frame, whatever the id was', async () => {
+    for (const id of ['x'.repeat(256), '€'.repeat(256), '🎈'.repeat(128), `${'x'.repeat(84)}🎈`]) {
+      using talk = await acknowledged()
+      talk.begin(id, posts)
+      talk.begin(id, posts)
+      const [code, reason = ''] = talk.wire.closed ?? []
+      assert.equal(code, 4409)
+      assert.ok(Buffer.byteLength(reason) <= 123, `${Buffer.byteLength(reason)} bytes`)
+    }
+  })
+
+  it('what is under way for one socket is bounded, whatever was completed meanwhile', async () => {
+    using talk = await acknowledged()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.store.answer = async () => {
+      await promise
+      return '{"post":null}'
+    }
+    for (let n = 0; n < 300; n++) {
+      talk.begin(`${n}`, '{ post(id: 1) { id } }')
+      talk.say({ type: 'complete', id: `${n}` })
+    }
+    await turn()
+    assert.ok(talk.stage.store.reads.length <= socketBounds.operations, `${talk.stage.store.reads.length} at once`)
+    resolve()
+    await turn()
+  })
+
+  it('holds ids to their bound, and operations to their number', async () => {
+    using long = await acknowledged()
+    long.begin('x'.repeat(socketBounds.idLength + 1), posts)
+    assert.equal(long.wire.closed?.[0], 4400)
+    using talk = await acknowledged()
+    for (let n = 0; n < socketBounds.operations; n++) talk.begin(`${n}`.padStart(socketBounds.idLength, 'x'), posts)
+    await turn()
+    assert.deepEqual([talk.wire.sent, talk.stage.fanOut.subscriptions], [[], socketBounds.operations])
+  })
+})
+
+describe('Sockets', () => {
+  it('whoever is revoked while being admitted is closed as well', async () => {
+    const stage = new FanOutStage()
+    const { promise, resolve } = Promise.withResolvers<Admitted>()
+    const standing = new Set([1])
+    await using server = await serveSockets(stage, {
+      admit: () => promise,
+      stillStands: async ({ id }) => standing.has(id),
+    })
+    using client = await SocketClient.open(server)
+    client.send({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+    client.send({ type: 'ping' })
+    await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+    // The token was found good just before its user was deleted, and the answer is on its way.
+    standing.delete(1)
+    await server.sockets.revoke(1)
+    resolve(admission(1))
+    await waitUntil(() => client.isClosed || client.messages.some(({ type }) => type === 'connection_ack'))
+    client.send({ type: 'ping' })
+    await waitUntil(() => client.isClosed || client.messages.filter(({ type }) => type === 'pong').length === 2)
+    assert.ok(client.isClosed, 'somebody without a valid token stays')
+    assert.equal((await client.closed).code, 4403)
+  })
+})
+
+/** Sockets at any path, without the rest of the app. */
+async function serveSockets(
+  stage: FanOutStage,
+  parts: { admit?: () => Promise<Admitted>; stillStands?: (user: IdentifiedUser) => Promise<boolean> } = {},
+) {
+  const sockets = new Sockets({
+    ...partsOver(stage),
+    isAllowedOrigin: () => true,
+    observer: { closedForSlowness() {} },
+    ...parts,
+  })
+  const server = createServer()
+  server.on('upgrade', (request, stream, head) =>
+    sockets.accept(request, { stream: stream as Socket, head, headers: [] }),
+  )
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    sockets,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    [Symbol.asyncDispose]: async () => {
+      await sockets[Symbol.asyncDispose]()
+      server.close()
+    },
+  }
+}

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import type { Engine } from '../../src/storage/engine.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { inForm } from '../faults/form.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
+import { createMember, send, type UserBody } from '../support/rest.ts'
+import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+type Member = UserBody & { readonly token: string }
+
+const postsInAll = inForm(500, 2_000)
+
+const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
+const comment = 'mutation ($post: ID!, $text: String!) { addComment(postId: $post, text: $text) { id } }'
+const commentsOf = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
+
+for (const kind of engineKinds) {
+  describe(`Events on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    let ann: Member
+    let bob: Member
+    let client: SocketClient
+    before(async () => {
+      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+      engine = app.database.open(catalogue)
+      ann = await createMember(app)
+      bob = await createMember(app)
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    beforeEach(async () => {
+      client = await SocketClient.connect(app)
+    })
+    afterEach(() => client[Symbol.dispose]())
+
+    const newPost = async (text: string, { token }: { token: string } = ann): Promise<string> =>
+      (await read<{ createPost: { id: string } }>(app, create, { variables: { text }, token })).createPost.id
+
+    const newComment = async (post: string, text: string, { token }: { token: string } = bob): Promise<string> =>
+      (await read<{ addComment: { id: string } }>(app, comment, { variables: { post, text }, token })).addComment.id
+
+    const posts = (selection = '{ id }') => client.begin(`subscription { postAdded ${selection} }`).listening(newPost)
+
+    const comments = (post: string, text = commentsOf) =>
+      client.begin(text, { post }).listening(marker => newComment(post, marker))
+
+    /** Where events have an order of their own, this is it. */
+    const storedOrder = async (): Promise<readonly string[]> => {
+      const order = kind.kind === 'sqlite' ? 'id' : 'transaction_id, id'
+      const rows = await rowsOf(engine, `select post_id from outbox where kind = 'post-added' order by ${order}`)
+      return rows.map(([id]) => String(id))
+    }
+
+    it('R-SUB-1, R-SUB-4, R-SUB-5, R-SUB-6: postAdded tells of each new post what was selected, and no more', async () => {
+      const subscription = await client
+        .begin(`subscription New($n: Int = 3, $no: Boolean = false) {
+          postAdded { ...Shown id likes publishedAt comments(limit: $n) { id } content @include(if: $no) }
+        } fragment Shown on Post { headline: title author { id name posts(limit: $n) { title } } __typename }`)
+        .listening(newPost)
+      const text = 'Zoë\'s "first" 🎈 \\ \n\u2028'
+      const id = await newPost(text, bob)
+      const { post } = await read<{ post: object }>(
+        app,
+        `{ post(id: ${id}) { headline: title author { id name posts(limit: 3) { title } } __typename id likes publishedAt comments { id } } }`,
+      )
+      const [event] = await subscription.told(1)
+      assert.deepEqual(event, { postAdded: post })
+      assert.equal(JSON.stringify(event), JSON.stringify({ postAdded: post })) // in the order of the selection
+    })
+
+    it('R-SUB-2, R-SUB-7, R-SUB-8: commentAdded tells of each new comment on its post what was selected, its author too', async () => {
+      const [post, other] = [await newPost('one'), await newPost('other')]
+      const text = `subscription ($post: ID!) {
+        said: commentAdded(postId: $post) { id text author { id name posts { title } } }
+      }`
+      const subscription = await comments(post, text)
+      await newComment(other, 'Not here')
+      const id = await newComment(post, 'Well said', ann)
+      const others = await read<{ user: { posts: unknown } }>(app, `{ user(id: ${ann.id}) { posts { title } } }`)
+      const author = { id: String(ann.id), name: ann.name, posts: others.user.posts }
+      assert.deepEqual(await subscription.told(1), [{ said: { id, text: 'Well said', author } }])
+    })
+
+    it('variables of a subscription hold for every event', async () => {
+      const text =
+        'subscription ($with: Boolean!) { postAdded { id title @include(if: $with) likes @skip(if: $with) } }'
+      const full = await client.begin(text, { with: true }).listening(newPost)
+      const bare = await client.begin(text, { with: false }).listening(newPost)
+      full.events.length = 0
+      const id = await newPost('A title')
+      assert.deepEqual(await full.told(1), [{ postAdded: { id, title: 'A title' } }])
+      assert.deepEqual(await bare.told(1), [{ postAdded: { id, likes: 0 } }])
+    })
+
+    it('only what happens after the subscription is told', async () => {
+      const earlier = new Set<unknown>()
+      for (let n = 0; n < 20; n++) earlier.add(await newPost(`earlier ${n}`))
+      const operation = client.begin('subscription { postAdded { id } }')
+      // The first that is told is one of those made from here on: there is no other mark of the beginning.
+      const later: string[] = []
+      while (operation.events.length === 0) later.push(await newPost('later'))
+      const last = await newPost('last')
+      await operation.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id: last } }))
+      const told = operation.events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
+      assert.ok(!told.some(id => earlier.has(id)))
+      assert.deepEqual(told, [...later, last].slice(-told.length))
+    })
+
+    it('R-SUB-9: nothing else is told: not a like, a deletion, a user, or the comments of other posts', async () => {
+      const post = await newPost('quiet')
+      const other = await newPost('loud')
+      const [onPosts, onComments] = [await posts(), await comments(post)]
+      await read(app, `mutation { likePost(id: ${post}) { id } }`, ann)
+      await newComment(other, 'elsewhere')
+      await read(app, `mutation { deletePost(id: ${other}) }`, ann)
+      await send(app, `PATCH /users/${bob.id}`, { age: 30 })
+      await createMember(app)
+      const lastComment = await newComment(post, 'last')
+      const lastPost = await newPost('last')
+      assert.deepEqual(await onPosts.told(1), [{ postAdded: { id: lastPost } }])
+      assert.deepEqual(await onComments.told(1), [{ commentAdded: { id: lastComment } }])
+    })
+
+    it('a mutation of several fields sends the event of each, in their order; one that is rolled back sends none', async () => {
+      const subscription = await posts('{ title }')
+      const many = `mutation { ${repeat(5, n => `p${n}: createPost(title: "n${n}", content: "c") { id }`)} }`
+      const failing = `mutation { a: createPost(title: "lost", content: "c") { id } b: likePost(id: 987654321) { id } }`
+      await read(app, many, ann)
+      assertRefused(await query(app, failing, ann), 404, 'NOT_FOUND')
+      await newPost('last')
+      const events = await subscription.told(6)
+      assert.deepEqual(
+        events.map(event => (event as { postAdded: { title: string } }).postAdded.title),
+        ['n0', 'n1', 'n2', 'n3', 'n4', 'last'],
+      )
+    })
+
+    it('complete from the client stops it, and frees its id', async () => {
+      const subscription = await posts()
+      const other = await posts('{ id title }')
+      const before = subscription.events.length
+      subscription.complete()
+      const id = await newPost('after')
+      assert.deepEqual(await other.told(1), [{ postAdded: { id, title: 'after' } }])
+      const again = client.begin('subscription { postAdded { id likes } }', undefined, subscription.id)
+      await again.listening(newPost)
+      assert.equal(subscription.events.length, before)
+      assert.ok(!subscription.isOver, 'who completes is not told so')
+    })
+
+    it('commentAdded of an absent post: an error with NOT_FOUND, where it was asked for', async () => {
+      const post = await newPost('to be deleted')
+      await read(app, `mutation { deletePost(id: ${post}) }`, ann)
+      for (const id of [post, '987654321', 'abc', '0', '01', '9007199254740993', '']) {
+        const { data, errors } = await client.ask(`subscription { said: commentAdded(postId: "${id}") { id } }`)
+        assert.equal(data, undefined)
+        assert.deepEqual(errors, [{ message: 'Post not found', path: ['said'], extensions: { code: 'NOT_FOUND' } }], id)
+      }
+    })
+
+    it('commentAdded completes when its post is deleted, after all of its comments', async () => {
+      const [post, other] = [await newPost('short-lived'), await newPost('lasting')]
+      const [ending, lasting] = [await comments(post), await comments(other)]
+      const id = await newComment(post, 'the last')
+      await ending.told(1)
+      await read(app, `mutation { deletePost(id: ${post}) }`, ann)
+      await ending.over()
+      assert.deepEqual([ending.events, ending.errors], [[{ commentAdded: { id } }], undefined])
+      const last = await newComment(other, 'still here')
+      assert.deepEqual(await lasting.told(1), [{ commentAdded: { id: last } }])
+    })
+
+    it('commentAdded completes when the author of its post is deleted', async () => {
+      const author = await createMember(app)
+      const post = await newPost('by one who leaves', author)
+      const subscription = await comments(post)
+      await send(app, `DELETE /users/${author.id}`, undefined, author.token)
+      await subscription.over()
+      assert.deepEqual([subscription.events, subscription.errors], [[], undefined])
+    })
+
+    it('a comment that is gone by its author before it is told is no trouble to others', async () => {
+      const author = await createMember(app)
+      const post = await newPost('commented')
+      const subscription = await comments(post)
+      await newComment(post, 'short-lived', author)
+      await send(app, `DELETE /users/${author.id}`, undefined, author.token)
+      const id = await newComment(post, 'lasting')
+      await subscription.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ commentAdded: { id } }))
+      assert.ok(subscription.events.length <= 2 && !subscription.isOver)
+    })
+
+    it(`${postsInAll} posts by 20 writers: each subscriber is told each once, all in one order`, async () => {
+      const selections = [
+        '{ id }',
+        '{ id title }',
+        '{ id author { name } }',
+        '{ key: id content }',
+        '{ id comments { id } }',
+      ]
+      const clients = await Promise.all(selections.map(() => SocketClient.connect(app)))
+      const subscriptions = await Promise.all(
+        clients.map((each, n) => each.begin(`subscription { postAdded ${selections[n]} }`).listening(newPost)),
+      )
+      // Those who began first have been told what the last ones began with.
+      const mark = await newPost('from here on')
+      const idsOf = ({ events }: Operation) =>
+        events.map(event => {
+          const { id, key = id } = (event as { postAdded: { id?: string; key?: string } }).postAdded
+          return String(key)
+        })
+      for (const each of subscriptions) await each.until(() => idsOf(each).includes(mark))
+      for (const each of subscriptions) each.events.length = 0
+
+      const writers = Array.from({ length: 20 }, async (_, writer) => {
+        using socket = await SocketClient.connect(app, writer % 2 === 0 ? ann : bob)
+        const ids: string[] = []
+        for (let n = 0; n < postsInAll / 20; n++) {
+          const { createPost } = await socket.read<{ createPost: { id: string } }>(create, { text: `${writer} ${n}` })
+          ids.push(createPost.id)
+        }
+        return ids
+      })
+      const written = await Promise.all(writers)
+      for (const each of subscriptions) await each.told(postsInAll)
+      const expected = (await storedOrder()).slice(-postsInAll)
+      assert.deepEqual(new Set(expected), new Set(written.flat()))
+      for (const each of subscriptions) assert.deepEqual(idsOf(each), expected)
+      for (const ids of written)
+        assert.deepEqual(
+          expected.filter(id => ids.includes(id)),
+          ids,
+        )
+      for (const each of clients) await each.close()
+    })
+
+    it('subscriptions of several sockets that want to know the same form one group, which vanishes with its last member', async () => {
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
+      const clients = await Promise.all(Array.from({ length: 10 }, () => SocketClient.connect(app)))
+      const all: Operation[] = []
+      for (const each of clients) all.push(await each.begin('subscription { postAdded { id } }').listening(newPost))
+      all.push(await client.begin('subscription Other { postAdded { id title } }').listening(newPost))
+      assert.equal(await metricOf(app, 'duet_subscriptions'), 11)
+      assert.equal(await metricOf(app, 'duet_subscription_groups'), 2)
+      for (const each of clients) await each.close()
+      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 1)
+      all.at(-1)?.complete()
+      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 0)
+      client[Symbol.dispose]()
+      await untilNobodyListens(app)
+    })
+
+    it('ids come back as they were sent, whatever is in them', async () => {
+      const ids = [
+        '"',
+        '\\',
+        '\\"',
+        '","type":"error","x":"',
+        '\u0000\u001f\n',
+        '\u2028',
+        'é€🎈',
+        '\ud800',
+        '</script>',
+        '{}',
+        ' ',
+      ]
+      ids.push('x'.repeat(256), '€'.repeat(256))
+      const all: Operation[] = []
+      for (const id of ids)
+        all.push(await client.begin('subscription { postAdded { id } }', undefined, id).listening(newPost))
+      client.messages.length = 0
+      const post = await newPost('for all')
+      for (const each of all)
+        await each.until(events => JSON.stringify(events.at(-1)) === `{"postAdded":{"id":"${post}"}}`)
+      const told = client.messages.filter(
+        ({ payload }) => JSON.stringify(payload) === `{"data":{"postAdded":{"id":"${post}"}}}`,
+      )
+      assert.deepEqual(new Set(told.map(({ id }) => id)), new Set(ids))
+      assert.equal(told.length, ids.length)
+      for (const id of ids) {
+        const { errors } = await new Promise<{ errors: unknown }>(resolve => {
+          const failing = client.begin('{ nothing }', undefined, `${id.slice(0, 250)}q`)
+          failing.over().then(() => resolve(failing))
+        })
+        assert.ok(errors, id)
+      }
+    })
+  })
+}

@@ -1,0 +1,132 @@
+import { Access } from '../../src/core/access.ts'
+import { anonymous } from '../../src/core/actor.ts'
+import type { AppError } from '../../src/core/errors.ts'
+import type { Event, EventLog, Happening, Moment } from '../../src/core/events.ts'
+import { Posts } from '../../src/core/posts/operations.ts'
+import type { Selection, SlotValues } from '../../src/core/selection.ts'
+import type { PostStore } from '../../src/core/store.ts'
+import { Documents } from '../../src/graphql/documents.ts'
+import { Executor } from '../../src/graphql/execute.ts'
+import { FanOut, type Subscriber, type Subscription } from '../../src/graphql/fan-out.ts'
+import { loadSchema } from '../../src/graphql/schema.ts'
+import { startOf } from '../../src/graphql/shared-message.ts'
+
+/** A store of which the test decides when it answers, and what. */
+export class FakePosts implements PostStore {
+  readonly reads: SlotValues[] = []
+  /** What is read of the post or comment with this id. */
+  answer: (id: number, selection: Selection) => string | Promise<string> = (id, selection) =>
+    `{"${selection.wishes[0]?.key}":{"id":"${id}"}}`
+
+  async read(selection: Selection, values: SlotValues): Promise<string> {
+    this.reads.push(values)
+    return this.answer(Number(values[0]), selection)
+  }
+
+  change(): Promise<never> {
+    throw new Error('Nothing is changed here')
+  }
+}
+
+/** A log in which every event is a transaction of its own; what is in it can be seen. */
+export class FakeLog implements EventLog {
+  readonly events: Event[] = []
+  /** Answers late, with what could be seen when it was asked. */
+  held: Promise<void> | undefined
+
+  add(happening: Happening): Event {
+    const id = this.events.length + 1
+    const event = { position: { transaction: id, id }, at: 1000, ...happening }
+    this.events.push(event)
+    return event
+  }
+
+  get moment(): Moment {
+    const next = this.events.length + 1
+    return { from: next, to: next, running: new Set() }
+  }
+
+  async now(): Promise<Moment> {
+    const { moment } = this
+    await this.held
+    return moment
+  }
+
+  async after(): Promise<never> {
+    throw new Error('Nobody reads it')
+  }
+
+  async purge(): Promise<number> {
+    return 0
+  }
+}
+
+/** What a subscriber was told: the data of events, then `complete` or the code of an error. */
+export class FakeSubscriber implements Subscriber {
+  readonly told: unknown[] = []
+  readonly next: Subscriber['next'] = message => {
+    const frame = message.frame(startOf('x'))
+    const text = frame.subarray(frame.indexOf('{')).toString()
+    this.told.push(JSON.parse(text).payload.data)
+  }
+  readonly fail: Subscriber['fail'] = ({ code }) => this.told.push(code)
+  readonly complete: Subscriber['complete'] = () => this.told.push('complete')
+}
+
+const schema = loadSchema()
+
+/** What leads from the text of a subscription to its subscribers, over a store that is none. */
+export class FanOutStage {
+  readonly store = new FakePosts()
+  readonly log = new FakeLog()
+  readonly delivered: [subscribers: number, seconds: number][] = []
+  skipped = 0
+  readonly reported: AppError[] = []
+  readonly executor: Executor
+  readonly fanOut: FanOut
+
+  constructor() {
+    const posts = new Posts({ store: this.store, access: new Access('open'), bus: { tell() {}, listen() {} } })
+    const documents = new Documents({ schema, maxDepth: 5, suggestions: true })
+    this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
+    const observer = {
+      delivered: (...told: [number, number]) => this.delivered.push(told),
+      skipped: () => this.skipped++,
+    }
+    this.fanOut = new FanOut({ store: this.store, log: this.log, observer, now: () => 1250 })
+  }
+
+  subscription(query: string, variables: Readonly<Record<string, unknown>> = {}): Subscription {
+    const operation = this.executor.prepare({ query, operationName: undefined, variables })
+    return this.executor.subscription(operation, variables, anonymous)
+  }
+
+  async subscribe(query: string, variables?: Readonly<Record<string, unknown>>) {
+    const subscriber = new FakeSubscriber()
+    const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber)
+    return { told: subscriber.told, leave }
+  }
+
+  /** Delivers what is put into the log. */
+  async happen(...happenings: readonly Happening[]): Promise<readonly Event[]> {
+    return this.deliver(happenings.map(each => this.log.add(each)))
+  }
+
+  async deliver(events: readonly Event[]): Promise<readonly Event[]> {
+    const done: Event[] = []
+    for await (const event of this.fanOut.deliver(events)) done.push(event)
+    return done
+  }
+}
+
+export function postAdded(postId: number): Happening {
+  return { kind: 'post-added', postId }
+}
+
+export function commentAdded(postId: number, commentId: number): Happening {
+  return { kind: 'comment-added', postId, commentId }
+}
+
+export function postDeleted(postId: number): Happening {
+  return { kind: 'post-deleted', postId }
+}

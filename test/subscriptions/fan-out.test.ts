@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { AppError, unavailable } from '../../src/core/errors.ts'
+import { SharedMessage, startOf } from '../../src/graphql/shared-message.ts'
+import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
+
+const ids = 'subscription { postAdded { id } }'
+const titles = 'subscription { postAdded { title } }'
+const comments = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
+
+describe('SharedMessage', () => {
+  /** What RFC 6455 says a frame of the server is, read by the letter. */
+  const textIn = (frame: Buffer): string => {
+    const bytes = [...frame.subarray(0, 10)]
+    assert.equal(bytes[0], 0b1000_0001) // the last piece of a text
+    const [short = 0] = bytes.slice(1)
+    const digits = short === 126 ? bytes.slice(2, 4) : short === 127 ? bytes.slice(2, 10) : [short]
+    const length = digits.reduce((sum, digit) => sum * 256 + digit, 0)
+    // The shortest form is due.
+    assert.ok(short < 126 || (short === 126 ? length >= 126 : length >= 65_536), `${length}`)
+    const payload = frame.subarray(short < 126 ? 2 : short === 126 ? 4 : 10)
+    assert.equal(payload.length, length)
+    return payload.toString()
+  }
+
+  it('makes frames of every length, which differ in the id alone', () => {
+    const frameOf = (size: number, id: string) => {
+      const data = JSON.stringify({ x: 'é'.repeat(size) })
+      const text = textIn(new SharedMessage(data).frame(startOf(id)))
+      assert.equal(text, `{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`)
+    }
+    for (let size = 0; size < 100; size++) frameOf(size, 'id')
+    for (let size = 32_700; size < 32_800; size++) frameOf(size, '"\\é🎈')
+    frameOf(1_000_000, 'id')
+  })
+})
+
+describe('FanOut', () => {
+  it('reads an event once for all who want to know the same, however they put it', async () => {
+    const stage = new FanOutStage()
+    const all = [
+      await stage.subscribe(ids),
+      await stage.subscribe(ids),
+      await stage.subscribe(
+        'subscription Named($unused: Boolean = true) { ...F } fragment F on Subscription { postAdded { id @include(if: $unused) } }',
+      ),
+    ]
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 3])
+    await stage.happen(postAdded(7), postAdded(8))
+    assert.deepEqual(stage.store.reads, [[7], [8]])
+    for (const { told } of all) assert.deepEqual(told, [{ postAdded: { id: '7' } }, { postAdded: { id: '8' } }])
+  })
+
+  it('reads it anew for another selection, another alias and other variables', async () => {
+    const stage = new FanOutStage()
+    const latest = 'subscription ($n: Int) { postAdded { author { posts(limit: $n) { id } } } }'
+    await stage.subscribe(ids)
+    await stage.subscribe(titles)
+    await stage.subscribe('subscription { added: postAdded { id } }')
+    await stage.subscribe(latest, { n: 1 })
+    await stage.subscribe(latest, { n: 2 })
+    await stage.subscribe(latest, { n: 2 })
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [5, 6])
+    await stage.happen(postAdded(7))
+    assert.equal(stage.store.reads.length, 5)
+  })
+
+  it('reads nothing that nobody wants to know', async () => {
+    const stage = new FanOutStage()
+    const { told } = await stage.subscribe(comments, { post: '5' })
+    stage.store.reads.length = 0 // the post was looked for
+    await stage.happen(postAdded(7), commentAdded(6, 1), { kind: 'user-revoked', userId: 5 }, postDeleted(6))
+    assert.deepEqual([stage.store.reads, told, stage.delivered], [[], [], []])
+  })
+
+  it('forgets a group with its last member, and leaving twice changes nothing', async () => {
+    const stage = new FanOutStage()
+    const first = await stage.subscribe(ids)
+    const second = await stage.subscribe(ids)
+    const other = await stage.subscribe(comments, { post: '5' })
+    first.leave()
+    first.leave()
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
+    second.leave()
+    other.leave()
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+    stage.store.reads.length = 0
+    await stage.happen(postAdded(7), commentAdded(5, 1))
+    assert.deepEqual([first.told, second.told, other.told, stage.store.reads], [[], [], [], []])
+    const again = await stage.subscribe(ids)
+    await stage.happen(postAdded(8))
+    assert.deepEqual(again.told, [{ postAdded: { id: '8' } }])
+  })
+
+  it('what happened before a subscription is not told, even if it is delivered after', async () => {
+    const stage = new FanOutStage()
+    const before = stage.log.add(postAdded(1))
+    const { told } = await stage.subscribe(ids)
+    const after = stage.log.add(postAdded(2))
+    await stage.deliver([before, after])
+    assert.deepEqual(told, [{ postAdded: { id: '2' } }])
+    assert.deepEqual(stage.delivered, [[1, 0.25]])
+  })
+
+  it('what is delivered while a subscription begins is told afterwards, once and in order, or not if it was before', async () => {
+    const stage = new FanOutStage()
+    const other = await stage.subscribe(ids)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const before = stage.log.add(postAdded(1))
+    stage.log.held = promise
+    const subscriber = new FakeSubscriber()
+    const beginning = stage.fanOut.subscribe(stage.subscription(ids), subscriber)
+    await stage.deliver([before])
+    await stage.happen(postAdded(2), postAdded(3))
+    assert.deepEqual(subscriber.told, [])
+    assert.equal(other.told.length, 3)
+    resolve()
+    await beginning
+    await stage.happen(postAdded(4))
+    assert.deepEqual(
+      subscriber.told,
+      [2, 3, 4].map(id => ({ postAdded: { id: String(id) } })),
+    )
+  })
+
+  it('counts what it tells late like all it tells', async () => {
+    const stage = new FanOutStage()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.held = promise
+    const beginning = stage.fanOut.subscribe(stage.subscription(ids), new FakeSubscriber())
+    await stage.happen(postAdded(2))
+    resolve()
+    await beginning
+    assert.equal(
+      stage.delivered.reduce((sum, [subscribers]) => sum + subscribers, 0),
+      1,
+    )
+  })
+
+  it('tells in order, however the store answers', async () => {
+    const stage = new FanOutStage()
+    const { told } = await stage.subscribe(ids)
+    const count = 20
+    const gates = new Map(Array.from({ length: count }, (_, index) => [index + 1, Promise.withResolvers<void>()]))
+    stage.store.answer = async id => {
+      await gates.get(id)?.promise
+      return `{"postAdded":{"id":"${id}"}}`
+    }
+    const delivery = stage.happen(...[...gates.keys()].map(postAdded))
+    for (const id of [...gates.keys()].reverse()) {
+      gates.get(id)?.resolve()
+      await turn()
+    }
+    await delivery
+    assert.deepEqual(
+      told,
+      [...gates.keys()].map(id => ({ postAdded: { id: String(id) } })),
+    )
+  })
+
+  it('a post that is gone before it is told is skipped and counted; the next is told', async () => {
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const other = await stage.subscribe(titles)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    let isGone = false
+    stage.store.answer = async (id, { wishes }) => {
+      await promise
+      return isGone && id === 1 ? `{"${wishes[0]?.key}":null}` : `{"postAdded":{"id":"${id}"}}`
+    }
+    const delivery = stage.happen(postAdded(1), postAdded(2))
+    isGone = true
+    resolve()
+    await delivery
+    for (const { told } of [one, other]) assert.deepEqual(told, [{ postAdded: { id: '2' } }])
+    assert.equal(stage.skipped, 2) // once for each group
+    assert.deepEqual(stage.delivered, [[2, 0.25]])
+  })
+
+  it('while the store is away nobody is told, and then everybody once', async () => {
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const other = await stage.subscribe(titles)
+    const answer = stage.store.answer
+    let reads = 0
+    stage.store.answer = (id, selection) => {
+      if (id === 2 && ++reads === 1) throw unavailable(new Error('away'))
+      return answer(id, selection)
+    }
+    const events = [postAdded(1), postAdded(2), postAdded(3)].map(each => stage.log.add(each))
+    const done: unknown[] = []
+    await assert.rejects(
+      async () => {
+        for await (const event of stage.fanOut.deliver(events)) done.push(event)
+      },
+      { code: 'unavailable' },
+    )
+    assert.deepEqual(done, events.slice(0, 1))
+    for (const { told } of [one, other]) assert.equal(told.length, 1)
+    await stage.deliver(events.slice(1))
+    for (const { told } of [one, other]) {
+      assert.deepEqual(
+        told,
+        ['1', '2', '3'].map(id => ({ postAdded: { id } })),
+      )
+    }
+  })
+
+  it('what cannot be told to one group ends its subscriptions, and no other', async () => {
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const large = await stage.subscribe(titles)
+    const broken = await stage.subscribe('subscription { postAdded { content } }')
+    const answer = stage.store.answer
+    stage.store.answer = (id, selection) => {
+      const [wish] = selection.wishes
+      const [inner] = wish?.kind === 'one' ? wish.wishes : []
+      if (inner?.key === 'title') throw new AppError('answer-too-large', 'The answer is too large.')
+      if (inner?.key === 'content') throw new Error('a defect')
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(1), postAdded(2))
+    assert.equal(one.told.length, 2)
+    assert.deepEqual(large.told, ['RESPONSE_TOO_LARGE'])
+    assert.deepEqual(broken.told, ['INTERNAL_SERVER_ERROR'])
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 1])
+  })
+
+  it('the deletion of a post ends the subscriptions to its comments, and those alone', async () => {
+    const stage = new FanOutStage()
+    const subscribers = await Promise.all(['5', '5', '6'].map(post => stage.subscribe(comments, { post })))
+    const posts = await stage.subscribe(ids)
+    await stage.happen(commentAdded(5, 1), postDeleted(5), commentAdded(6, 2))
+    assert.deepEqual(
+      subscribers.map(({ told }) => told),
+      [
+        [{ commentAdded: { id: '1' } }, 'complete'],
+        [{ commentAdded: { id: '1' } }, 'complete'],
+        [{ commentAdded: { id: '2' } }],
+      ],
+    )
+    assert.deepEqual(posts.told, [])
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
+  })
+
+  it('a subscription to the comments of an absent post is refused, and leaves nothing', async () => {
+    const stage = new FanOutStage()
+    stage.store.answer = () => '{"post":null}'
+    for (const post of ['5', 'abc', '0', '01']) {
+      await assert.rejects(stage.subscribe(comments, { post }), { code: 'NOT_FOUND', message: 'Post not found' })
+    }
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('a subscription that begins while its post is deleted ends, in whatever order the store is asked', async () => {
+    const stage = new FanOutStage()
+    const moment = Promise.withResolvers<void>()
+    // The post is looked for at once, and is there; when the moment is taken, it is gone.
+    stage.log.now = async () => {
+      await moment.promise
+      return stage.log.moment
+    }
+    const subscriber = new FakeSubscriber()
+    const beginning = stage.fanOut.subscribe(stage.subscription(comments, { post: '5' }), subscriber)
+    const refused = beginning.then(
+      () => false,
+      () => true,
+    )
+    await turn()
+    await stage.happen(postDeleted(5))
+    stage.store.answer = (_id, { wishes }) => `{"${wishes[0]?.key}":null}`
+    moment.resolve()
+    const isOver = (await refused) || subscriber.told.includes('complete')
+    assert.ok(isOver, 'it waits for the comments of a post that is gone')
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('where the store is away a subscription is refused, and leaves nothing', async () => {
+    const stage = new FanOutStage()
+    stage.log.now = async () => {
+      throw unavailable(new Error('away'))
+    }
+    await assert.rejects(stage.subscribe(ids), { code: 'unavailable' })
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('members may leave, and others come, while an event is told', async () => {
+    const stage = new FanOutStage()
+    const leaving: (() => void)[] = []
+    const told: string[] = []
+    for (const name of ['a', 'b', 'c']) {
+      const next = () => {
+        told.push(name)
+        for (const leave of leaving.splice(0)) leave()
+      }
+      const leave = await stage.fanOut.subscribe(stage.subscription(ids), { next, fail() {}, complete() {} })
+      if (name !== 'c') leaving.push(leave)
+    }
+    await stage.happen(postAdded(1), postAdded(2))
+    assert.deepEqual(told, ['a', 'c', 'c'])
+    assert.equal(stage.fanOut.subscriptions, 1)
+  })
+})

@@ -1,0 +1,321 @@
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { CloseCode } from 'graphql-ws'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds, sqlite } from '../support/engines.ts'
+import { read } from '../support/graphql.ts'
+import { ask, RawConnection } from '../support/http.ts'
+import { runDuet, serveDuet } from '../support/process.ts'
+import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
+import { clientFrame, metricOf, RawSocket, SocketClient, untilNobodyListens, upgradeLines } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+type Member = UserBody & { readonly token: string }
+
+const posts = 'subscription { postAdded { id } }'
+const me = '{ me { id } }'
+const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
+
+// Much here waits for what takes its time, so all of it waits together.
+describe('The life of a socket', { concurrency: 10 }, () => {
+  for (const kind of engineKinds) {
+    describe(`Who is on it, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
+      let app: TestApp
+      let ann: Member
+      before(async () => {
+        app = await startTestAppOn(kind, unlimited)
+        ann = await createMember(app)
+      })
+      after(() => app[Symbol.asyncDispose]())
+
+      it('a socket has the credentials that it brings, in its first message or its request, and none without', async () => {
+        for (const payload of [{ Authorization: `Bearer ${ann.token}` }, { authorization: `bearer ${ann.token}` }]) {
+          using client = await SocketClient.open(app)
+          await client.initialise(payload)
+          assert.deepEqual(await client.read(me), { me: { id: String(ann.id) } })
+        }
+        using byHeader = await SocketClient.connect(app, { headers: { authorization: `Bearer ${ann.token}` } })
+        assert.deepEqual(await byHeader.read(me), { me: { id: String(ann.id) } })
+        using anonymous = await SocketClient.connect(app)
+        assert.equal((await anonymous.ask(me)).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
+      })
+
+      it('4403 for a token in connection_init that is none', async () => {
+        const tampered = `${ann.token.slice(0, -8)}AAAAAAAA`
+        const values = [
+          'Bearer nonsense',
+          'Bearer ',
+          'Bearer',
+          '',
+          'nonsense',
+          ann.token,
+          `Basic ${ann.token}`,
+          1,
+          {},
+          true,
+        ]
+        for (const value of [...values, `Bearer ${tampered}`, `Bearer ${ann.token}, Bearer ${ann.token}`]) {
+          for (const name of ['Authorization', 'authorization']) {
+            using client = await SocketClient.open(app)
+            client.send({ type: 'connection_init', payload: { [name]: value } })
+            assert.equal((await client.closed).code, CloseCode.Forbidden, `${name}: ${JSON.stringify(value)}`)
+            assert.deepEqual(client.messages, [])
+          }
+        }
+      })
+
+      it('4403 for a token in the request that is none, before anything is said', async () => {
+        for (const authorization of ['Bearer nonsense', `Basic ${ann.token}`, 'Bearer', `${ann.token}`]) {
+          using client = await SocketClient.open(app, { headers: { authorization } })
+          assert.equal((await client.closed).code, CloseCode.Forbidden, authorization)
+        }
+      })
+
+      const sockets = async (member: Member) => {
+        const inMessage = await SocketClient.connect(app, { token: member.token })
+        const inRequest = await SocketClient.connect(app, { headers: { authorization: `Bearer ${member.token}` } })
+        for (const client of [inMessage, inRequest]) client.begin(posts)
+        return [inMessage, inRequest]
+      }
+
+      /** Holds all sockets of a member to be closed by what is done, and no others. */
+      const closedBy = async (work: (member: Member) => Promise<unknown>) => {
+        const member = await createMember(app)
+        const own = await sockets(member)
+        const others = [...(await sockets(ann)), await SocketClient.connect(app)]
+        await work(member)
+        for (const client of own) assert.equal((await client.closed).code, CloseCode.Forbidden)
+        for (const client of others) assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+        for (const client of others) client[Symbol.dispose]()
+        await untilNobodyListens(app)
+        using late = await SocketClient.open(app)
+        late.send({ type: 'connection_init', payload: { Authorization: `Bearer ${member.token}` } })
+        assert.equal((await late.closed).code, CloseCode.Forbidden)
+      }
+
+      it('4403 at once when the user is deleted', () =>
+        closedBy(({ id, token }) => send(app, `DELETE /users/${id}`, undefined, token)))
+
+      it('4403 at once when the password is changed, by PATCH and by PUT', async () => {
+        await closedBy(({ id, token }) => send(app, `PATCH /users/${id}`, { password: 'another password' }, token))
+        await closedBy(({ id, token, name, email }) =>
+          send(app, `PUT /users/${id}`, { name, email, password: 'another password' }, token),
+        )
+      })
+
+      it('4403 when the role is changed by another process, within about a second', async () => {
+        const location = kind.kind === 'sqlite' ? `sqlite:${app.database.location}` : app.database.location
+        await closedBy(async ({ id }) => {
+          const outcome = await runDuet(['users', 'set-role', String(id), 'admin'], { env: { DATABASE_URL: location } })
+          assert.equal(outcome.code, 0, outcome.stderr)
+        })
+      })
+
+      it('a change of anything else closes nothing, and neither does a change of others', async () => {
+        const member = await createMember(app)
+        const [inMessage, inRequest] = await sockets(member)
+        bodyOf(await send(app, `PATCH /users/${member.id}`, { age: 30, name: 'Other' }, member.token))
+        const other = await createMember(app)
+        await send(app, `DELETE /users/${other.id}`, undefined, other.token)
+        await send(app, 'DELETE /users/987654321')
+        for (const client of [inMessage, inRequest]) {
+          assert.deepEqual(await client?.read('{ me { name } }'), { me: { name: 'Other' } })
+          client?.[Symbol.dispose]()
+        }
+      })
+
+      it('a token that died is no longer somebody: a mutation that was on its way is refused', async () => {
+        const member = await createMember(app)
+        using client = await SocketClient.connect(app, { token: member.token })
+        const deletion = send(app, `DELETE /users/${member.id}`, undefined, member.token)
+        const text = 'mutation { createPost(title: "T", content: "by nobody") { id } }'
+        const mutations = Array.from({ length: 20 }, () => client.begin(text))
+        await deletion
+        assert.equal((await client.closed).code, CloseCode.Forbidden)
+        for (const { errors } of mutations) {
+          assert.ok(errors === undefined || errors[0]?.extensions.code === 'UNAUTHENTICATED', JSON.stringify(errors))
+        }
+        const { posts: left } = await read<{ posts: { content: string }[] }>(app, '{ posts(limit: 100) { content } }')
+        assert.ok(!left.some(({ content }) => content === 'by nobody'))
+      })
+    })
+  }
+
+  describe('In time', { concurrency: 10 }, () => {
+    it('4408 for who does not begin within three seconds; who did stays', async () => {
+      await using app = await startTestApp(unlimited)
+      const begun = performance.now()
+      using silent = await SocketClient.open(app)
+      using chatty = await SocketClient.open(app)
+      using other = await SocketClient.connect(app)
+      chatty.send({ type: 'ping' })
+      for (const client of [silent, chatty]) {
+        assert.equal((await client.closed).code, CloseCode.ConnectionInitialisationTimeout)
+      }
+      assert.ok(performance.now() - begun > 2_900)
+      await other.read('{ __typename }')
+    })
+
+    it('4403 when the token expires, and not before', async () => {
+      await using app = await startTestApp({ ...unlimited, TOKEN_TTL_SECONDS: '2' })
+      const { email } = await createMember(app)
+      const token = await logIn(app, email, 'right password')
+      const { exp } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+      using byMessage = await SocketClient.connect(app, { token })
+      using byRequest = await SocketClient.connect(app, { headers: { authorization: `Bearer ${token}` } })
+      using anonymous = await SocketClient.connect(app)
+      for (const client of [byMessage, byRequest]) {
+        client.begin(posts)
+        assert.equal((await client.closed).code, CloseCode.Forbidden)
+        assert.ok(Date.now() / 1000 >= exp, `closed at ${Date.now() / 1000}, to expire at ${exp}`)
+      }
+      await anonymous.read('{ __typename }')
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
+    })
+
+    it('who does not answer the closing of its socket is cut off, and nothing of it stays', async () => {
+      await using app = await startTestApp(unlimited)
+      using silent = await RawSocket.connect(app.port)
+      silent.say({ type: 'subscribe', id: '1', payload: { query: posts } })
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
+      silent.say({ type: 'nonsense' })
+      await waitUntil(() => silent.closeCode === CloseCode.BadRequest)
+      assert.equal(await metricOf(app, 'duet_subscriptions'), 0)
+      await waitUntil(async () => silent.isEnded && (await metricOf(app, 'duet_sockets')) === 0)
+    })
+
+    it('1001, SIGTERM: sockets are closed, and the process exits with 0 within ten seconds, whoever does not answer', async () => {
+      await using duet = serveDuet({ RATE_LIMIT_MAX: '0', DRAIN_MS: '100' })
+      const served = await duet.address()
+      using client = await SocketClient.connect(served)
+      client.begin(posts)
+      using silent = await RawSocket.connect(served.port)
+      using unheard = await RawSocket.connect(served.port)
+      unheard.pause()
+      const begun = performance.now()
+      duet.child.kill('SIGTERM')
+      assert.deepEqual(await client.closed, { code: 1001, reason: 'Going away' })
+      await waitUntil(() => silent.closeCode === 1001)
+      const { code, stderr } = await duet.outcome()
+      assert.deepEqual([code, stderr], [0, ''])
+      assert.ok(performance.now() - begun < 10_000, `${performance.now() - begun} ms`)
+    })
+
+    it('1001, SIGTERM under load: what was begun is answered before the socket closes', async () => {
+      await using duet = serveDuet({ RATE_LIMIT_MAX: '0', DRAIN_MS: '50', DEMO_DATA: 'true' })
+      const served = await duet.address()
+      const token = await logIn(served, 'ada@example.com', 'demo-password')
+      const clients = await Promise.all(Array.from({ length: 20 }, () => SocketClient.connect(served, { token })))
+      let answered = 0
+      let unanswered = 0
+      const load = clients.map(async client => {
+        while (!client.isClosed) {
+          const like = client.begin('mutation { likePost(id: 1) { likes } }')
+          const { code } = await Promise.race([like.over().then(() => ({ code: 0 })), client.closed])
+          if (code === 0) answered++
+          else unanswered++
+          assert.ok(code === 0 || code === 1001, `${code}`)
+        }
+      })
+      await waitUntil(() => answered > 100)
+      duet.child.kill('SIGTERM')
+      await Promise.all(load.map(each => each.catch(error => assert.ok(String(error).includes('1001'), String(error)))))
+      assert.equal((await duet.outcome()).code, 0)
+      assert.ok(unanswered <= clients.length)
+      for (const client of clients) assert.equal((await client.closed).code, 1001)
+    })
+  })
+
+  describe('Its end', { concurrency: 1 }, () => {
+    it('1001 at a shutdown, after all that was begun is answered', async () => {
+      const app = await startTestAppOn(sqlite, unlimited)
+      const { token } = await createMember(app)
+      using client = await SocketClient.connect(app, { token })
+      using watcher = await SocketClient.connect(app)
+      // Another program has the database for a moment: what is begun is under way until it lets go.
+      const holder = new DatabaseSync(app.database.location)
+      holder.exec('begin immediate')
+      const text = 'mutation { createPost(title: "T", content: "C") { id } }'
+      const operations = Array.from({ length: 5 }, () => client.begin(text))
+      client.send({ type: 'ping' })
+      await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+      const disposal = app[Symbol.asyncDispose]()
+      assert.equal((await watcher.closed).code, 1001)
+      assert.ok(!client.isClosed)
+      holder.exec('rollback')
+      holder.close()
+      assert.equal((await client.closed).code, 1001)
+      for (const { events } of operations) assert.equal(events.length, 1)
+      await disposal
+    })
+
+    it('1001 comes when nobody can connect any more, so that who comes again comes elsewhere', async () => {
+      const app = await startTestApp({ ...unlimited, DRAIN_MS: '400' })
+      const { token } = await createMember(app)
+      using client = await SocketClient.connect(app, { token })
+      const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+      const newPost = async (t: string) =>
+        (await read<{ createPost: { id: string } }>(app, create, { variables: { t }, token })).createPost.id
+      const subscription = await client.begin(posts).listening(newPost)
+      const disposal = app[Symbol.asyncDispose]()
+      await waitUntil(async () => (await ask(`${app.url}/health/ready`)).status === 503)
+      // The door is open still: what happens is told.
+      const id = await newPost('while it drains')
+      assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
+      assert.equal((await client.closed).code, 1001)
+      const outcome = await new Promise(resolve => {
+        const stream = connect(app.port, '127.0.0.1')
+        stream.on('connect', () => resolve('connected'))
+        stream.on('error', error => resolve((error as NodeJS.ErrnoException).code))
+      })
+      assert.equal(outcome, 'ECONNREFUSED')
+      await disposal
+    })
+
+    it('a socket that is asked for while the service shuts down is refused', async () => {
+      const app = await startTestApp({ ...unlimited, DRAIN_MS: '100' })
+      using client = await SocketClient.connect(app)
+      const disposal = app[Symbol.asyncDispose]()
+      const late = SocketClient.open(app).then(
+        opened => opened.closed,
+        () => ({ code: 'refused' }),
+      )
+      await disposal
+      assert.equal((await client.closed).code, 1001)
+      assert.ok(['refused', 1001].includes((await late).code))
+    })
+
+    it('a request for a socket that is finished when all sockets were closed does not hold up the shutdown', async () => {
+      const app = await startTestApp({ ...unlimited, DRAIN_MS: '50' })
+      using client = await SocketClient.connect(app)
+      using late = await RawConnection.open(app.port)
+      const bytes = `${upgradeLines().join('\r\n')}\r\n\r\n`
+      late.write(bytes.slice(0, -2))
+      await client.read('{ __typename }')
+      const disposal = app[Symbol.asyncDispose]()
+      assert.equal((await client.closed).code, 1001)
+      late.write(Buffer.concat([Buffer.from(bytes.slice(-2)), clientFrame('{"type":"connection_init"}')]))
+      const inTime = await Promise.race([disposal.then(() => true), pause(7_000, false, { ref: false })])
+      late[Symbol.dispose]()
+      await disposal
+      assert.ok(inTime, 'seven seconds later it has not stopped')
+    })
+
+    it('1013 when maintenance begins; when it is over, sockets are made again', async () => {
+      await using app = await startTestApp(unlimited)
+      using client = await SocketClient.connect(app)
+      using silent = await SocketClient.open(app)
+      client.begin(posts)
+      app.app.toggleMaintenance()
+      assert.deepEqual(await client.closed, { code: 1013, reason: 'Service under maintenance' })
+      assert.equal((await silent.closed).code, 1013)
+      app.app.toggleMaintenance()
+      await untilNobodyListens(app)
+      using again = await SocketClient.connect(app)
+      await again.read('{ __typename }')
+    })
+  })
+})

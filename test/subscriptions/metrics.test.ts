@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import pg from 'pg'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { postgres } from '../support/engines.ts'
+import { ask } from '../support/http.ts'
+import { createMember } from '../support/rest.ts'
+import { metricOf, SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const unlimited = { RATE_LIMIT_MAX: '0' }
+const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+
+async function write(client: SocketClient, t: string): Promise<string> {
+  return (await client.read<{ createPost: { id: string } }>(create, { t })).createPost.id
+}
+
+describe('What is measured of sockets', () => {
+  it('sockets, subscriptions, groups, deliveries and their lag', async () => {
+    await using app = await startTestApp(unlimited)
+    const names = [
+      'duet_sockets',
+      'duet_subscriptions',
+      'duet_subscription_groups',
+      'duet_events_delivered_total',
+      'duet_events_lag_seconds_count',
+      'duet_events_skipped_total',
+      'duet_sockets_closed_slow_total',
+    ]
+    const measured = () => Promise.all(names.map(name => metricOf(app, name)))
+    const becomes = (...expected: number[]) =>
+      waitUntil(async () => JSON.stringify(await measured()) === JSON.stringify(expected)).catch(async () =>
+        assert.deepEqual(await measured(), expected),
+      )
+    await becomes(0, 0, 0, 0, 0, 0, 0)
+    const { token } = await createMember(app)
+    using writer = await SocketClient.connect(app, { token })
+    using one = await SocketClient.connect(app)
+    const silent = await SocketClient.open(app)
+    await becomes(3, 0, 0, 0, 0, 0, 0)
+    silent[Symbol.dispose]()
+    const first = one.begin('subscription { postAdded { id } }')
+    one.begin('subscription { postAdded { id } }')
+    writer.begin('subscription { postAdded { title } }')
+    await becomes(2, 3, 2, 0, 0, 0, 0)
+    // Nobody listens to comments: an event that reaches nobody is not delivered.
+    const post = await write(writer, 'T')
+    await becomes(2, 3, 2, 3, 1, 0, 0)
+    await writer.read(`mutation { addComment(postId: ${post}, text: "x") { id } }`)
+    await write(writer, 'T')
+    await becomes(2, 3, 2, 6, 2, 0, 0)
+    first.complete()
+    await becomes(2, 2, 2, 6, 2, 0, 0)
+    await one.close()
+    await becomes(1, 1, 1, 6, 2, 0, 0)
+    writer[Symbol.dispose]()
+    await becomes(0, 0, 0, 6, 2, 0, 0)
+    const { body } = await ask(`${app.url}/metrics`)
+    assert.match(body, /^duet_events_lag_seconds_bucket\{le="10"\} 2$/m)
+    for (const name of names) assert.match(body, new RegExp(`^# HELP ${name.replace(/_count$/, '')} \\S`, 'm'), name)
+  })
+
+  it('an event about what is gone by then is skipped, and counted', { skip: postgres.skip }, async () => {
+    await using app = await startTestAppOn(postgres, unlimited)
+    const { token } = await createMember(app)
+    using client = await SocketClient.connect(app, { token })
+    const subscription = await client.begin('subscription { postAdded { id } }').listening(t => write(client, t))
+    const other = await client.begin('subscription { postAdded { title } }').listening(t => write(client, t))
+    subscription.events.length = 0
+    // A transaction that runs holds events back until the post of one of them is deleted.
+    const holder = new pg.Client({ connectionString: app.database.location })
+    await holder.connect()
+    await holder.query('begin')
+    await holder.query('select pg_current_xact_id()')
+    const gone = await write(client, 'gone')
+    await client.read(`mutation { deletePost(id: ${gone}) }`)
+    const left = await write(client, 'left')
+    await holder.query('commit')
+    await holder.end()
+    assert.deepEqual(await subscription.told(1), [{ postAdded: { id: left } }])
+    assert.deepEqual(await other.told(1), [{ postAdded: { title: 'left' } }])
+    assert.equal(await metricOf(app, 'duet_events_skipped_total'), 2)
+  })
+})

@@ -1,0 +1,334 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, mock } from 'node:test'
+import { CloseCode } from 'graphql-ws'
+import { startTestApp, type TestApp } from '../support/app.ts'
+import { serveDuet } from '../support/process.ts'
+import { createMember } from '../support/rest.ts'
+import {
+  clientFrame,
+  metricOf,
+  opcodes,
+  RawSocket,
+  SocketClient,
+  subprotocol,
+  untilNobodyListens,
+  upgradeLines,
+} from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const posts = 'subscription { postAdded { id } }'
+
+describe('graphql-transport-ws', () => {
+  let app: Omit<TestApp, 'database'>
+  let token: string
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+    token = (await createMember(app)).token
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const newPost = async (text: string): Promise<string> => {
+    using client = await SocketClient.connect(app, { token })
+    const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
+    return (await client.read<{ createPost: { id: string } }>(create, { text })).createPost.id
+  }
+
+  /** How an acknowledged socket is closed for what is said on it. */
+  const closedFor = async (...said: readonly (string | Buffer | object)[]): Promise<number> => {
+    using client = await SocketClient.connect(app)
+    for (const each of said) {
+      if (typeof each === 'string' || Buffer.isBuffer(each)) client.sendText(each)
+      else client.send(each)
+    }
+    return (await client.closed).code
+  }
+
+  const subscribe = (id: unknown, payload: unknown = { query: posts }) => ({ type: 'subscribe', id, payload })
+
+  it('R-SUB-3: acknowledges a socket and speaks graphql-transport-ws on it', async () => {
+    using client = await SocketClient.open(app)
+    assert.equal(client.websocket.protocol, subprotocol)
+    assert.equal(client.websocket.extensions, '')
+    await client.initialise()
+    assert.deepEqual(client.messages, [{ type: 'connection_ack' }])
+    for (const payload of [null, {}, { anything: [1] }, { authorization: null }]) {
+      using other = await SocketClient.open(app)
+      await other.initialise(payload)
+    }
+  })
+
+  it('answers a query with next and complete, and an error with error alone', async () => {
+    using client = await SocketClient.connect(app)
+    const good = client.begin('query Q($id: ID!) { found: post(id: $id) { id } }', { id: '0' }, 'good')
+    await good.over()
+    const bad = client.begin('{ nothing }', undefined, 'bad')
+    await bad.over()
+    const [, next, complete, error, ...more] = client.messages
+    assert.deepEqual(next, { id: 'good', type: 'next', payload: { data: { found: null } } })
+    assert.deepEqual(complete, { id: 'good', type: 'complete' })
+    assert.deepEqual({ ...error, payload: [] }, { id: 'bad', type: 'error', payload: [] })
+    assert.deepEqual(more, [])
+  })
+
+  it('takes operationName, extensions, and null for what is optional', async () => {
+    using client = await SocketClient.connect(app)
+    const query = 'query A { a: post(id: 0) { id } } query B { b: post(id: 0) { id } }'
+    client.send(subscribe('1', { query, operationName: 'B', variables: null, extensions: { any: 1 }, more: 1 }))
+    client.send(subscribe('2', { query: '{ __typename }', operationName: null, extensions: null }))
+    await client.until(() => client.messages.filter(({ type }) => type === 'complete').length === 2)
+    const answers = client.messages.filter(({ type }) => type === 'next').map(({ id, payload }) => [id, payload])
+    const expected = { 1: { data: { b: null } }, 2: { data: { __typename: 'Query' } } }
+    assert.deepEqual(Object.fromEntries(answers), expected)
+  })
+
+  it('answers ping with pong, before the acknowledgement too, and takes pong', async () => {
+    using client = await SocketClient.open(app)
+    client.send({ type: 'ping' })
+    await client.initialise()
+    client.send({ type: 'pong' })
+    client.send({ type: 'pong', payload: { any: 1 } })
+    client.send({ type: 'ping', payload: { at: 'noon' } })
+    await client.until(() => client.messages.length === 3)
+    assert.deepEqual(client.messages, [
+      { type: 'pong' },
+      { type: 'connection_ack' },
+      { type: 'pong', payload: { at: 'noon' } },
+    ])
+  })
+
+  it('answers ping frames with pong frames', async () => {
+    using socket = await RawSocket.open(app.port)
+    socket.write(clientFrame('are you there', { opcode: opcodes.ping }))
+    await waitUntil(() => socket.frames.length === 1)
+    assert.deepEqual([socket.frames[0]?.opcode, String(socket.frames[0]?.payload)], [opcodes.pong, 'are you there'])
+  })
+
+  it('complete for what is not there is ignored', async () => {
+    using client = await SocketClient.connect(app)
+    client.send({ type: 'complete', id: 'nothing' })
+    assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+  })
+
+  const garbage = ['', ' ', '{', 'null', '1', '"x"', '[]', '{}', '[{"type":"ping"}]', '['.repeat(100_000), '\u0000']
+  for (const text of garbage) {
+    it(`4400 for what is no message: ${JSON.stringify(text.slice(0, 20))}`, async () => {
+      assert.equal(await closedFor(text), CloseCode.BadRequest)
+    })
+  }
+
+  it('4400 for binary messages, whatever is in them', async () => {
+    assert.equal(await closedFor(Buffer.from('{"type":"ping"}')), CloseCode.BadRequest)
+    assert.equal(await closedFor(Buffer.from([0, 1, 2])), CloseCode.BadRequest)
+  })
+
+  it('4400 for unknown types, those of the older protocol and of the server among them', async () => {
+    for (const type of [
+      undefined,
+      null,
+      1,
+      {},
+      '',
+      'Ping',
+      'start',
+      'stop',
+      'connection_terminate',
+      'connection_ack',
+    ]) {
+      assert.equal(await closedFor({ type, id: '1', payload: { query: posts } }), CloseCode.BadRequest, String(type))
+    }
+    for (const type of ['next', 'error', '__proto__', 'constructor', 'toString']) {
+      assert.equal(await closedFor({ type, id: '1' }), CloseCode.BadRequest, type)
+    }
+  })
+
+  it('4400 for ids that are none', async () => {
+    for (const id of [undefined, null, 1, '', {}, ['1'], true, 'x'.repeat(257)]) {
+      assert.equal(await closedFor(subscribe(id)), CloseCode.BadRequest, JSON.stringify(id))
+    }
+    for (const id of [undefined, null, 1, {}, ['1']]) {
+      assert.equal(await closedFor({ type: 'complete', id }), CloseCode.BadRequest, JSON.stringify(id))
+    }
+  })
+
+  it('4400 for payloads that ask for no operation', async () => {
+    const payloads = [null, 'x', 1, [], [{ query: posts }], {}, { query: 1 }, { query: null }, { query: [posts] }]
+    const more = [{ variables: [] }, { variables: 'x' }, { operationName: 1 }, { extensions: 'x' }]
+    for (const payload of [...payloads, ...more.map(each => ({ query: posts, ...each }))]) {
+      assert.equal(await closedFor(subscribe('1', payload)), CloseCode.BadRequest, JSON.stringify(payload))
+    }
+    assert.equal(await closedFor({ type: 'subscribe', id: '1' }), CloseCode.BadRequest)
+  })
+
+  it('4400 for a connection_init whose payload is no object', async () => {
+    for (const payload of ['x', 1, true, [], ['Bearer']]) {
+      using client = await SocketClient.open(app)
+      client.send({ type: 'connection_init', payload })
+      assert.equal((await client.closed).code, CloseCode.BadRequest, JSON.stringify(payload))
+    }
+  })
+
+  it('4400 for ping and pong whose payload is no object', async () => {
+    for (const type of ['ping', 'pong']) {
+      for (const payload of ['x', 1, [], true]) {
+        using client = await SocketClient.connect(app)
+        client.send({ type, payload })
+        client.send({ type: 'ping' })
+        await waitUntil(() => client.isClosed || client.messages.some(message => message.type === 'pong'))
+        assert.ok(client.isClosed, `${type} ${JSON.stringify(payload)}`)
+        assert.equal((await client.closed).code, CloseCode.BadRequest)
+      }
+    }
+  })
+
+  it('4401 for an operation before the acknowledgement', async () => {
+    using silent = await SocketClient.open(app)
+    silent.send(subscribe('1'))
+    assert.equal((await silent.closed).code, CloseCode.Unauthorized)
+    using hasty = await SocketClient.open(app)
+    hasty.send({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } })
+    hasty.send(subscribe('1'))
+    assert.equal((await hasty.closed).code, CloseCode.Unauthorized)
+    await untilNobodyListens(app)
+  })
+
+  it('4406 without a subprotocol', async () => {
+    using client = await SocketClient.open(app, { protocols: [] })
+    assert.equal((await client.closed).code, CloseCode.SubprotocolNotAcceptable)
+  })
+
+  it('4406 with none but other subprotocols; ours is found among others', async () => {
+    for (const protocols of ['graphql-ws', 'mqtt, graphql-ws', 'GRAPHQL-TRANSPORT-WS']) {
+      using socket = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': protocols }))
+      assert.equal(socket.handshake.status, 101)
+      assert.equal(socket.handshake.headers.get('sec-websocket-protocol'), undefined)
+      socket.say({ type: 'connection_init' })
+      await waitUntil(() => socket.closeCode !== undefined)
+      assert.deepEqual([socket.closeCode, socket.frames.length], [CloseCode.SubprotocolNotAcceptable, 1], protocols)
+    }
+    using client = await SocketClient.connect(app, { protocols: ['graphql-ws', subprotocol] })
+    assert.equal(client.websocket.protocol, subprotocol)
+  })
+
+  it('4409 for an id that is in use', async () => {
+    using client = await SocketClient.connect(app)
+    await client.begin(posts, undefined, 'twice').listening(newPost)
+    client.send(subscribe('twice', { query: '{ __typename }' }))
+    assert.deepEqual(await client.closed, {
+      code: CloseCode.SubscriberAlreadyExists,
+      reason: 'Subscriber for twice already exists',
+    })
+    await untilNobodyListens(app)
+  })
+
+  it('4409 whatever the id, and the service lives on', async () => {
+    await using duet = serveDuet({ RATE_LIMIT_MAX: '0' })
+    const served = await duet.address()
+    using client = await SocketClient.connect(served)
+    for (const id of ['€'.repeat(60), '€'.repeat(60)]) client.send(subscribe(id))
+    assert.equal((await client.closed).code, CloseCode.SubscriberAlreadyExists)
+    using other = await SocketClient.connect(served)
+    assert.deepEqual(await other.read('{ __typename }'), { __typename: 'Query' })
+  })
+
+  it('4429 for a second connection_init, acknowledged or not', async () => {
+    assert.equal(await closedFor({ type: 'connection_init' }), CloseCode.TooManyInitialisationRequests)
+    using client = await SocketClient.open(app)
+    client.send({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } })
+    client.send({ type: 'connection_init' })
+    assert.equal((await client.closed).code, CloseCode.TooManyInitialisationRequests)
+  })
+
+  it('1009 for a message of more than 256 KiB; one byte less is taken', async () => {
+    const filled = (size: number) => JSON.stringify({ type: 'ping' }).padEnd(size, ' ')
+    using client = await SocketClient.connect(app)
+    client.sendText(filled(256 * 1024))
+    await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+    client.sendText(filled(256 * 1024 + 1))
+    assert.equal((await client.closed).code, 1009)
+  })
+
+  it('1009 for fragments that are too large together', async () => {
+    using socket = await RawSocket.connect(app.port)
+    const part = Buffer.alloc(100_000, ' ')
+    socket.write(clientFrame(part, { isFinal: false }))
+    socket.write(clientFrame(part, { opcode: opcodes.continuation, isFinal: false }))
+    socket.write(clientFrame(part, { opcode: opcodes.continuation }))
+    await waitUntil(() => socket.closeCode === 1009)
+  })
+
+  it('1007 for text that is not UTF-8, and 1002 for frames that are not masked', async () => {
+    using invalid = await RawSocket.connect(app.port)
+    invalid.write(clientFrame(Buffer.from([0x7b, 0xff, 0x7d])))
+    await waitUntil(() => invalid.closeCode === 1007)
+    using bare = await RawSocket.connect(app.port)
+    bare.write(Buffer.from([0x81, 2, 0x7b, 0x7d]))
+    await waitUntil(() => bare.closeCode === 1002)
+  })
+
+  it('101 subscriptions: 100 are held, the other gets SUBSCRIPTION_LIMIT_EXCEEDED, and one that ends makes room', async () => {
+    using client = await SocketClient.connect(app)
+    const all = Array.from({ length: 100 }, () => client.begin(posts))
+    const refused = client.begin(posts)
+    await refused.over()
+    assert.deepEqual(
+      refused.errors?.map(({ extensions }) => extensions.code),
+      ['SUBSCRIPTION_LIMIT_EXCEEDED'],
+    )
+    const alsoRefused = await client.ask('{ __typename }')
+    assert.equal(alsoRefused.errors?.[0]?.extensions.code, 'SUBSCRIPTION_LIMIT_EXCEEDED')
+    all[0]?.complete()
+    const id = await newPost('for 99')
+    const more = await client.begin(posts).listening(newPost)
+    const last = await newPost('for 100')
+    for (const operation of [...all.slice(1), more]) {
+      await operation.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id: last } }))
+    }
+    assert.deepEqual(all[0]?.events, [])
+    assert.deepEqual(all[1]?.events[0], { postAdded: { id } })
+    await client.close()
+    await untilNobodyListens(app)
+  })
+
+  it('a client may leave in any order, and nothing of it stays', async () => {
+    for (const leave of ['close', 'terminate', 'half'] as const) {
+      const client = await SocketClient.connect(app)
+      await client.begin(posts).listening(newPost)
+      if (leave === 'close') client.websocket.close(4321, 'bye')
+      else if (leave === 'terminate') client.websocket.terminate()
+      else (client.websocket as unknown as { _socket: { end(): void } })._socket.end()
+      await untilNobodyListens(app)
+    }
+  })
+
+  it('a ping is sent every 20 s; who does not answer it is cut off at the next', async () => {
+    mock.timers.enable({ apis: ['setInterval'] })
+    try {
+      await using own = await startTestApp({ RATE_LIMIT_MAX: '0' })
+      using alive = await SocketClient.connect(own)
+      using dead = await RawSocket.connect(own.port)
+      dead.say({ type: 'subscribe', id: '1', payload: { query: posts } })
+      await waitUntil(async () => (await metricOf(own, 'duet_subscriptions')) === 1)
+      const pings = () => dead.frames.filter(({ opcode }) => opcode === opcodes.ping).length
+      mock.timers.tick(19_999)
+      await alive.read('{ __typename }')
+      assert.deepEqual([alive.pings, pings()], [0, 0])
+      mock.timers.tick(1)
+      await waitUntil(() => alive.pings === 1 && pings() === 1)
+      dead.write(clientFrame('', { opcode: opcodes.pong }))
+      dead.say({ type: 'ping' })
+      await waitUntil(() => dead.frames.some(({ payload }) => payload.includes('pong')))
+      await alive.read('{ __typename }')
+      mock.timers.tick(20_000)
+      await waitUntil(() => alive.pings === 2 && pings() === 2)
+      await alive.read('{ __typename }') // its answer to the ping was read before this
+      mock.timers.tick(20_000)
+      await waitUntil(() => dead.isEnded)
+      await waitUntil(() => alive.pings === 3)
+      await waitUntil(async () => (await metricOf(own, 'duet_subscriptions')) === 0)
+      assert.equal(await metricOf(own, 'duet_sockets'), 1)
+      assert.ok(!alive.isClosed)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+})

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { inForm } from '../faults/form.ts'
+import { serveDuet } from '../support/process.ts'
+import { createMember } from '../support/rest.ts'
+import { clientFrame, metricOf, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const create = 'mutation ($text: String!) { createPost(title: "T", content: $text) { id } }'
+
+/** A subscriber that looks at no more of an event than it must, so that one process can be a thousand of them. */
+class Light implements Disposable {
+  readonly socket: RawSocket
+  readonly ids: number[] = []
+  /** Other than events: how it ended. */
+  closeCode: number | undefined
+
+  static async subscribe(port: number, selection: string): Promise<Light> {
+    const socket = await RawSocket.connect(port)
+    const light = new Light(socket)
+    socket.say({ type: 'subscribe', id: '1', payload: { query: `subscription { postAdded ${selection} }` } })
+    return light
+  }
+
+  private constructor(socket: RawSocket) {
+    this.socket = socket
+    socket.stream.on('end', () => socket.stream.end())
+    socket.onFrame = ({ opcode, payload }) => {
+      if (opcode === opcodes.close) {
+        this.closeCode = payload.readUInt16BE(0)
+        socket.write(clientFrame(payload, { opcode })) // as is due
+      } else if (opcode === opcodes.ping) socket.write(clientFrame(payload, { opcode: opcodes.pong }))
+      else if (opcode === opcodes.text) this.#note(payload.subarray(0, 100).toString('latin1'))
+    }
+  }
+
+  #note(text: string): void {
+    const [, id] = /^\{"id":"1","type":"next","payload":\{"data":\{"postAdded":\{"id":"(\d+)"/.exec(text) ?? []
+    this.ids.push(Number(id ?? assert.fail(text)))
+  }
+
+  /** Whether nothing is missing between the first and the last that it was told, and nothing is there twice. */
+  get isWhole(): boolean {
+    const [first = 0] = this.ids
+    return this.ids.every((id, index) => id === first + index)
+  }
+
+  [Symbol.dispose](): void {
+    this.socket[Symbol.dispose]()
+  }
+}
+
+async function many(count: number, make: () => Promise<Light>): Promise<readonly Light[]> {
+  const all: Light[] = []
+  while (all.length < count) {
+    all.push(...(await Promise.all(Array.from({ length: Math.min(50, count - all.length) }, make))))
+  }
+  return all
+}
+
+describe('F12: subscribers that stop reading, beside others', () => {
+  const slowOnes = inForm(10, 200)
+  const healthyOnes = inForm(50, 1_000)
+  const events = inForm(120, 2_000)
+  const bytes = inForm(60_000, 10_000)
+
+  it(`are closed, and ${healthyOnes} others miss nothing`, { timeout: 600_000 }, async t => {
+    await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
+    const served = await duet.address()
+    const { token } = await createMember(served)
+    using writer = await SocketClient.connect(served, { token })
+    // All alike want the whole of each event. In the short form most want little of it: what is held back is not theirs.
+    const small = inForm(healthyOnes - 5, 0)
+    const healthy = [
+      ...(await many(healthyOnes - small, () => Light.subscribe(served.port, '{ id content }'))),
+      ...(await many(small, () => Light.subscribe(served.port, '{ id title }'))),
+    ]
+    const slow = await many(slowOnes, () => Light.subscribe(served.port, '{ id content }'))
+    await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === healthyOnes + slowOnes, 60_000)
+    for (const each of slow) each.socket.pause()
+    const memory = () => metricOf(served, 'process_resident_memory_bytes')
+    const before = await memory()
+    let most = before
+    const begun = performance.now()
+    const text = 'x'.repeat(bytes)
+    for (let written = 0; written < events; written++) {
+      await writer.read(create, { text })
+      // Who is healthy keeps up: it is not outrun by more than it may let wait.
+      await waitUntil(() => healthy.every(({ ids }) => ids.length >= written - 30), 60_000)
+      if (written % 50 === 0) most = Math.max(most, await memory())
+    }
+    await waitUntil(() => healthy.every(({ ids }) => ids.length >= events), 60_000)
+    const took = performance.now() - begun
+    for (const each of healthy) {
+      assert.deepEqual([each.ids.length, each.isWhole, each.closeCode], [events, true, undefined])
+    }
+    // So far the slow ones read nothing: nobody waited for them.
+    assert.equal(await metricOf(served, 'duet_subscriptions'), healthyOnes)
+    const closed = await metricOf(served, 'duet_sockets_closed_slow_total')
+    // In the time that the long form takes, some may be cut off before, for not answering a ping.
+    assert.ok(closed <= slowOnes && (closed === slowOnes || took > 40_000), `${closed}`)
+    most = Math.max(most, await memory())
+    for (const each of slow) each.socket.resume()
+    await waitUntil(() => slow.every(({ socket }) => socket.isEnded), 30_000)
+    for (const each of slow) {
+      assert.ok(each.ids.length < events && each.isWhole)
+      assert.ok(each.closeCode === 1013 || each.closeCode === undefined, `${each.closeCode}`)
+    }
+    const told = slow.filter(({ closeCode }) => closeCode === 1013).length
+    await waitUntil(async () => (await metricOf(served, 'duet_sockets')) === healthyOnes + 1)
+    const grown = Math.round((most - before) / 1024 / 1024)
+    t.diagnostic(
+      `${events} events of ${bytes} bytes to ${healthyOnes} healthy subscribers in ${Math.round(took)} ms; ` +
+        `${slowOnes} slow ones gone, ${closed} of them closed for slowness, ${told} read the code; ` +
+        `at most ${grown} MiB more memory`,
+    )
+    // A MiB may wait for each, and pass through the allocator; unbounded, it would be all that was written.
+    assert.ok(grown < 300 + 3 * slowOnes, `${grown} MiB`)
+    for (const each of [...healthy, ...slow]) each[Symbol.dispose]()
+  })
+
+  it('who asks and does not read the answers is closed as well', async () => {
+    await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
+    const served = await duet.address()
+    using socket = await RawSocket.connect(served.port)
+    socket.pause()
+    const payload = { pad: 'x'.repeat(200_000) }
+    for (let n = 0; n < 100; n++) socket.say({ type: 'ping', payload })
+    await waitUntil(async () => (await metricOf(served, 'duet_sockets_closed_slow_total')) === 1)
+    socket.resume()
+    await waitUntil(() => socket.closeCode === 1013)
+    assert.ok(socket.frames.length < 100)
+  })
+})
+
+const full = process.env.DUET_TEST_FULL ? false : 'a long form, for `npm run test:full`'
+
+describe('F11: 10,000 idle subscribers', { skip: full }, () => {
+  it('all stay, one event reaches all, and they take at most 400 MB', { timeout: 300_000 }, async t => {
+    const count = 10_000
+    await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
+    const served = await duet.address()
+    const { token } = await createMember(served)
+    using writer = await SocketClient.connect(served, { token })
+    const before = await metricOf(served, 'process_resident_memory_bytes')
+    const connecting = performance.now()
+    const all = await many(count, () => Light.subscribe(served.port, '{ id content }'))
+    await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === count, 60_000)
+    const connected = performance.now()
+    const grown = (await metricOf(served, 'process_resident_memory_bytes')) - before
+    await writer.read(create, { text: 'for all' })
+    await waitUntil(() => all.every(({ ids }) => ids.length === 1), 60_000)
+    const told = performance.now()
+    assert.equal(await metricOf(served, 'duet_sockets'), count + 1)
+    assert.ok(all.every(({ closeCode, socket }) => closeCode === undefined && !socket.isEnded))
+    t.diagnostic(
+      `${count} subscribers connected in ${Math.round(connected - connecting)} ms, ` +
+        `${Math.round(grown / 1e6)} MB more memory, one event reached all in ${Math.round(told - connected)} ms`,
+    )
+    assert.ok(grown < 400e6, `${grown} bytes`)
+    for (const each of all) each[Symbol.dispose]()
+    await waitUntil(async () => (await metricOf(served, 'duet_subscriptions')) === 0, 60_000)
+  })
+})

@@ -1,0 +1,428 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Engine } from '../../src/storage/engine.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { type ErrorBody, query, read, repeat, rowsOf } from '../support/graphql.ts'
+import { ask, RawConnection } from '../support/http.ts'
+import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { type Answer, SocketClient } from '../support/sockets.ts'
+
+type Member = UserBody & { readonly token: string }
+
+interface Asked {
+  readonly variables?: Readonly<Record<string, unknown>>
+  readonly token?: string | undefined
+}
+
+type Transport = (app: { readonly url: string }, text: string, asked?: Asked) => Promise<Answer>
+
+const byPost: Transport = async (app, text, asked) => answerIn((await query(app, text, asked)).body)
+
+const byGet: Transport = async (app, text, { variables = {}, token } = {}) => {
+  const search = new URLSearchParams({ query: text, variables: JSON.stringify(variables) })
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  return answerIn((await ask(`${app.url}/graphql?${search}`, { headers })).body)
+}
+
+const bySocket: Transport = async (app, text, { variables, token } = {}) => {
+  using client = await SocketClient.connect(app, { token })
+  return await client.ask(text, variables)
+}
+
+function answerIn(body: string): Answer {
+  const { data, errors, ...more } = JSON.parse(body)
+  assert.deepEqual(more, {})
+  return { data, errors }
+}
+
+interface Case {
+  readonly what: string
+  readonly text: string
+  readonly variables?: Readonly<Record<string, unknown>>
+  readonly as?: 'member'
+  readonly code: string
+}
+
+/** What is refused, each for a reason of its own. */
+const refusedQueries: readonly Case[] = [
+  { what: 'text that is no document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
+  { what: 'no text', text: '', code: 'GRAPHQL_PARSE_FAILED' },
+  { what: 'an unknown field', text: '{ nothing }', code: 'GRAPHQL_VALIDATION_FAILED' },
+  { what: 'a missing argument', text: '{ post { id } }', code: 'GRAPHQL_VALIDATION_FAILED' },
+  { what: 'a fragment of itself', text: '{ ...F } fragment F on Query { ...F }', code: 'GRAPHQL_VALIDATION_FAILED' },
+  {
+    what: 'six levels',
+    text: '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }',
+    code: 'DEPTH_LIMIT_EXCEEDED',
+  },
+  { what: 'a cost beyond the limit', text: '{ posts(limit: 1000) { id title } }', code: 'COMPLEXITY_LIMIT_EXCEEDED' },
+  {
+    what: 'a cost beyond the limit, by variable',
+    text: 'query ($n: Int) { posts(limit: $n) { comments { id } } }',
+    variables: { n: 101 },
+    code: 'COMPLEXITY_LIMIT_EXCEEDED',
+  },
+  {
+    what: 'a variable of another type',
+    text: 'query ($n: Int) { posts(limit: $n) { id } }',
+    variables: { n: 'x' },
+    code: 'BAD_USER_INPUT',
+  },
+  { what: 'a variable that is not given', text: 'query ($id: ID!) { post(id: $id) { id } }', code: 'BAD_USER_INPUT' },
+  { what: 'a negative limit', text: '{ posts(limit: -1) { id } }', code: 'BAD_USER_INPUT' },
+  { what: 'an offset out of range', text: '{ posts(offset: 100001) { id } }', code: 'BAD_USER_INPUT' },
+  { what: 'too many tokens', text: `{ ${repeat(2001, () => 'a')} }`, code: 'DOCUMENT_TOO_LARGE' },
+  {
+    what: 'two operations and no name',
+    text: 'query A { __typename } query B { __typename }',
+    code: 'OPERATION_RESOLUTION_FAILURE',
+  },
+  { what: 'no operation', text: 'fragment F on Query { __typename }', code: 'GRAPHQL_VALIDATION_FAILED' },
+  { what: 'oneself without a token', text: '{ me { id } }', code: 'UNAUTHENTICATED' },
+  { what: "others' e-mails without a token", text: '{ users { email } }', code: 'UNAUTHENTICATED' },
+  { what: "others' e-mails as a member", text: '{ users { email } }', as: 'member', code: 'FORBIDDEN' },
+]
+
+const refusedMutations: readonly Case[] = [
+  {
+    what: 'a post without a token',
+    text: 'mutation { createPost(title: "T", content: "C") { id } }',
+    code: 'UNAUTHENTICATED',
+  },
+  { what: 'a like without a token', text: 'mutation { likePost(id: 1) { id } }', code: 'UNAUTHENTICATED' },
+  {
+    what: 'a like of an absent post',
+    text: 'mutation { likePost(id: 987654321) { id } }',
+    as: 'member',
+    code: 'NOT_FOUND',
+  },
+  {
+    what: 'a comment on an absent post, after a post',
+    text: 'mutation { a: createPost(title: "T", content: "C") { id } b: addComment(postId: 0, text: "x") { id } }',
+    as: 'member',
+    code: 'NOT_FOUND',
+  },
+  {
+    what: 'a blank title, after a post',
+    text: 'mutation { a: createPost(title: "T", content: "C") { id } b: createPost(title: " ", content: "C") { id } }',
+    as: 'member',
+    code: 'BAD_USER_INPUT',
+  },
+  {
+    what: 'the deletion of a post by another',
+    text: 'mutation { deletePost(id: 1) }',
+    as: 'member',
+    code: 'FORBIDDEN',
+  },
+  {
+    what: 'a cost beyond the limit',
+    text: `mutation { ${repeat(40, n => `a${n}: likePost(id: 1) { comments(limit: 10) { author { id } } }`)} }`,
+    as: 'member',
+    code: 'COMPLEXITY_LIMIT_EXCEEDED',
+  },
+]
+
+for (const kind of engineKinds) {
+  describe(`The same operation by POST, by GET and over a socket, on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    let engine: Engine<typeof verbs>
+    let ann: Member
+    let bob: Member
+    before(async () => {
+      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
+      engine = app.database.open(catalogue)
+      ann = await createMember(app)
+      bob = await createMember(app)
+      const text = 'mutation { createPost(title: "The first", content: "C") { id } }'
+      assert.deepEqual(await read(app, text, ann), { createPost: { id: '1' } })
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await app[Symbol.asyncDispose]()
+    })
+
+    const askedFor = ({ variables, as }: Case): Asked => ({
+      ...(variables && { variables }),
+      token: as === undefined ? undefined : bob.token,
+    })
+
+    /** Everything that an operation may change. */
+    const state = async () => [
+      await rowsOf(engine, 'select id, author_id, title, content, likes from posts order by id'),
+      await rowsOf(engine, 'select id, post_id, text from comments order by id'),
+      await rowsOf(engine, 'select id, kind from outbox order by id'),
+    ]
+
+    const refusedAlike = async (each: Case, transports: readonly Transport[]) => {
+      const before = await state()
+      const refusals: (readonly ErrorBody[])[] = []
+      for (const transport of transports) {
+        const { data, errors } = await transport(app, each.text, askedFor(each))
+        assert.equal(data, undefined)
+        assert.equal(errors?.[0]?.extensions.code, each.code, JSON.stringify(errors))
+        refusals.push(errors ?? [])
+      }
+      for (const refusal of refusals) assert.deepEqual(refusal, refusals[0])
+      assert.deepEqual(await state(), before)
+    }
+
+    for (const each of refusedQueries) {
+      it(`${each.what}: refused with ${each.code}, in the same words`, async () => {
+        await refusedAlike(each, [byPost, byGet, bySocket])
+      })
+    }
+
+    it('a document of 64 KiB and a byte: refused with DOCUMENT_TOO_LARGE, in the same words', async () => {
+      const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
+      // A request line has no room for it.
+      await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
+    })
+
+    for (const each of refusedMutations) {
+      it(`${each.what}: refused with ${each.code}, in the same words, and nothing is changed`, async () => {
+        await refusedAlike(each, [byPost, bySocket])
+      })
+    }
+
+    it('R-GQL-4: queries and mutations are answered alike', async () => {
+      const text = `query ($id: ID!) {
+        post(id: $id) { ...Shown } users(limit: 2) { id name } __typename me { email }
+      } fragment Shown on Post { id title at: publishedAt author { name } }`
+      const asked = { variables: { id: '1' }, token: ann.token }
+      const expected = await byPost(app, text, asked)
+      assert.equal(expected.errors, undefined)
+      assert.deepEqual(await bySocket(app, text, asked), expected)
+      assert.deepEqual(await byGet(app, text, asked), expected)
+      const like = 'mutation { likePost(id: 1) { likes } }'
+      const likes = [await byPost(app, like, bob), await bySocket(app, like, bob), await byPost(app, like, bob)]
+      assert.deepEqual(
+        likes.map(({ data }) => data),
+        [1, 2, 3].map(number => ({ likePost: { likes: number } })),
+      )
+    })
+
+    it('R-API-1: a token counts for what carries it, and for nothing that comes after it', async () => {
+      using connection = await RawConnection.open(app.port)
+      const asks = [
+        (token: string) => `GET /users/me HTTP/1.1\r\nHost: x\r\n${token}\r\n`,
+        (token: string) => `GET /graphql?query=%7Bme%7Bid%7D%7D HTTP/1.1\r\nHost: x\r\n${token}\r\n`,
+      ]
+      for (const asked of asks) {
+        for (const [token, status] of [
+          [`Authorization: Bearer ${ann.token}\r\n`, 200],
+          ['', 401],
+        ] as const) {
+          connection.write(asked(token))
+          assert.equal((await connection.response()).status, status)
+        }
+      }
+      using known = await SocketClient.connect(app, { token: ann.token })
+      using unknown = await SocketClient.connect(app)
+      assert.deepEqual(await known.read('{ me { id } }'), { me: { id: String(ann.id) } })
+      assert.equal((await unknown.ask('{ me { id } }')).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
+    })
+
+    it('a mutation over a socket that is refused halfway leaves nothing, and its socket goes on', async () => {
+      using client = await SocketClient.connect(app, { token: bob.token })
+      const before = await state()
+      const text = 'mutation { a: createPost(title: "T", content: "C") { id } b: likePost(id: 987654321) { id } }'
+      const { errors } = await client.ask(text)
+      assert.deepEqual(errors, [{ message: 'Post not found', path: ['b'], extensions: { code: 'NOT_FOUND' } }])
+      assert.deepEqual(await state(), before)
+      assert.deepEqual(await client.read('{ me { id } }'), { me: { id: String(bob.id) } })
+    })
+
+    describe('with answers of megabytes', () => {
+      const aliases = (count: number) => repeat(count, n => `a${n}: content`)
+      before(async () => {
+        const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
+        await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
+      })
+
+      it('beyond 8 MiB: refused with RESPONSE_TOO_LARGE', async () => {
+        const large = { what: '', text: `{ posts(limit: 14) { ${aliases(10)} } }`, code: 'RESPONSE_TOO_LARGE' }
+        await refusedAlike(large, [byPost, byGet, bySocket])
+      })
+
+      it('up to 8 MiB: sent whole to whoever reads it', async () => {
+        const text = `{ posts(limit: 14) { ${aliases(8)} } }`
+        const expected = await byPost(app, text)
+        assert.ok(JSON.stringify(expected.data).length > 7_000_000)
+        assert.deepEqual(await byGet(app, text), expected)
+        assert.deepEqual(await bySocket(app, text), expected)
+      })
+
+      it('an event beyond 8 MiB ends the subscription that asked for it, with RESPONSE_TOO_LARGE, and no other', async () => {
+        using client = await SocketClient.connect(app, { token: ann.token })
+        const newPost = async (text: string) => {
+          const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+          return (await read<{ createPost: { id: string } }>(app, create, { variables: { t: text }, token: ann.token }))
+            .createPost.id
+        }
+        const other = await client.begin('subscription { postAdded { title } }').listening(newPost)
+        const large = client.begin(`subscription { postAdded { author { posts(limit: 50) { ${aliases(10)} } } } }`)
+        // It is not announced when it begins: posts are added until one is refused to it.
+        for (let n = 0; !large.isOver; n++) {
+          await newPost(`post ${n}`)
+          await other.told(n + 1)
+          await client.ask('{ __typename }')
+        }
+        assert.equal(large.errors?.[0]?.extensions.code, 'RESPONSE_TOO_LARGE')
+        assert.deepEqual(large.events, [])
+        assert.ok(!other.isOver)
+      })
+    })
+  })
+}
+
+describe('Subscriptions are held to the limits of all operations', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let token: string
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' })
+    token = (await createMember(app)).token
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it("an admin is told others' e-mails", async () => {
+    using client = await SocketClient.connect(app, { token: await logIn(app, 'ada@example.com', 'demo-password') })
+    const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+    const newPost = async (t: string) =>
+      (await read<{ createPost: { id: string } }>(app, create, { variables: { t }, token })).createPost.id
+    const subscription = await client.begin('subscription { postAdded { id author { email } } }').listening(newPost)
+    const id = await newPost('by a member')
+    const [event] = await subscription.told(1)
+    const { me } = await read<{ me: { email: string } }>(app, '{ me { email } }', { token })
+    assert.deepEqual(event, { postAdded: { id, author: me } })
+  })
+
+  const cases: readonly Case[] = [
+    { what: 'no document', text: 'subscription {', code: 'GRAPHQL_PARSE_FAILED' },
+    {
+      what: 'two fields',
+      text: 'subscription { a: postAdded { id } b: postAdded { id } }',
+      code: 'GRAPHQL_VALIDATION_FAILED',
+    },
+    { what: 'an unknown field', text: 'subscription { postRemoved { id } }', code: 'GRAPHQL_VALIDATION_FAILED' },
+    { what: 'no selection', text: 'subscription { postAdded }', code: 'GRAPHQL_VALIDATION_FAILED' },
+    { what: 'introspection', text: 'subscription { __typename }', code: 'GRAPHQL_VALIDATION_FAILED' },
+    {
+      what: 'six levels',
+      text: 'subscription { postAdded { author { posts { author { posts { comments { id } } } } } } }',
+      code: 'DEPTH_LIMIT_EXCEEDED',
+    },
+    {
+      what: 'a cost beyond the limit',
+      text: 'subscription { postAdded { comments(limit: 100) { author { posts { id } } } } }',
+      code: 'COMPLEXITY_LIMIT_EXCEEDED',
+    },
+    {
+      what: 'a cost beyond the limit, by variable',
+      text: 'subscription ($n: Int!) { postAdded { comments(limit: $n) { id text } } }',
+      variables: { n: 500 },
+      code: 'COMPLEXITY_LIMIT_EXCEEDED',
+    },
+    {
+      what: 'a variable that is not given',
+      text: 'subscription ($id: ID!) { commentAdded(postId: $id) { id } }',
+      code: 'BAD_USER_INPUT',
+    },
+    {
+      what: 'a limit out of range',
+      text: 'subscription { postAdded { comments(limit: -1) { id } } }',
+      code: 'BAD_USER_INPUT',
+    },
+    {
+      what: "its author's e-mail without a token",
+      text: 'subscription { postAdded { author { email } } }',
+      code: 'UNAUTHENTICATED',
+    },
+    {
+      what: "its author's e-mail as a member",
+      text: 'subscription { postAdded { author { email } } }',
+      as: 'member',
+      code: 'FORBIDDEN',
+    },
+    { what: 'an absent post', text: 'subscription { commentAdded(postId: 987654321) { id } }', code: 'NOT_FOUND' },
+    { what: 'an id of no post', text: 'subscription { commentAdded(postId: "abc") { id } }', code: 'NOT_FOUND' },
+  ]
+  for (const { what, text, variables, as, code } of cases) {
+    it(`${what}: refused with ${code}`, async () => {
+      using client = await SocketClient.connect(app, { token: as && token })
+      const { data, errors } = await client.ask(text, variables)
+      assert.equal(data, undefined)
+      assert.equal(errors?.[0]?.extensions.code, code, JSON.stringify(errors))
+      assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+    })
+  }
+
+  it('a subscription of which nothing is left by its conditions is refused', async () => {
+    using client = await SocketClient.connect(app)
+    const { errors } = await client.ask('subscription ($no: Boolean!) { postAdded @include(if: $no) { id } }', {
+      no: false,
+    })
+    assert.ok(['BAD_REQUEST', 'GRAPHQL_VALIDATION_FAILED'].includes(String(errors?.[0]?.extensions.code)))
+  })
+
+  it('R-SUB-3: a subscription by POST is refused', async () => {
+    const { errors } = await byPost(app, 'subscription { postAdded { id } }')
+    assert.equal(errors?.[0]?.extensions.code, 'BAD_REQUEST')
+  })
+})
+
+describe('The rate limit over a socket', () => {
+  const typename = '{ __typename }'
+
+  it('R-LIM-4: counts the upgrade and each operation as one request, with those over HTTP', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '6' })
+    using client = await SocketClient.connect(app) // 1
+    assert.equal((await query(app, typename)).status, 200) // 2
+    await client.read(typename) // 3
+    assert.equal((await client.ask('{ nothing }')).errors?.[0]?.extensions.code, 'GRAPHQL_VALIDATION_FAILED') // 4
+    const subscription = client.begin('subscription { postAdded { id } }') // 5
+    assert.equal((await query(app, typename)).status, 200) // 6
+    assert.equal((await query(app, typename)).status, 429)
+    for (let n = 0; n < 3; n++) {
+      assert.deepEqual((await client.ask(typename)).errors, [
+        { message: 'Too many requests. Try again later.', extensions: { code: 'RATE_LIMITED' } },
+      ])
+    }
+    assert.ok(!client.isClosed && !subscription.isOver)
+  })
+
+  it('does not count what asks for nothing: ping, pong, complete and connection_init', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '2' })
+    using client = await SocketClient.connect(app)
+    for (let n = 0; n < 10; n++) {
+      for (const type of ['ping', 'pong']) client.send({ type })
+      client.send({ type: 'complete', id: 'none' })
+    }
+    await client.read(typename)
+    assert.equal((await client.ask(typename)).errors?.[0]?.extensions.code, 'RATE_LIMITED')
+  })
+
+  it('refuses a subscription beyond it, and what is subscribed already is told on', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '20' })
+    const { token } = await createMember(app)
+    const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+    // Another client, who has a limit of its own.
+    using writer = await SocketClient.connect(app, { token, localAddress: '127.0.0.2' })
+    const newPost = async (t: string) =>
+      (await writer.read<{ createPost: { id: string } }>(create, { t })).createPost.id
+    using reader = await SocketClient.connect(app)
+    const subscription = await reader.begin('subscription { postAdded { id } }').listening(newPost)
+    for (let last: Answer | undefined; last?.errors === undefined; ) last = await reader.ask(typename)
+    const refused = await reader.ask('subscription { postAdded { id } }')
+    assert.equal(refused.errors?.[0]?.extensions.code, 'RATE_LIMITED')
+    const id = await newPost('still told')
+    assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
+  })
+
+  it('does not hold where /graphql is not among the limited paths', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/api/' })
+    using client = await SocketClient.connect(app)
+    for (let n = 0; n < 3; n++) await client.read(typename)
+  })
+})

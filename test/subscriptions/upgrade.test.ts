@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { startTestApp } from '../support/app.ts'
+import { ask, postJson, RawConnection, type RawResponse } from '../support/http.ts'
+import { serveDuet } from '../support/process.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { createMember } from '../support/rest.ts'
+import { clientFrame, metricOf, RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const unlimited = { RATE_LIMIT_MAX: '0' }
+
+/** The answer to a request for a socket, which is let go then. */
+async function answerTo(port: number, lines: readonly string[]): Promise<RawResponse> {
+  using socket = await RawSocket.open(port, lines)
+  return socket.handshake
+}
+
+const withHeaders = (headers: Readonly<Record<string, string | undefined>>) => upgradeLines(headers)
+
+describe('A request for a socket', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp(unlimited)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('is refused with 403 to pages of origins that are not allowed', async () => {
+    await using app = await startTestApp({
+      ...unlimited,
+      CORS_ORIGINS: 'https://app.example.com,https://b.example.com',
+    })
+    for (const origin of ['https://app.example.com', 'https://b.example.com', undefined]) {
+      assert.equal((await answerTo(app.port, withHeaders({ Origin: origin }))).status, 101, origin)
+    }
+    for (const origin of [
+      'https://evil.example.com',
+      'http://app.example.com',
+      'null',
+      '',
+      'https://app.example.com.x',
+    ]) {
+      assertRefusal(await answerTo(app.port, withHeaders({ Origin: origin })), 403, 'Origin is not allowed')
+    }
+    assert.equal(await metricOf(app, 'duet_sockets'), 0)
+  })
+
+  it('is let in from any origin where any is allowed, which is the default', async () => {
+    assert.equal((await answerTo(app.port, withHeaders({ Origin: 'https://anything.example' }))).status, 101)
+  })
+
+  it('is let in from the pages that the service shows itself', async () => {
+    await using app = await startTestApp({ ...unlimited, CORS_ORIGINS: 'https://app.example.com' })
+    const { host, origin } = new URL(app.url)
+    assert.equal((await answerTo(app.port, withHeaders({ Host: host, Origin: origin }))).status, 101)
+  })
+
+  it('is refused with 503 under maintenance', async () => {
+    await using app = await startTestApp({ ...unlimited, MAINTENANCE: 'on' })
+    const response = await answerTo(app.port, upgradeLines())
+    assertRefusal(response, 503, 'Service under maintenance. Try again later.')
+    assert.equal(response.headers.get('retry-after'), '60')
+  })
+
+  it('counts as a request, and is refused with 429 beyond the limit', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '3' })
+    assert.equal((await postJson(`${app.url}/graphql`, '{"query":"{ __typename }"}')).status, 200)
+    for (let n = 0; n < 2; n++) assert.equal((await answerTo(app.port, upgradeLines())).status, 101)
+    const response = await answerTo(app.port, upgradeLines())
+    assertRefusal(response, 429, 'Too many requests. Try again later.')
+    assert.match(response.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal(response.headers.get('ratelimit-policy'), '"default";q=3;w=60')
+    assertRefusal(await postJson(`${app.url}/graphql`, '{"query":"{ __typename }"}'), 429)
+  })
+
+  it('counts before its origin is looked at', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '1', CORS_ORIGINS: 'https://app.example.com' })
+    const foreign = withHeaders({ Origin: 'https://evil.example.com' })
+    assertRefusal(await answerTo(app.port, foreign), 403)
+    assertRefusal(await answerTo(app.port, upgradeLines()), 429)
+  })
+
+  it('carries the id of the request and what is left of the limit when it is answered', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '3' })
+    const { status, headers } = await answerTo(app.port, withHeaders({ 'X-Request-Id': 'my-request' }))
+    assert.equal(status, 101)
+    assert.equal(headers.get('x-request-id'), 'my-request')
+    assert.equal(headers.get('ratelimit')?.startsWith('"default";r=2;t='), true)
+  })
+
+  it('gets the ordinary answer of every other path, and the connection is closed', async () => {
+    for (const path of ['/', '/nothing', '/graphql/', '/api/graphql', '/graphqlx']) {
+      assertRefusal(await answerTo(app.port, upgradeLines({}, path)), 404, 'Not found')
+    }
+    assertRefusal(await answerTo(app.port, upgradeLines({}, '/users/1')), 404, 'User not found')
+    const invalid = upgradeLines({ Authorization: 'Bearer nonsense' }, '/users')
+    assertRefusal(await answerTo(app.port, invalid), 401)
+    for (const path of ['/users', '/health/live', '/metrics', '/openapi.json']) {
+      using socket = await RawSocket.open(app.port, upgradeLines({}, path))
+      assert.equal(socket.handshake.status, 200, path)
+      assert.equal(socket.handshake.headers.get('connection'), 'close')
+      await waitUntil(() => socket.isEnded)
+    }
+    assertRefusal(await answerTo(app.port, upgradeLines({}, '/%zz')), 400)
+  })
+
+  it('is taken with a query string, and with frames in its own packet', async () => {
+    const stream = connect(app.port, '127.0.0.1')
+    const lines = upgradeLines({}, '/graphql?from=here')
+    stream.write(
+      Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), clientFrame('{"type":"connection_init"}')]),
+    )
+    let text = ''
+    stream.on('data', data => {
+      text += data
+    })
+    await waitUntil(() => text.includes('connection_ack'))
+    stream.destroy()
+  })
+
+  it('that asks for another protocol, or by another method, is an ordinary request', async () => {
+    assert.equal((await answerTo(app.port, upgradeLines({ Upgrade: 'h2c' }, '/health/live'))).status, 200)
+    assert.equal((await answerTo(app.port, upgradeLines({ Upgrade: 'websocketx' }))).status, 400)
+    const body = '{"query":"{ __typename }"}'
+    const [, ...headers] = upgradeLines({ 'Content-Type': 'application/json', 'Content-Length': String(body.length) })
+    using socket = await RawSocket.open(app.port, ['POST /graphql HTTP/1.1', ...headers, '', body])
+    assert.equal(socket.handshake.body, '{"data":{"__typename":"Query"}}')
+  })
+
+  const flawed = [
+    ['no key', { 'Sec-WebSocket-Key': undefined }],
+    ['a key that is none', { 'Sec-WebSocket-Key': 'short' }],
+    ['no version', { 'Sec-WebSocket-Version': undefined }],
+    ['another version', { 'Sec-WebSocket-Version': '7' }],
+    ['subprotocols that are none', { 'Sec-WebSocket-Protocol': 'a,,b' }],
+  ] as const
+
+  for (const [what, headers] of flawed) {
+    it(`with ${what} is refused with 400, and no socket is made`, async () => {
+      using socket = await RawSocket.open(app.port, withHeaders(headers))
+      assert.equal(socket.handshake.status, 400)
+      await waitUntil(() => socket.isEnded)
+      assert.equal(await metricOf(app, 'duet_sockets'), 0)
+    })
+  }
+
+  it('that is flawed is refused in the shape of all refusals', async () => {
+    for (const [, headers] of flawed) assertRefusal(await answerTo(app.port, withHeaders(headers)), 400)
+  })
+
+  it('with a doubtful head is refused like any request', async () => {
+    assertRefusal(await answerTo(app.port, upgradeLines({ Host: undefined })), 400, 'One Host header required')
+    assertRefusal(await answerTo(app.port, [...upgradeLines(), 'Host: y']), 400, 'One Host header required')
+    assertRefusal(await answerTo(app.port, upgradeLines({ Expect: 'a miracle' })), 417)
+  })
+
+  it('that is refused does not keep its connection: who stays on it does not hold up a shutdown', {
+    timeout: 20_000,
+  }, async () => {
+    const own = await startTestApp(unlimited)
+    // It has read the answer, and closes nothing.
+    using socket = await RawSocket.open(own.port, upgradeLines({}, '/nothing'))
+    assertRefusal(socket.handshake, 404)
+    const disposal = own[Symbol.asyncDispose]()
+    const inTime = await Promise.race([disposal.then(() => true), pause(3_000, false, { ref: false })])
+    socket.stream.destroy()
+    await disposal
+    assert.ok(inTime, 'three seconds later it has not stopped')
+  })
+
+  it('that comes right behind another request on its connection does not end the process', async () => {
+    await using duet = serveDuet(unlimited)
+    const served = await duet.address()
+    using connection = await RawConnection.open(served.port)
+    connection.write(`GET /users HTTP/1.1\r\nHost: x\r\n\r\n${upgradeLines().join('\r\n')}\r\n\r\n`)
+    assert.equal((await connection.response()).status, 200)
+    assert.equal((await ask(`${served.url}/health/live`)).status, 200)
+  })
+
+  it('that comes right behind several others takes no answer from them', async () => {
+    using connection = await RawConnection.open(app.port)
+    const get = 'GET /users HTTP/1.1\r\nHost: x\r\n\r\n'
+    connection.write(`${get}${get}${get}${upgradeLines().join('\r\n')}\r\n\r\n`)
+    for (let n = 0; n < 3; n++) assert.equal((await connection.response()).status, 200)
+  })
+
+  it('that comes on a connection that was used before is taken', async () => {
+    using connection = await RawConnection.open(app.port)
+    for (let n = 0; n < 2; n++) {
+      connection.write('GET /users HTTP/1.1\r\nHost: x\r\n\r\n')
+      assert.equal((await connection.response()).status, 200)
+    }
+    connection.write(`${upgradeLines().join('\r\n')}\r\n\r\n`)
+    assert.equal((await connection.response()).status, 101)
+  })
+
+  it('that is never finished, or breaks off, is nobody', async () => {
+    const bytes = `${upgradeLines().join('\r\n')}\r\n\r\n`
+    for (let length = 1; length <= bytes.length; length += 16) {
+      const stream = connect(app.port, '127.0.0.1')
+      stream.on('error', () => {})
+      await once(stream, 'connect')
+      stream.write(bytes.slice(0, length))
+      stream.resetAndDestroy()
+    }
+    await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
+    const { token } = await createMember(app)
+    using client = await SocketClient.connect(app, { token })
+    assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+  })
+})

@@ -1,0 +1,403 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { WebSocket } from 'ws'
+import type { ErrorBody } from './graphql.ts'
+import { ask, parseResponse, type RawResponse } from './http.ts'
+import { waitUntil } from './wait.ts'
+
+/** Whatever serves: an app, or anything else with an address. */
+interface Served {
+  readonly url: string
+}
+
+export interface ServerMessage {
+  readonly type: string
+  readonly id?: string
+  readonly payload?: unknown
+}
+
+export interface Closing {
+  readonly code: number
+  readonly reason: string
+}
+
+export interface OpenOptions {
+  /** Sent with `connection_init`. */
+  readonly token?: string | undefined
+  /** Of the request that opens the socket. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly path?: string
+  readonly protocols?: readonly string[]
+  /** Where it comes from. */
+  readonly localAddress?: string
+}
+
+export const subprotocol = 'graphql-transport-ws'
+
+/** One end of graphql-transport-ws, which says what the test tells it to and keeps all that it is told. */
+export class SocketClient implements Disposable {
+  readonly websocket: WebSocket
+  /** In the order of their arrival. */
+  readonly messages: ServerMessage[] = []
+  readonly #operations = new Map<string, Operation>()
+  readonly #closing = Promise.withResolvers<Closing>()
+  readonly #waiting = new Set<() => void>()
+  #closed: Closing | undefined
+  #ids = 0
+  /** Frames of WebSocket itself. */
+  pings = 0
+
+  /** A socket that is open, and has said nothing yet. */
+  static async open(app: Served, options: OpenOptions = {}): Promise<SocketClient> {
+    const { path = '/graphql', protocols = [subprotocol], headers = {}, localAddress } = options
+    const address = app.url.replace(/^http/, 'ws') + path
+    const settings = { headers, ...(localAddress && { localAddress }), perMessageDeflate: false }
+    const client = new SocketClient(new WebSocket(address, [...protocols], settings))
+    await once(client.websocket, 'open')
+    return client
+  }
+
+  /** A socket that is acknowledged. */
+  static async connect(app: Served, options: OpenOptions = {}): Promise<SocketClient> {
+    const client = await SocketClient.open(app, options)
+    await client.initialise(options.token === undefined ? undefined : { Authorization: `Bearer ${options.token}` })
+    return client
+  }
+
+  private constructor(websocket: WebSocket) {
+    this.websocket = websocket
+    websocket.on('message', data => this.#hear(JSON.parse(String(data))))
+    websocket.on('ping', () => {
+      this.pings++
+    })
+    websocket.on('error', () => {}) // followed by `close`
+    websocket.on('close', (code, reason) => {
+      this.#closed = { code, reason: String(reason) }
+      this.#closing.resolve(this.#closed)
+      this.#tellNews()
+    })
+  }
+
+  #hear(message: ServerMessage): void {
+    this.messages.push(message)
+    if (message.id !== undefined) this.#operations.get(message.id)?.hear(message)
+    this.#tellNews()
+  }
+
+  /** How the server closed, once it has. */
+  get closed(): Promise<Closing> {
+    return this.#closing.promise
+  }
+
+  get isClosed(): boolean {
+    return this.#closed !== undefined
+  }
+
+  async initialise(payload?: unknown): Promise<void> {
+    this.send({ type: 'connection_init', payload })
+    await this.until(() => this.messages.some(({ type }) => type === 'connection_ack'))
+  }
+
+  send(message: unknown): void {
+    this.sendText(JSON.stringify(message))
+  }
+
+  /** For what `JSON.stringify` would never write. */
+  sendText(text: string | Buffer): void {
+    this.websocket.send(text)
+  }
+
+  /** Begins an operation of any kind. */
+  begin(query: string, variables?: object, id: string = `operation-${++this.#ids}`): Operation {
+    const operation = new Operation(this, id)
+    this.#operations.set(id, operation)
+    this.send({ type: 'subscribe', id, payload: { query, ...(variables && { variables }) } })
+    return operation
+  }
+
+  /** The answer of an operation that is answered once. */
+  async ask(query: string, variables?: object): Promise<Answer> {
+    const operation = this.begin(query, variables)
+    await operation.over()
+    return { data: operation.events[0], errors: operation.errors }
+  }
+
+  /** The data of an operation that must succeed. */
+  async read<Data = Readonly<Record<string, unknown>>>(query: string, variables?: object): Promise<Data> {
+    const { data, errors } = await this.ask(query, variables)
+    assert.equal(errors, undefined, JSON.stringify(errors))
+    return data as Data
+  }
+
+  /** Waits; fails when the socket is closed before. */
+  async until(condition: () => boolean, patienceMs = 10_000): Promise<void> {
+    const deadline = performance.now() + patienceMs
+    while (!condition()) {
+      if (this.#closed !== undefined)
+        assert.fail(`The socket was closed with ${this.#closed.code} ${this.#closed.reason}`)
+      if (performance.now() > deadline) assert.fail(`Waited in vain until ${condition}`)
+      await this.#news()
+    }
+  }
+
+  /** The next message, or the end; or a moment, for what others decide. */
+  async #news(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, 10)
+    this.#waiting.add(resolve)
+    await promise
+    this.#waiting.delete(resolve)
+    clearTimeout(timer)
+  }
+
+  #tellNews(): void {
+    for (const resolve of this.#waiting) resolve()
+  }
+
+  /** Closes in order. */
+  async close(code = 1000): Promise<void> {
+    this.websocket.close(code)
+    await this.closed
+  }
+
+  [Symbol.dispose](): void {
+    this.websocket.terminate()
+  }
+}
+
+export interface Answer {
+  readonly data: unknown
+  readonly errors: readonly ErrorBody[] | undefined
+}
+
+/** What was said about one operation. */
+export class Operation {
+  readonly id: string
+  readonly #client: SocketClient
+  /** The data of each message. */
+  readonly events: unknown[] = []
+  errors: readonly ErrorBody[] | undefined
+  #isOver = false
+
+  constructor(client: SocketClient, id: string) {
+    this.#client = client
+    this.id = id
+  }
+
+  hear({ type, payload }: ServerMessage): void {
+    assert.ok(!this.#isOver, `${this.id} is over, and was told ${type}`)
+    if (type === 'next') {
+      assert.deepEqual(Object.keys(Object(payload)), ['data'])
+      this.events.push((payload as { data: unknown }).data)
+      return
+    }
+    assert.ok(type === 'complete' || type === 'error', type)
+    this.#isOver = true
+    if (type === 'error') this.errors = payload as readonly ErrorBody[]
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  /**
+   * The beginning of a subscription is not announced: makes something happen until that is told, and then forgets what was
+   * told. `happen` makes an event with the given text in it and returns the id of what it is about.
+   */
+  async listening(happen: (text: string) => Promise<string>): Promise<this> {
+    for (;;) {
+      const text = `beacon ${++beacons}`
+      const id = await happen(text)
+      const isTold = () => {
+        const last = JSON.stringify(this.events.at(-1) ?? null)
+        return last.includes(`"${text}"`) || last.includes(`:"${id}"`)
+      }
+      const deadline = performance.now() + beaconMs
+      await this.#client.until(() => isTold() || this.#isOver || performance.now() > deadline)
+      assert.ok(!this.#isOver, `${this.id} is over: ${JSON.stringify(this.errors)}`)
+      if (!isTold()) continue // it happened before the beginning
+      this.events.length = 0
+      return this
+    }
+  }
+
+  /** Waits for the server to end it. */
+  async over(): Promise<void> {
+    await this.#client.until(() => this.#isOver)
+  }
+
+  /** The first so many events, once they are there. */
+  async told(count: number, patienceMs?: number): Promise<readonly unknown[]> {
+    await this.#client.until(() => this.events.length >= count || this.#isOver, patienceMs)
+    if (this.events.length < count) assert.fail(`${this.id} ended after ${this.events.length} events`)
+    return this.events.slice(0, count)
+  }
+
+  async until(condition: (events: readonly unknown[]) => boolean, patienceMs?: number): Promise<void> {
+    await this.#client.until(() => condition(this.events), patienceMs)
+  }
+
+  /** The client ends it. */
+  complete(): void {
+    this.#client.send({ type: 'complete', id: this.id })
+  }
+}
+
+let beacons = 0
+/** After that long, whoever listens has been told. */
+const beaconMs = 500
+
+/** A frame as it is on the wire. */
+export interface Frame {
+  readonly opcode: number
+  readonly isFinal: boolean
+  readonly payload: Buffer
+}
+
+export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
+
+/** A WebSocket whose every byte the test decides. It may also stop reading, as clients do that hang. */
+export class RawSocket implements Disposable {
+  readonly stream: Socket
+  readonly frames: Frame[] = []
+  /** Takes the frames in place of the list. */
+  onFrame: (frame: Frame) => void = frame => this.frames.push(frame)
+  isEnded = false
+  bytes = 0
+  #unread: Buffer = Buffer.alloc(0)
+  #handshake: RawResponse | undefined
+
+  /** Sends a request for a socket, and waits for the answer to it. */
+  static async open(port: number, lines: readonly string[] = upgradeLines()): Promise<RawSocket> {
+    const socket = new RawSocket(connect({ port, host: '127.0.0.1', allowHalfOpen: true }))
+    await once(socket.stream, 'connect')
+    socket.stream.write(`${lines.join('\r\n')}\r\n\r\n`)
+    await waitUntil(() => socket.#handshake !== undefined || socket.isEnded)
+    return socket
+  }
+
+  /** A socket that is acknowledged. */
+  static async connect(port: number): Promise<RawSocket> {
+    const socket = await RawSocket.open(port)
+    assert.equal(socket.handshake.status, 101)
+    socket.say({ type: 'connection_init' })
+    await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('connection_ack')))
+    return socket
+  }
+
+  private constructor(stream: Socket) {
+    this.stream = stream.setNoDelay()
+    stream.on('data', data => this.#take(data))
+    stream.on('error', () => {})
+    for (const event of ['end', 'close']) {
+      stream.on(event, () => {
+        this.isEnded = true
+      })
+    }
+  }
+
+  get handshake(): RawResponse {
+    return this.#handshake ?? assert.fail(`No answer to the request: ${this.#unread}`)
+  }
+
+  /** The code in the frame with which the server closed. */
+  get closeCode(): number | undefined {
+    return this.frames.find(({ opcode }) => opcode === opcodes.close)?.payload.readUInt16BE(0)
+  }
+
+  say(message: object): void {
+    this.write(clientFrame(JSON.stringify(message)))
+  }
+
+  write(bytes: Buffer): void {
+    this.stream.write(bytes)
+  }
+
+  /** Nothing is read any more until `resume`: what the server sends piles up on its side. */
+  pause(): void {
+    this.stream.pause()
+  }
+
+  resume(): void {
+    this.stream.resume()
+  }
+
+  #take(data: Buffer): void {
+    this.bytes += data.length
+    this.#unread = this.#unread.length === 0 ? data : Buffer.concat([this.#unread, data])
+    if (this.#handshake === undefined) {
+      const parsed = parseResponse(this.#unread.toString('latin1'), false)
+      if (parsed === undefined) return
+      this.#handshake = parsed.response
+      this.#unread = this.#unread.subarray(parsed.length)
+    }
+    for (let frame = frameIn(this.#unread); frame !== undefined; frame = frameIn(this.#unread)) {
+      this.#unread = this.#unread.subarray(frame.length)
+      this.onFrame(frame)
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.stream.destroy()
+  }
+}
+
+/** A request for a socket, as browsers write it. */
+export function upgradeLines(headers: Readonly<Record<string, string | undefined>> = {}, path = '/graphql'): string[] {
+  const all = {
+    Host: 'x',
+    Connection: 'Upgrade',
+    Upgrade: 'websocket',
+    'Sec-WebSocket-Version': '13',
+    'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    'Sec-WebSocket-Protocol': subprotocol,
+    ...headers,
+  }
+  const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]))
+  return [`GET ${path} HTTP/1.1`, ...lines]
+}
+
+/** A frame from a client: masked, by zeros, which leave the bytes readable. */
+export function clientFrame(
+  payload: string | Buffer,
+  { opcode = opcodes.text, isFinal = true }: { opcode?: number; isFinal?: boolean } = {},
+): Buffer {
+  const bytes = Buffer.from(payload)
+  const head = Buffer.alloc(bytes.length < 126 ? 6 : bytes.length < 65_536 ? 8 : 14)
+  head[0] = (isFinal ? 0x80 : 0) | opcode
+  if (bytes.length < 126) head[1] = 0x80 | bytes.length
+  else if (bytes.length < 65_536) {
+    head[1] = 0x80 | 126
+    head.writeUInt16BE(bytes.length, 2)
+  } else {
+    head[1] = 0x80 | 127
+    head.writeBigUInt64BE(BigInt(bytes.length), 2)
+  }
+  return Buffer.concat([head, bytes])
+}
+
+function frameIn(bytes: Buffer): (Frame & { readonly length: number }) | undefined {
+  if (bytes.length < 2) return undefined
+  const short = bytes.readUInt8(1) & 0x7f
+  const head = short < 126 ? 2 : short === 126 ? 4 : 10
+  if (bytes.length < head) return undefined
+  const size = short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
+  if (bytes.length < head + size) return undefined
+  const first = bytes.readUInt8(0)
+  const payload = bytes.subarray(head, head + size)
+  return { opcode: first & 0x0f, isFinal: first >= 0x80, payload, length: head + size }
+}
+
+/** The value of one measurement. */
+export async function metricOf(app: Served, name: string): Promise<number> {
+  const { body } = await ask(`${app.url}/metrics`)
+  const line = body.split('\n').find(each => each.startsWith(`${name} `))
+  return line === undefined ? assert.fail(`no ${name}`) : Number(line.slice(name.length + 1))
+}
+
+/** Waits until nothing is left of any socket: no subscription, no group. */
+export async function untilNobodyListens(app: Served): Promise<void> {
+  const names = ['duet_sockets', 'duet_subscriptions', 'duet_subscription_groups']
+  await waitUntil(async () => (await Promise.all(names.map(name => metricOf(app, name)))).every(value => value === 0))
+}
