@@ -22,6 +22,7 @@ export class Feed implements AsyncDisposable {
   #position: Position
   #running: Promise<void> | undefined
   #told = false
+  #patience = soonMs
   #stopped = false
   #timer: NodeJS.Timeout | undefined
 
@@ -57,8 +58,12 @@ export class Feed implements AsyncDisposable {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
         for await (const { position } of this.#deliver(found.events)) this.#position = position
-        // What is about to be seen waits for transactions of others to end.
-        if (found.events.length === 0 && found.more) next = soonMs
+        // What is about to be seen waits for transactions of others to end, which may take long.
+        if (found.events.length > 0) this.#patience = soonMs
+        else if (found.more) {
+          next = this.#patience
+          this.#patience = Math.min(this.#patience * 2, retryMs)
+        }
         more = found.events.length > 0 && found.more
       }
     } catch (error) {

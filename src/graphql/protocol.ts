@@ -110,11 +110,11 @@ export class Conversation {
     if (!isPayload(payload)) throw new Violation(4400, 'Invalid message')
     this.#state = 'initialising'
     clearTimeout(this.#patience)
-    const { Authorization, authorization = Authorization } = payload ?? ({} as Fields)
+    const given = payload?.authorization ?? payload?.Authorization
     const admitted = Promise.resolve(this.#admission)
     // After the token of the request, so that this one decides.
-    const isGiven = authorization !== undefined && authorization !== null
-    this.#admission = isGiven ? admitted.then(() => this.#admit(authorization)) : admitted
+    const isGiven = given !== undefined && given !== null
+    this.#admission = isGiven ? admitted.then(() => this.#admit(given)) : admitted
     this.#admission.then(() => {
       if (this.#state !== 'initialising') return
       this.#state = 'acknowledged'

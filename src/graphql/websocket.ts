@@ -164,7 +164,8 @@ class Socket implements Wire {
       return
     }
     write()
-    if (waiting <= mostWaiting) this.#bound = this.#stream.writableLength + mostWaiting
+    const now = this.#stream.writableLength
+    if (waiting <= mostWaiting) this.#bound = now - waiting > mostWaiting ? now + mostWaiting : mostWaiting
   }
 }
 
