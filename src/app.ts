@@ -116,7 +116,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
       clock,
       admit: async authorization => tokens.admit(bearerOf(authorization)),
       stillStands: user => tokens.stillStands(user),
-      take: operationLimit(rateLimit),
+      takeFor: operationLimit(rateLimit),
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
       observer: metrics.sockets,
       report: error => reportFailure(error, logger),

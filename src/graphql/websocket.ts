@@ -12,8 +12,8 @@ export interface SocketObserver {
 }
 
 export interface SocketsParts extends Omit<ConversationParts, 'take'> {
-  /** Counts an operation of whoever sent this request. */
-  readonly take: (request: IncomingMessage) => ReturnType<ConversationParts['take']>
+  /** What counts the operations of whoever sent this request. */
+  readonly takeFor: (request: IncomingMessage) => ConversationParts['take']
   readonly isAllowedOrigin: (origin: string) => boolean
   readonly observer: SocketObserver
 }
@@ -44,6 +44,7 @@ export class Sockets implements AsyncDisposable {
   /** Makes a socket of a request that asked for one, which has passed all checks that requests pass. */
   accept(request: IncomingMessage, { stream, head }: Upgrade): void {
     this.#server.handleUpgrade(request, stream, head, websocket => {
+      delete request.socketUpgrade // done with; a socket may live long
       const socket = new Socket(websocket, stream, this.#parts.observer)
       if (websocket.protocol !== subprotocol) {
         socket.close(4406, 'Subprotocol not acceptable')
@@ -53,7 +54,7 @@ export class Sockets implements AsyncDisposable {
         socket.close(this.#retired.code, this.#retired.reason)
         return
       }
-      const parts = { ...this.#parts, take: () => this.#parts.take(request) }
+      const parts = { ...this.#parts, take: this.#parts.takeFor(request) }
       const conversation = new Conversation(parts, socket, request.headers.authorization)
       socket.conversation = conversation
       this.#sockets.add(socket)
@@ -108,6 +109,8 @@ export class Sockets implements AsyncDisposable {
 const pingMs = 20_000
 /** Bytes that may wait for one who does not read. */
 const mostWaiting = 1024 * 1024
+/** Characters that no message has to have more of before it can be more than that. */
+const smallest = mostWaiting / 4
 /** How long who was closed has to read what waits for it, and to answer. */
 const farewellMs = 5_000
 
@@ -133,11 +136,15 @@ class Socket implements Wire {
   }
 
   send(message: string): void {
-    this.#write(() => this.#websocket.send(message))
+    if (!this.#isReading()) return
+    this.#websocket.send(message)
+    if (message.length > smallest) this.#allow(Buffer.byteLength(message))
   }
 
   sendFrame(frame: Buffer): void {
-    this.#write(() => this.#stream.write(frame))
+    if (!this.#isReading()) return
+    this.#stream.write(frame)
+    if (frame.length > smallest) this.#allow(frame.length)
   }
 
   close(code: number, reason: string): void {
@@ -154,18 +161,23 @@ class Socket implements Wire {
     }
   }
 
-  /** Who lets too much wait is closed. One message may be more than that: while it is being sent, others may wait, too. */
-  #write(write: () => void): void {
-    if (this.#websocket.readyState !== openState) return
+  /** Who lets too much wait is closed. */
+  #isReading(): boolean {
+    if (this.#websocket.readyState !== openState) return false
     const waiting = this.#stream.writableLength
-    if (waiting > this.#bound) {
-      this.#observer.closedForSlowness()
-      this.conversation?.end(1013, 'Too slow')
-      return
+    if (waiting <= mostWaiting) {
+      this.#bound = mostWaiting
+      return true
     }
-    write()
-    const now = this.#stream.writableLength
-    if (waiting <= mostWaiting) this.#bound = now - waiting > mostWaiting ? now + mostWaiting : mostWaiting
+    if (waiting <= this.#bound) return true
+    this.#observer.closedForSlowness()
+    this.conversation?.end(1013, 'Too slow')
+    return false
+  }
+
+  /** One message may be more than the bound: while it is being sent, others may wait behind it. */
+  #allow(bytes: number): void {
+    if (bytes > mostWaiting && this.#bound === mostWaiting) this.#bound = this.#stream.writableLength + mostWaiting
   }
 }
 

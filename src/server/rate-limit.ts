@@ -39,10 +39,13 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
 /** For operations that come over a socket: each counts like a request to `/graphql`. */
 export function operationLimit(
   limit: RateLimit | undefined,
-): (request: IncomingMessage) => ReturnType<RateLimiter['take']> | undefined {
-  if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return () => undefined
+): (request: IncomingMessage) => () => ReturnType<RateLimiter['take']> | undefined {
+  if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return () => () => undefined
   const { limiter, proxies } = limit
-  return request => limiter.take(clientKey(proxies.clientOf(request)))
+  return request => {
+    const client = clientKey(proxies.clientOf(request))
+    return () => limiter.take(client)
+  }
 }
 
 declare module 'node:http' {
