@@ -4,9 +4,9 @@ import type { Lifecycle } from './lifecycle.ts'
 /** When requests that do not end are cut off, so that the process is gone within ten seconds. */
 const patienceMs = 8_500
 /** How long clients that are about to connect, or to send on a connection they just made, are waited for. */
-const graceMs = 300
+const graceMs = 600
 /** Nobody came for this long: whoever was about to connect is in. */
-const quietMs = 30
+const quietMs = 75
 
 /**
  * Stops serving without losing a request: tells readiness first, keeps answering (each answer closing its connection)

@@ -8,7 +8,7 @@ import { steps, stepsOneByOne } from './commands.ts'
 import { Model } from './model.ts'
 import { type Service, type Session, Stage } from './service.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 400 : 30
+const numRuns = process.env.DUET_TEST_FULL ? 400 : 12
 
 describe('Orders and payments, whatever is done with them in whatever order', () => {
   for (const kind of engineKinds) {

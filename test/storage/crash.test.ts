@@ -16,7 +16,7 @@ import {
 import { PostgresServer } from '../support/postgres.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
-const rounds = process.env.DUET_TEST_FULL ? 40 : 4
+const rounds = process.env.DUET_TEST_FULL ? 40 : 2
 
 for (const kind of engineKinds) {
   describe(`A server on ${kind.name} that is killed while it writes`, { skip: kind.skip }, () => {
