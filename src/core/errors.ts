@@ -44,6 +44,10 @@ export function fault(cause: unknown): AppError {
   return new AppError('fault', 'Internal server error', { cause })
 }
 
+export function answerTooLarge(cause?: unknown): AppError {
+  return new AppError('answer-too-large', 'The answer is too large.', { cause })
+}
+
 export function tooManyRequests(retryAfterSeconds: number): AppError {
   return new AppError('rate-limited', 'Too many requests. Try again later.', { retryAfterSeconds })
 }

@@ -24,6 +24,13 @@ export function text(name: string, value: unknown, longest: number): string {
   return value
 }
 
+/** Text that says something. */
+export function filled(name: string, value: unknown, longest: number): string {
+  const said = text(name, value, longest)
+  if (isBlank(said)) throw badInput(`${name} must not be empty`)
+  return said
+}
+
 export function integer(name: string, value: unknown, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw badInput(`${name} must be an integer from ${least} to ${most}`)

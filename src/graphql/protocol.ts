@@ -1,12 +1,11 @@
 import { type Actor, anonymous, type IdentifiedUser } from '../core/actor.ts'
 import { AppError, fault } from '../core/errors.ts'
-import { type Fields, isObject } from '../core/input.ts'
 import type { Allowance } from '../core/ports.ts'
 import type { Admitted } from '../core/tokens/operations.ts'
 import { Refusal, refusal, refusalFor } from './errors.ts'
 import type { Executor, OperationRequest } from './execute.ts'
 import type { FanOut, Subscriber } from './fan-out.ts'
-import { operationIn } from './request.ts'
+import { isPayload, type Message, messageIn, requestIn, Violation } from './messages.ts'
 import { type SharedMessage, startOf } from './shared-message.ts'
 
 /** The other end, however it is reached. */
@@ -249,43 +248,5 @@ class Run {
   stop(): void {
     this.isOver = true
     this.#stop?.()
-  }
-}
-
-interface Message {
-  readonly type?: unknown
-  readonly id?: unknown
-  readonly payload?: unknown
-}
-
-/** What the client may not do, and how the socket is closed for it. */
-class Violation extends Error {
-  readonly code: number
-
-  constructor(code: number, reason: string) {
-    super(Buffer.byteLength(reason) > 123 ? reason.slice(0, 40) : reason) // what a close frame holds
-    this.code = code
-  }
-}
-
-/** What a message may carry beside: an object, or nothing. */
-function isPayload(payload: unknown): payload is Fields | null | undefined {
-  return payload === undefined || payload === null || isObject(payload)
-}
-
-function messageIn(text: string): Message {
-  try {
-    const message: unknown = JSON.parse(text)
-    if (isObject(message)) return message
-  } catch {}
-  throw new Violation(4400, 'Invalid message')
-}
-
-/** A payload of the wrong form is a fault of the protocol, not of an operation. */
-function requestIn(payload: unknown): OperationRequest {
-  try {
-    return operationIn(payload)
-  } catch {
-    throw new Violation(4400, 'Invalid message')
   }
 }

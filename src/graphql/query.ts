@@ -1,5 +1,5 @@
 import { executeSync, type FieldNode, type GraphQLSchema, Kind } from 'graphql'
-import { AppError } from '../core/errors.ts'
+import { answerTooLarge } from '../core/errors.ts'
 import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './documents.ts'
 import { collect, type Merged, type Plan, Planner, type Request, type Source, valuesOf } from './plan.ts'
@@ -39,7 +39,7 @@ function introspection(schema: GraphQLSchema, { definition, fragments }: Prepare
   return ({ variables }) => {
     const { data } = executeSync({ schema, document, variableValues: variables })
     const text = JSON.stringify(Object.values(data ?? {})[0] ?? null)
-    if (text.length > mostText) throw new AppError('answer-too-large', 'The answer is too large.')
+    if (text.length > mostText) throw answerTooLarge()
     return text
   }
 }

@@ -109,7 +109,7 @@ export class Sockets implements AsyncDisposable {
 const pingMs = 20_000
 /** Bytes that may wait for one who does not read. */
 const mostWaiting = 1024 * 1024
-/** Characters that no message has to have more of before it can be more than that. */
+/** A message of fewer characters cannot be more than that: each takes four bytes at most. */
 const smallest = mostWaiting / 4
 /** How long who was closed has to read what waits for it, and to answer. */
 const farewellMs = 5_000

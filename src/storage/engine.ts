@@ -1,4 +1,4 @@
-import { AppError } from '../core/errors.ts'
+import { answerTooLarge } from '../core/errors.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
 import type { Dialect } from './dialect.ts'
 import type { Row, Statement } from './sql.ts'
@@ -48,5 +48,5 @@ export const bounds = Object.freeze({
 /** The text of an answer. There is always one, unless it was too large to be handed over. */
 export function answerOf([row]: readonly Row[]): string {
   if (typeof row?.[0] === 'string') return row[0]
-  throw new AppError('answer-too-large', 'The answer is too large.')
+  throw answerTooLarge()
 }

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
-import { AppError, fault, unavailable } from '../core/errors.ts'
+import { AppError, answerTooLarge, fault, unavailable } from '../core/errors.ts'
 import { Recent } from '../core/recent.ts'
 import { bounds } from './engine.ts'
 import type { Row, Statement } from './sql.ts'
@@ -63,7 +63,7 @@ export function sqliteError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE') return unavailable(error) // closed
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
-  if (code === 18) return new AppError('answer-too-large', 'The answer is too large.', { cause: error })
+  if (code === 18) return answerTooLarge(error)
   return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)
 }
 

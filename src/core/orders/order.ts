@@ -1,4 +1,4 @@
-import { badInput, fieldsOf, integer, isBlank, isObject, text } from '../input.ts'
+import { badInput, fieldsOf, filled, integer, isObject } from '../input.ts'
 
 export interface Order {
   readonly id: number
@@ -64,10 +64,8 @@ export function amountOf(items: readonly OrderItem[]): number {
 
 function itemOf(place: string, item: unknown): OrderItem {
   if (!isObject(item)) throw badInput(`${place} must be an object`)
-  const name = text(`${place}.name`, item.name, orderBounds.name)
-  if (isBlank(name)) throw badInput(`${place}.name must not be empty`)
   return {
-    name,
+    name: filled(`${place}.name`, item.name, orderBounds.name),
     quantity: integer(`${place}.quantity`, item.quantity, 1, orderBounds.quantity),
     price: integer(`${place}.price`, item.price, 0, orderBounds.price),
   }

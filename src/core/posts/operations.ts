@@ -2,9 +2,10 @@ import { type Access, invalidToken, refusal } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
+import { filled } from '../input.ts'
 import { type OneWish, type Selection, type SlotValues, showsEmail, type Wish } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
-import { filled, postBounds } from './post.ts'
+import { postBounds } from './post.ts'
 
 export interface PostsParts {
   readonly store: PostStore

@@ -1,6 +1,6 @@
 import type { Role } from '../actor.ts'
 import { AppError } from '../errors.ts'
-import { badInput, type Fields, fieldsOf, integer, isBlank, isObject, text } from '../input.ts'
+import { badInput, type Fields, fieldsOf, filled, integer, isBlank, isObject, text } from '../input.ts'
 
 export interface User {
   readonly id: number
@@ -59,14 +59,11 @@ function isFilled(value: unknown): boolean {
 }
 
 function nameOf({ name }: Fields): string {
-  const value = text('name', name, 320)
-  if (isBlank(value)) throw badInput('name must not be empty')
-  return value
+  return filled('name', name, 320)
 }
 
 function emailOf({ email }: Fields): string {
-  const value = text('email', email, 320)
-  if (isBlank(value)) throw badInput('email must not be empty')
+  const value = filled('email', email, 320)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (!value.includes('@') || /[\s\u0000-\u001f\u007f-\u009f]/.test(value))
     throw badInput('email must be an e-mail address')
