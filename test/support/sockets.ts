@@ -209,10 +209,7 @@ export class Operation {
     for (;;) {
       const text = `beacon ${++beacons}`
       const id = await happen(text)
-      const isTold = () => {
-        const last = JSON.stringify(this.events.at(-1) ?? null)
-        return last.includes(`"${text}"`) || last.includes(`:"${id}"`)
-      }
+      const isTold = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
       const deadline = performance.now() + beaconMs
       await this.#client.until(() => isTold() || this.#isOver || performance.now() > deadline)
       assert.ok(!this.#isOver, `${this.id} is over: ${JSON.stringify(this.errors)}`)
@@ -243,6 +240,10 @@ export class Operation {
     this.#client.send({ type: 'complete', id: this.id })
   }
 }
+
+/** What an event says of what happened itself: an earlier one may well name a later one among an author's posts. */
+const ownValues = (event: unknown): readonly unknown[] =>
+  Object.values(Object(event)).flatMap(happened => Object.values(Object(happened)))
 
 let beacons = 0
 /** After that long, whoever listens has been told. */
