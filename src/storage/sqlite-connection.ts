@@ -52,10 +52,14 @@ export class SqliteConnection implements Disposable {
 
 /**
  * Statements are written in the words both engines share. Two are PostgreSQL's alone: its parameters' `$`, and row
- * locks, which SQLite's single writer makes needless.
+ * locks, which SQLite's single writer makes needless. And SQLite plans anew for every value bound as a bare limit, which
+ * can take longer than the statement; to an expression it pays no heed.
  */
 export function inSqlite(text: string): string {
-  return text.replace(/\$(\d+)/g, '?$1').replace(/\s+for (?:no key )?update\b/gi, '')
+  return text
+    .replace(/\$(\d+)/g, '?$1')
+    .replace(/\blimit \?/gi, 'limit +?')
+    .replace(/\s+for (?:no key )?update\b/gi, '')
 }
 
 /** What to tell a caller about an error of SQLite. The primary result code is the low byte of the extended one. */

@@ -2,14 +2,18 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { constants, DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
+import { sqliteDialect } from '../../src/storage/dialect.ts'
 import { bounds, type Engine } from '../../src/storage/engine.ts'
 import { commitTogether } from '../../src/storage/group-commit.ts'
-import { sql } from '../../src/storage/sql.ts'
+import { orderReads } from '../../src/storage/orders.ts'
+import { compile } from '../../src/storage/select.ts'
+import { type Statement, sql } from '../../src/storage/sql.ts'
 import { inSqlite, SqliteConnection } from '../../src/storage/sqlite-connection.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite-file.ts'
+import { userReads } from '../../src/storage/users.ts'
 import { migrationsOf, type OpenOptions, sqlite } from '../support/engines.ts'
 import { catalogue, notes, verbs as testVerbs, type verbs } from './contract-verbs.ts'
 
@@ -183,6 +187,31 @@ describe('A SQLite file', () => {
       'select a from t where b = ?1 and c = ?12',
     )
     assert.equal(inSqlite('select 1 from t for no key update'), 'select 1 from t')
+  })
+
+  it('plans a statement once, whatever values are bound to it', async t => {
+    const { path } = await prepared(t)
+    using connection = new SqliteConnection(path, 'read')
+    let planned = 0
+    connection.database.setAuthorizer(() => {
+      planned++
+      return constants.SQLITE_OK
+    })
+    const values = { kind: 'value', key: 'id', name: 'id' } as const
+    const list = { kind: 'many', key: 'posts', name: 'posts', after: undefined, before: undefined } as const
+    const posts = compile({ wishes: [{ ...list, limit: 0, offset: 1, wishes: [values] }] }, sqliteDialect)
+    const statements: readonly ((n: number) => Statement)[] = [
+      n => ({ text: posts, values: [n, n] }),
+      n => userReads.list(n, n),
+      n => orderReads.listOf(n, n, n),
+    ]
+    for (const statement of statements) {
+      connection.run(statement(1))
+      assert.ok(planned > 0)
+      planned = 0
+      for (const n of [1, 2, 1000, 0]) connection.run(statement(n))
+      assert.equal(planned, 0, statement(1).text)
+    }
   })
 })
 
