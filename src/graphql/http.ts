@@ -24,7 +24,7 @@ export interface GraphQLServer {
 export function serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle }: GraphQLServer): void {
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
-  const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
     const operation = executor.prepare(asked)
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
@@ -32,13 +32,11 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
       throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
     }
     const data = await executor.execute(operation, asked.variables, request.actor)
-    reply.type(answerType(request)).send(bytesOf(`{"data":${data}}`))
+    reply.type(answerType(request))
+    return `{"data":${data}}`
   }
 
-  server.post('/graphql', options, async (request, reply) => {
-    await answer(operationIn(request.body), request, reply)
-    return reply
-  })
+  server.post('/graphql', options, async (request, reply) => answer(operationIn(request.body), request, reply))
 
   // A socket's token is looked at when it is open: refused here, a browser could not tell why.
   const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {
@@ -60,14 +58,8 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
       variables: parsed('variables', variables),
       extensions: parsed('extensions', extensions),
     }
-    await answer(operationIn(asked), request, reply)
-    return reply
+    return answer(operationIn(asked), request, reply)
   })
-}
-
-// Text of ASCII alone, as most is, is turned into bytes without looking at each letter again.
-function bytesOf(text: string): Buffer {
-  return Buffer.from(text, Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8')
 }
 
 const answerTypes = ['application/json', 'application/graphql-response+json'] as const

@@ -112,6 +112,36 @@ describe('Group commit', () => {
   })
 })
 
+describe('Reads of one turn of the event loop', () => {
+  it('are one where they ask the same, and see every write that was acknowledged before them', async t => {
+    const { engine } = await prepared(t)
+    await engine.write('put', 'a', 'old')
+    const noteOf = (key: string) => engine.read(sql`select value from notes where key = ${key}`)
+    const [first, second, other] = await Promise.all([noteOf('a'), noteOf('a'), noteOf('b')])
+    assert.deepEqual([first, other], [[['old']], []])
+    assert.equal(second, first, 'read twice')
+    let isTold = false
+    const told = engine.write('put', 'a', 'new').then(() => {
+      isTold = true
+    })
+    while (!isTold) {
+      const before = noteOf('a') // keeps a turn open while the write is acknowledged
+      await Promise.race([told, new Promise(setImmediate)])
+      if (isTold) assert.deepEqual(await noteOf('a'), [['new']])
+      await before
+    }
+  })
+
+  it('are forgotten with it', async t => {
+    const { engine } = await prepared(t)
+    const ask = () => engine.read(sql`select key from notes`)
+    const first = await ask()
+    await new Promise(setImmediate)
+    await new Promise(setImmediate)
+    assert.notEqual(await ask(), first)
+  })
+})
+
 describe('A SQLite file', () => {
   it('is durable: write-ahead log, full synchronisation, foreign keys, on the connection that writes', async t => {
     const { engine } = await prepared(t)
