@@ -6,12 +6,12 @@ import { tenPostsSelection, tenPostsValues } from './ten-posts.ts'
 
 // The least that can answer the query: a node:http handler that runs the same prepared statement and writes its text.
 const connection = new SqliteConnection(process.argv[2] ?? '', 'read')
-const statement = { text: compile(tenPostsSelection, sqliteDialect), values: tenPostsValues }
+const text = compile(tenPostsSelection, sqliteDialect)
 
 const server = createServer((request, response) => {
   request.resume()
   request.on('end', () => {
-    const [row] = connection.run(statement)
+    const [row] = connection.run({ text, values: tenPostsValues(Number(request.headers['x-page'] ?? 0)) })
     const body = `{"data":${row?.[0]}}`
     response.writeHead(200, {
       'content-type': 'application/json; charset=utf-8',

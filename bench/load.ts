@@ -87,7 +87,7 @@ export async function load(
 /** Loads servers in turn with the same request and prints the CPU that each spends on one, the last being the measure. */
 export async function compareCpu(
   servers: Readonly<Record<string, BenchServer>>,
-  request: string,
+  request: string | (() => string),
   rounds = 25,
 ): Promise<void> {
   const spent = Object.entries(servers).map(([name, server]) => ({ name, server, cpu: 0, answers: 0 }))

@@ -76,6 +76,6 @@ async function explain(client: pg.Client): Promise<void> {
   const { tenPostsSelection, tenPostsValues } = await import('./ten-posts.ts')
   for (const [name, value] of Object.entries(planning)) await client.query(`set ${name} = ${value}`)
   await client.query(`prepare ten as ${compile(tenPostsSelection, postgresDialect)}`)
-  const { rows } = await client.query(`explain (analyze, buffers) execute ten(${tenPostsValues.join(', ')})`)
+  const { rows } = await client.query(`explain (analyze, buffers) execute ten(${tenPostsValues().join(', ')})`)
   console.log(rows.map(row => row['QUERY PLAN']).join('\n'))
 }

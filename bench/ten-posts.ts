@@ -25,11 +25,28 @@ export const tenPostsSelection: Selection = {
   ],
 }
 
-export const tenPostsValues = [10, 0, 10, 0]
+/** The values of its slots, for one page or another. */
+export function tenPostsValues(page = 0): readonly number[] {
+  return [10, 10 * page, 10, 0]
+}
 
 /** As a client sends it. */
 export function tenPostsRequest(): string {
-  const body = JSON.stringify({ query: tenPosts })
-  const head = ['POST /graphql HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json']
+  return requestFor({ query: tenPosts })
+}
+
+/** As clients send it who turn pages, each another one. The header is for servers that do not understand the body. */
+export function pageRequests(pages: number): () => string {
+  const query = `query ($offset: Int) ${tenPosts.replace('limit: 10', 'limit: 10, offset: $offset')}`
+  const requests = Array.from({ length: pages }, (_, page) =>
+    requestFor({ query, variables: { offset: 10 * page } }, `X-Page: ${page}`),
+  )
+  let next = 0
+  return () => requests[next++ % pages] ?? ''
+}
+
+function requestFor(asked: object, ...headers: string[]): string {
+  const body = JSON.stringify(asked)
+  const head = ['POST /graphql HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', ...headers]
   return [...head, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')
 }
