@@ -10,7 +10,6 @@ export class SqliteWriter implements AsyncDisposable {
   readonly #start: () => Worker
   readonly #now: () => number
   readonly #observer: StoreObserver
-  readonly #afterCommit: () => void
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #outgoing: Job[] = []
@@ -18,12 +17,11 @@ export class SqliteWriter implements AsyncDisposable {
   #lastId = 0
   #closed = false
 
-  constructor(path: string, catalogueUrl: string, now: () => number, observer: StoreObserver, afterCommit: () => void) {
+  constructor(path: string, catalogueUrl: string, now: () => number, observer: StoreObserver) {
     this.#start = () =>
       new Worker(new URL('./sqlite-writer-thread.ts', import.meta.url), { workerData: { path, catalogueUrl } })
     this.#now = now
     this.#observer = observer
-    this.#afterCommit = afterCommit
     this.#worker = this.#launch()
   }
 
@@ -57,7 +55,6 @@ export class SqliteWriter implements AsyncDisposable {
       if (typeof text !== 'string') return // under --watch, Node reports the thread's files here
       const results = JSON.parse(text) as FromWriter
       this.#observer.commit(results.length)
-      this.#afterCommit()
       for (const result of results) this.#settle(result)
     })
     worker.on('error', error => this.#observer.trouble('The writing thread failed', error))

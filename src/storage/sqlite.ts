@@ -2,7 +2,6 @@ import type { StoreObserver } from '../core/ports.ts'
 import { sqliteDialect } from './dialect.ts'
 import { answerOf, type Engine, type EngineOptions } from './engine.ts'
 import type { Row, Statement } from './sql.ts'
-import { sqliteError } from './sqlite-connection.ts'
 import { SqliteReader } from './sqlite-reader.ts'
 import { SqliteWriter } from './sqlite-writer.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from './verb.ts'
@@ -16,22 +15,14 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
 
   constructor(path: string, { catalogue, clock, observer }: EngineOptions<V>) {
     this.#reader = new SqliteReader(path, () => clock.now())
-    this.#writer = new SqliteWriter(
-      path,
-      catalogue.url,
-      () => clock.now(),
-      observer,
-      () => this.#reader.endTurn(),
-    )
+    this.#writer = new SqliteWriter(path, catalogue.url, () => clock.now(), observer)
     this.#observer = observer
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
     try {
-      return this.#reader.run(statement)
-    } catch (error) {
-      throw sqliteError(error)
+      return await this.#reader.read(statement)
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
