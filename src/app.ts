@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { MemoryEventBus } from './cluster/event-bus.ts'
@@ -207,6 +208,7 @@ export async function withStore<Outcome>(
   if (database.kind === 'sqlite' && database.path === ':memory:') {
     throw new ConfigError('DATABASE_URL: a temporary database is gone before anything could be done with it')
   }
+  requireFile(database)
   await migrateDatabase(database)
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const options = { catalogue, clock: systemClock, observer }
@@ -220,11 +222,20 @@ export async function withStore<Outcome>(
 /** `duet backup`. */
 export function backup({ database }: Config, target: string): void {
   if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
+  requireFile(database)
   backupSqlite(database.path, target)
 }
 
+// Whoever mistypes a path is not to find a new database there.
+function requireFile(database: DatabaseConfig): void {
+  if (database.kind === 'sqlite' && !existsSync(database.path)) {
+    throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)
+  }
+}
+
 /** `duet seed`. */
-export function seed(config: Config): Promise<'planted' | 'not empty'> {
+export async function seed(config: Config): Promise<'planted' | 'not empty'> {
+  await migrateDatabase(config.database)
   return withStore(config, (_store, engine) => plantDemoData(engine, new Argon2Passwords(), systemRandomness))
 }
 

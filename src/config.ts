@@ -126,7 +126,7 @@ export const settings = {
   },
   ACCESS_POLICY: {
     fallback: '',
-    meaning: "open (the specification's literal table) or enforced (owners and admins)",
+    meaning: 'open (anyone may do almost anything) or enforced (owners and admins)',
     default: 'open on loopback outside production, else enforced',
   },
   TOKEN_KEYS: {

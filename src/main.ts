@@ -65,7 +65,7 @@ async function serve(config: Config): Promise<number> {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)
   })
-  process.stdout.write(greeting(app.url, app.demoLoginWorks))
+  if (!config.production) process.stdout.write(greeting(app.url, app.demoLoginWorks))
   await told
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
@@ -94,8 +94,9 @@ async function backup(config: Config, file: string): Promise<number> {
   try {
     app.backup(config, file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST')
-      return complain(`${file} exists already; it was left as it is`)
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return complain(`${file} exists already; it was left as it is`)
+    if (syscall === 'open') return complain(`${file} cannot be written: ${code}`)
     throw error
   }
   console.log(`The database is copied to ${file}.`)
@@ -114,7 +115,13 @@ async function setRole(config: Config, user: string, role: string): Promise<numb
   const id = idOf(user)
   const who = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
   const outcome = await withStore(config, ({ users }) => users.setRole(who, role, systemRandomness.id()))
-  if (outcome === 'absent') return complain('there is no such user; name one who has no password by the id')
+  if (outcome === 'absent') {
+    return complain(
+      id === undefined
+        ? 'nobody can log in with this e-mail; a user without a password is named by the id'
+        : 'there is no such user',
+    )
+  }
   console.log(`Done. The user is now ${role}, and has to log in again.`)
   return 0
 }
@@ -127,9 +134,7 @@ function greeting(url: string, withDemoData: boolean): string {
     GraphQL         ${url}/graphql      (open it in a browser to try it)
     HTTP interface  ${url}/users        (also under ${url}/api)
     Docs            ${url}/docs         (as data: ${url}/openapi.json)
-    Public keys     ${url}/.well-known/jwks.json
     Health          ${url}/health/ready
-    Metrics         ${url}/metrics
 ${
   withDemoData
     ? `

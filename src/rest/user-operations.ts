@@ -152,8 +152,8 @@ export const userOperations = {
     operationId: 'deleteUser',
     summary: 'Delete a user',
     description:
-      'Posts and comments of the user go too. Deleting who is absent already succeeds. Under the policy `enforced` this ' +
-      'is for that user and for admins.',
+      'Posts and comments of the user go too; orders and payments stay, as the record of what was sold. Deleting who is ' +
+      'absent already succeeds. Under the policy `enforced` this is for that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: byId,

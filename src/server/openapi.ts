@@ -81,8 +81,8 @@ Unknown fields of a body are ignored; known ones of a wrong type are refused, ne
 resource (\`abc\`, \`0\`, \`01\`, \`1.5\`) is absent.
 
 A token is optional where the access policy lets anyone in, but a token that is invalid or expired is refused
-everywhere. Under the policy \`open\` everyone may do everything but change an existing password; under \`enforced\` users
-may see and change themselves and what is theirs, and admins everything.
+everywhere. Under the policy \`open\` everyone may do everything that is described here but change an existing password;
+under \`enforced\` users may see and change themselves and what is theirs, and admins everything.
 
 \`HEAD\` works where \`GET\` does. Another method on a known path is answered 405 with \`Allow\`.`,
   license: { name: 'MIT', identifier: 'MIT' },

@@ -28,7 +28,7 @@ export function claimSqliteFile(path: string): SqliteFile {
   checkVersion(process.versions.sqlite ?? '0')
   const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
   const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')
-  closeSync(openSync(file, 'a', 0o600)) // it will hold password hashes; SQLite gives its log the same rights
+  keepPrivate(file)
   const lock = lockFor(file)
   return {
     path: file,
@@ -45,9 +45,17 @@ function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 
+// A new file is for its owner alone: it will hold password hashes. SQLite gives its log the same rights.
+function keepPrivate(file: string): void {
+  closeSync(openSync(file, 'a', 0o600))
+}
+
 /** Brings a file's schema up to date. Other processes that try the same wait for their turn. */
 export function migrateSqlite(path: string, migrations: readonly Migration[]): readonly Migration[] {
-  if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
+  if (path !== ':memory:') {
+    mkdirSync(dirname(path), { recursive: true })
+    keepPrivate(path)
+  }
   using connection = new SqliteConnection(path, 'write')
   const { database } = connection
   database.exec('begin immediate')
@@ -65,6 +73,7 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
 export function backupSqlite(path: string, target: string): void {
   const draft = `${target}.part`
   rmSync(draft, { force: true })
+  keepPrivate(draft)
   const source = new DatabaseSync(path, { readOnly: true })
   try {
     source.prepare('vacuum into ?').run(draft)
@@ -81,6 +90,7 @@ export function backupSqlite(path: string, target: string): void {
 // A second server would serve stale events and double the timers. The operating system drops this lock with the process,
 // however it ends; commands such as `users set-role` and `backup` do not take it.
 function lockFor(file: string): DatabaseSync {
+  keepPrivate(`${file}-lock`)
   const lock = new DatabaseSync(`${file}-lock`)
   try {
     lock.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')

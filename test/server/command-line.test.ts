@@ -7,7 +7,8 @@ import { describe, test } from 'node:test'
 import { type Setting, settings } from '../../src/config.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
+import { DuetProcess, type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
+import { waitUntil } from '../support/wait.ts'
 
 /** Starts a server that cannot start, and holds it to one line on stderr, which is returned, and to exit code 1. */
 async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
@@ -174,7 +175,43 @@ describe('the command line', { concurrency: 4 }, () => {
     await using later = serveDuet(env)
     await later.address()
     assert.doesNotMatch(later.stdout, /demo/)
-    assert.equal(statSync(join(folder.path, 'duet.db')).mode & 0o777, 0o600)
+  })
+
+  test('in production all that is printed are the lines of the log', async () => {
+    await using duet = serveDuet({ NODE_ENV: 'production' })
+    await waitUntil(() => duet.stdout.includes('Listening at'))
+    duet.child.kill('SIGTERM')
+    const { stdout } = await duet.outcome()
+    for (const line of stdout.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object', line)
+  })
+
+  test('every file that is made is for its owner alone', async () => {
+    for (const command of ['serve', 'migrate', 'seed']) {
+      using folder = temporaryFolder()
+      const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, PORT: '0' }
+      await using duet = new DuetProcess([command], { env })
+      if (command === 'serve') await duet.address()
+      else assert.equal((await duet.outcome()).code, 0)
+      assert.equal((await runDuet(['backup', join(folder.path, 'copy.db')], { env })).code, 0)
+      const files = readdirSync(folder.path)
+      assert.ok(files.includes('duet.db') && files.includes('copy.db'))
+      for (const file of files) assert.equal(statSync(join(folder.path, file)).mode & 0o777, 0o600, file)
+    }
+  })
+
+  test('a command that needs a database makes none where there is none', async () => {
+    using folder = temporaryFolder()
+    const env = { DATABASE_URL: `sqlite:${join(folder.path, 'mistyped.db')}` }
+    for (const args of [
+      ['users', 'set-role', '1', 'admin'],
+      ['backup', join(folder.path, 'copy.db')],
+    ]) {
+      assert.match(
+        oneLine(await runDuet(args, { env })),
+        /^duet: DATABASE_URL: there is no database at .*mistyped\.db\n$/,
+      )
+    }
+    assert.deepEqual(readdirSync(folder.path), [])
   })
 
   test('backup copies a database that is being served, and replaces no file', async () => {
@@ -193,6 +230,8 @@ describe('the command line', { concurrency: 4 }, () => {
     await using restored = serveDuet({ DATABASE_URL: `sqlite:${copy}` })
     assert.equal((await ask(`${(await restored.address()).url}/users`)).body, users)
     assert.match(oneLine(await runDuet(['backup', copy], { env: { DATABASE_URL: 'postgres://x' } })), /pg_dump/)
+    const nowhere = join(folder.path, 'nowhere', 'copy.db')
+    assert.match(oneLine(await runDuet(['backup', nowhere], { env })), /nowhere\/copy\.db cannot be written: ENOENT\n$/)
   })
 
   test('migrate brings a database up to date, once, and exits with 0', async () => {
