@@ -7,6 +7,7 @@ export class Subscribers implements Disposable {
   received = 0
   #wanted = Number.POSITIVE_INFINITY
   #reached: () => void = () => {}
+  #failed: (error: Error) => void = () => {}
 
   static async open(port: number, count: number, query: string): Promise<Subscribers> {
     const subscribers = new Subscribers()
@@ -18,9 +19,10 @@ export class Subscribers implements Disposable {
 
   /** Settles when so many messages have come in all. */
   reach(count: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#wanted = count
     this.#reached = resolve
+    this.#failed = reject
     if (this.received >= count) resolve()
     return promise
   }
@@ -31,6 +33,11 @@ export class Subscribers implements Disposable {
     socket.write(handshake)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     socket.on('error', reject)
+    socket.on('close', () => {
+      const error = new Error('A subscriber was cut off')
+      reject(error)
+      this.#failed(error)
+    })
     let rest: Buffer | undefined
     let state: 'shaking hands' | 'initialising' | 'subscribed' = 'shaking hands'
     socket.on('data', data => {
@@ -53,7 +60,8 @@ export class Subscribers implements Disposable {
         if (buffer.length < head) break
         const length = short < 126 ? short : short === 126 ? buffer.readUInt16BE(2) : buffer.readUInt32BE(6)
         if (buffer.length < head + length) break
-        if (state === 'initialising') {
+        if (buffer[0] === 0x89) socket.write(masked(buffer.toString('latin1', head, head + length), 0x8a))
+        else if (state === 'initialising') {
           state = 'subscribed'
           socket.write(masked(JSON.stringify({ id: '1', type: 'subscribe', payload: { query } })))
           resolve()
@@ -66,6 +74,7 @@ export class Subscribers implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    this.#failed = () => {}
     for (const socket of this.#sockets) socket.destroy()
   }
 }
@@ -81,12 +90,12 @@ const handshake = [
   '\r\n',
 ].join('\r\n')
 
-/** A frame as clients send it, with a mask of zeros. */
-function masked(text: string): Buffer {
+/** A frame as clients send it, with a mask of zeros: a text, or the answer to a ping. */
+function masked(text: string, kind = 0x81): Buffer {
   const bytes = Buffer.from(text)
   const head =
     bytes.length < 126
-      ? Buffer.from([0x81, 0x80 | bytes.length])
-      : Buffer.from([0x81, 0xfe, bytes.length >> 8, bytes.length & 255])
+      ? Buffer.from([kind, 0x80 | bytes.length])
+      : Buffer.from([kind, 0xfe, bytes.length >> 8, bytes.length & 255])
   return Buffer.concat([head, Buffer.alloc(4), bytes])
 }

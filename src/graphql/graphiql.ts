@@ -11,7 +11,7 @@ export class GraphiqlPage {
     // Nine megabytes of program, which few processes ever need.
     this.#made ??= make()
     const { text, compressed, tag, policy } = await this.#made
-    reply.header('etag', tag).header('cache-control', 'no-cache').header('vary', 'accept, accept-encoding')
+    reply.header('etag', tag).header('cache-control', 'no-cache').header('vary', 'Origin, Accept, Accept-Encoding')
     reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
     if (request.headers['if-none-match'] === tag) return reply.code(304).send()
     reply.type('text/html; charset=utf-8')
