@@ -158,31 +158,25 @@ export class Conversation {
       this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
       return
     }
-    const run = new Run()
+    const run = new Run(id, this.#wire, this.#finish)
     this.#operations.set(id, run)
     this.#executing++
-    this.#do(id, request, run)
-      .catch((error: unknown) => {
-        const refused = this.#refusalIn(error)
-        if (this.#finish(id, run)) this.#fail(id, refused)
-      })
+    this.#do(run, request)
+      .catch((error: unknown) => run.fail(this.#refusalIn(error)))
       .finally(() => this.#done())
   }
 
-  async #do(id: string, request: OperationRequest, run: Run): Promise<void> {
+  async #do(run: Run, request: OperationRequest): Promise<void> {
     const { executor, fanOut, take } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
-      run.endsBy(await fanOut.subscribe(subscription, this.#subscriber(id, run)))
+      run.endsBy(await fanOut.subscribe(subscription, run))
       return
     }
-    const data = await executor.execute(operation, request.variables, this.actor)
-    if (!this.#finish(id, run)) return
-    this.#wire.send(`{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`)
-    this.#send({ id, type: 'complete' })
+    run.answer(await executor.execute(operation, request.variables, this.actor))
   }
 
   #done(): void {
@@ -190,27 +184,11 @@ export class Conversation {
     if (this.#executing === 0) this.#farewell?.()
   }
 
-  #subscriber(id: string, run: Run): Subscriber {
-    const start = startOf(id)
-    return {
-      next: (message: SharedMessage) => {
-        if (!run.isOver) this.#wire.sendFrame(message.frame(start))
-      },
-      fail: failure => {
-        if (this.#finish(id, run)) this.#fail(id, failure)
-      },
-      complete: () => {
-        if (this.#finish(id, run)) this.#send({ id, type: 'complete' })
-      },
-    }
-  }
-
-  /** Whether it was still under way: the client may have given it up, and the id may name another by now. */
-  #finish(id: string, run: Run): boolean {
-    if (run.isOver) return false
-    run.stop()
-    this.#operations.delete(id)
-    return true
+  /** Of one that was still under way. The id may name another by now where it was not. */
+  readonly #finish = (run: Run, refused: Refusal | undefined): void => {
+    this.#operations.delete(run.id)
+    if (refused === undefined) this.#send({ id: run.id, type: 'complete' })
+    else this.#fail(run.id, refused)
   }
 
   #stop(id: string): void {
@@ -235,18 +213,58 @@ export class Conversation {
   }
 }
 
-/** An operation under way: it may be over before there is anything to stop. */
-class Run {
+/**
+ * An operation under way, which may be over before there is anything to stop. Many are told an event one after the other,
+ * so that the way from here to the wire is short.
+ */
+class Run implements Subscriber {
+  readonly id: string
+  readonly #wire: Wire
+  readonly #finished: (run: Run, refused: Refusal | undefined) => void
+  #start: Buffer | undefined
   #stop: (() => void) | undefined
-  isOver = false
+  #isOver = false
 
+  constructor(id: string, wire: Wire, finished: (run: Run, refused: Refusal | undefined) => void) {
+    this.id = id
+    this.#wire = wire
+    this.#finished = finished
+  }
+
+  /** What ends it, from now on. */
   endsBy(stop: () => void): void {
-    if (this.isOver) stop()
+    if (this.#isOver) stop()
     else this.#stop = stop
   }
 
   stop(): void {
-    this.isOver = true
+    this.#isOver = true
     this.#stop?.()
+  }
+
+  answer(data: string): void {
+    if (this.#isOver) return
+    this.#wire.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
+    this.complete()
+  }
+
+  next(message: SharedMessage): void {
+    if (this.#isOver) return
+    this.#start ??= startOf(this.id)
+    this.#wire.sendFrame(message.frame(this.#start))
+  }
+
+  fail(refused: Refusal): void {
+    this.#finish(refused)
+  }
+
+  complete(): void {
+    this.#finish(undefined)
+  }
+
+  #finish(refused: Refusal | undefined): void {
+    if (this.#isOver) return
+    this.stop()
+    this.#finished(this, refused)
   }
 }

@@ -1,9 +1,12 @@
 /**
  * An event as many are told it: messages that differ in nothing but the subscription's id, which comes first. The frame of
- * each, ready for the socket, is its head, the id and the bytes that all of them share.
+ * each, ready for the socket, is its head, the id and the bytes that all of them share; the next one with the same id gets
+ * the same frame.
  */
 export class SharedMessage {
   readonly #rest: Buffer
+  #start: Buffer | undefined
+  #frame: Buffer = none
 
   constructor(data: string) {
     this.#rest = Buffer.from(`,"type":"next","payload":{"data":${data}}}`)
@@ -11,6 +14,14 @@ export class SharedMessage {
 
   /** `start` is what `startOf` gave for the subscription's id. */
   frame(start: Buffer): Buffer {
+    if (start !== this.#start) {
+      this.#start = start
+      this.#frame = this.#make(start)
+    }
+    return this.#frame
+  }
+
+  #make(start: Buffer): Buffer {
     const length = start.length + this.#rest.length
     const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
     const frame = Buffer.allocUnsafe(head + length)
@@ -30,7 +41,19 @@ export class SharedMessage {
   }
 }
 
-/** The beginning of every message to a subscription. */
+const none = Buffer.alloc(0)
+
+/** The beginning of every message to a subscription. Clients that count their operations share the few they begin with. */
 export function startOf(id: string): Buffer {
+  if (id.length > 2) return newStart(id)
+  const known = shortStarts.get(id) ?? newStart(id)
+  if (shortStarts.size < mostShort) shortStarts.set(id, known)
+  return known
+}
+
+const shortStarts = new Map<string, Buffer>()
+const mostShort = 100
+
+function newStart(id: string): Buffer {
   return Buffer.from(`{"id":${JSON.stringify(id)}`)
 }
