@@ -35,7 +35,10 @@ async function make(): Promise<Made> {
     defaultQuery: examples,
     subscriptionsProtocol: 'WS',
   })
-  const text = Buffer.from(page.trimStart())
+  // It is as large as the window: a margin, and what its editors hide, would only make it scroll.
+  const text = Buffer.from(
+    page.trimStart().replace('</head>', '<style>body { margin: 0; overflow: hidden }</style></head>'),
+  )
   return {
     text,
     compressed: await promisify(gzip)(text),
@@ -63,8 +66,9 @@ function policyOf(page: string): string {
   ].join('; ')
 }
 
-const examples = `# Duet's GraphQL interface. Put the cursor into an operation and press Ctrl-Enter to run it.
-# Press Ctrl-Space for what can be selected; the book at the left shows the whole schema.
+const examples = `# Duet's GraphQL interface. Put the cursor into an
+# operation and press Ctrl-Enter to run it. Ctrl-Space
+# shows what can be selected, the book the whole schema.
 
 query LatestPosts {
   posts(limit: 3) {
@@ -101,7 +105,8 @@ mutation Like {
   }
 }
 
-# Runs until you stop it. Create a post in another tab, and it comes in.
+# Runs until you stop it. Create a post in another tab,
+# and it comes in.
 subscription NewPosts {
   postAdded {
     title
@@ -111,8 +116,10 @@ subscription NewPosts {
   }
 }
 
-# These need a token, as a header below: { "Authorization": "Bearer <token>" }.
-# POST /tokens gives one: {"email": "ada@example.com", "password": "demo-password"} in the demo data.
+# These need a token, as a header below:
+#   { "Authorization": "Bearer <token>" }
+# POST /tokens gives one; with the demo data for
+#   {"email": "ada@example.com", "password": "demo-password"}
 
 query Me {
   me {
