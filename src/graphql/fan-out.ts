@@ -182,8 +182,6 @@ export class FanOut {
 
   #tellMember(event: Event, group: Group, member: Member, message: Reading['message']): boolean {
     if (member.since === undefined || !isAfter(event, member.since)) return false
-    // From there on all are: to look at one moment for all members is quicker than at one for each.
-    if (event.position.transaction >= member.since.to) member.since = longAgo
     if (message instanceof SharedMessage) {
       member.subscriber.next(message)
       return true
@@ -214,8 +212,6 @@ interface Reading {
   /** Nothing: the subscription is over. */
   readonly message: SharedMessage | 'gone' | Refusal | undefined
 }
-
-const longAgo: Moment = { from: 0, to: 0, running: new Set() }
 
 /** Events that are read before the first of them is told. */
 const readAhead = 8

@@ -4,16 +4,9 @@ import type { Allowance } from '../core/ports.ts'
 import type { Admitted } from '../core/tokens/operations.ts'
 import { Refusal, refusal, refusalFor } from './errors.ts'
 import type { Executor, OperationRequest } from './execute.ts'
-import type { FanOut, Subscriber } from './fan-out.ts'
+import type { FanOut } from './fan-out.ts'
 import { isPayload, type Message, messageIn, requestIn, Violation } from './messages.ts'
-import { type SharedMessage, startOf } from './shared-message.ts'
-
-/** The other end, however it is reached. */
-export interface Wire {
-  send(message: string): void
-  sendFrame(frame: Buffer): void
-  close(code: number, reason: string): void
-}
+import { Run, type Wire } from './run.ts'
 
 export interface ConversationParts {
   readonly executor: Executor
@@ -54,10 +47,6 @@ export class Conversation {
     this.#wire = wire
     this.#patience = setTimeout(() => this.end(4408, 'Connection initialisation timeout'), socketBounds.initMs)
     if (authorization !== undefined) this.#admission = this.#admit(authorization)
-  }
-
-  get operations(): number {
-    return this.#operations.size
   }
 
   get #isOpen(): boolean {
@@ -210,61 +199,5 @@ export class Conversation {
 
   #send(message: object): void {
     if (this.#state !== 'over') this.#wire.send(JSON.stringify(message))
-  }
-}
-
-/**
- * An operation under way, which may be over before there is anything to stop. Many are told an event one after the other,
- * so that the way from here to the wire is short.
- */
-class Run implements Subscriber {
-  readonly id: string
-  readonly #wire: Wire
-  readonly #finished: (run: Run, refused: Refusal | undefined) => void
-  #start: Buffer | undefined
-  #stop: (() => void) | undefined
-  #isOver = false
-
-  constructor(id: string, wire: Wire, finished: (run: Run, refused: Refusal | undefined) => void) {
-    this.id = id
-    this.#wire = wire
-    this.#finished = finished
-  }
-
-  /** What ends it, from now on. */
-  endsBy(stop: () => void): void {
-    if (this.#isOver) stop()
-    else this.#stop = stop
-  }
-
-  stop(): void {
-    this.#isOver = true
-    this.#stop?.()
-  }
-
-  answer(data: string): void {
-    if (this.#isOver) return
-    this.#wire.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
-    this.complete()
-  }
-
-  next(message: SharedMessage): void {
-    if (this.#isOver) return
-    this.#start ??= startOf(this.id)
-    this.#wire.sendFrame(message.frame(this.#start))
-  }
-
-  fail(refused: Refusal): void {
-    this.#finish(refused)
-  }
-
-  complete(): void {
-    this.#finish(undefined)
-  }
-
-  #finish(refused: Refusal | undefined): void {
-    if (this.#isOver) return
-    this.stop()
-    this.#finished(this, refused)
   }
 }

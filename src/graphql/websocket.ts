@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Upgrade } from '../server/upgrades.ts'
-import { Conversation, type ConversationParts, socketBounds, type Wire } from './protocol.ts'
+import { Conversation, type ConversationParts, socketBounds } from './protocol.ts'
+import type { Wire } from './run.ts'
 
 export const subprotocol = 'graphql-transport-ws'
 
