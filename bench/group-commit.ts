@@ -6,6 +6,7 @@ import type { Statement } from '../src/storage/sql.ts'
 import { SqliteEngine } from '../src/storage/sqlite.ts'
 import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite-file.ts'
+import { timeoutsOf } from '../src/storage/timeouts.ts'
 import { onBothDisks } from './disks.ts'
 import { catalogue, like, payment, preparation } from './verbs.ts'
 
@@ -24,7 +25,12 @@ async function measure(): Promise<void> {
   {
     using bare = new SqliteConnection(path, 'write')
     for (const statement of preparation) bare.run(statement)
-    await using engine = new SqliteEngine(path, { catalogue, clock: { now: Date.now }, observer })
+    await using engine = new SqliteEngine(path, {
+      catalogue,
+      clock: { now: Date.now },
+      observer,
+      timeouts: timeoutsOf(1_200),
+    })
     const post = (index: number) => (index % 64) + 1
     await compare('like', {
       bareLoop: () => bareLoop(bare, index => like(post(index))),

@@ -7,6 +7,7 @@ import { type Statement, sql } from '../src/storage/sql.ts'
 import { SqliteEngine } from '../src/storage/sqlite.ts'
 import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite-file.ts'
+import { timeoutsOf } from '../src/storage/timeouts.ts'
 import { onBothDisks } from './disks.ts'
 import { catalogue, verbs } from './verbs.ts'
 
@@ -41,7 +42,12 @@ async function readUntil(end: number, readOne: () => unknown): Promise<{ reads: 
 }
 
 async function inAThread(path: string): Promise<Round> {
-  await using engine = new SqliteEngine(path, { catalogue, clock: { now: Date.now }, observer })
+  await using engine = new SqliteEngine(path, {
+    catalogue,
+    clock: { now: Date.now },
+    observer,
+    timeouts: timeoutsOf(1_200),
+  })
   await engine.ping()
   const end = performance.now() + roundMs
   let writes = 0

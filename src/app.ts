@@ -55,6 +55,7 @@ import { migratePostgres, PostgresEngine } from './storage/postgres.ts'
 import { SqliteEngine } from './storage/sqlite.ts'
 import { backupSqlite, claimSqliteFile, migrateSqlite } from './storage/sqlite-file.ts'
 import { createStore } from './storage/store.ts'
+import { timeoutsOf } from './storage/timeouts.ts'
 import { catalogue, type verbs } from './storage/verbs.ts'
 
 /** A running Duet. Disposing it stops serving without losing a request, then closes the store. */
@@ -81,7 +82,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
-  const { engine, keys } = await openEngine(config, { catalogue, clock, observer }, randomness, parts)
+  const timeouts = timeoutsOf(config.databaseTimeoutMs)
+  const { engine, keys } = await openEngine(config, { catalogue, clock, observer, timeouts }, randomness, parts)
   await engine.ping()
   const store = createStore(engine)
   const passwords = new Argon2Passwords()
@@ -115,6 +117,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
       executor,
       fanOut,
       clock,
+      initTimeoutMs: config.socketInitTimeoutMs,
       admit: async authorization => tokens.admit(bearerOf(authorization)),
       stillStands: user => tokens.stillStands(user),
       takeFor: operationLimit(rateLimit),
@@ -134,7 +137,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   parts.defer(() => shutDown(server, lifecycle, config.drainMs))
   const answerOtherMethods = rememberMethods(server)
   const describe = collectOperations(server, serviceOperations)
-  serveHealth(server, store, lifecycle)
+  serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })
   servePublicKeys(server, signer.publicKeys)
   const authenticate = authentication(server, tokens)
@@ -202,7 +205,7 @@ export async function migrateDatabase(database: DatabaseConfig): Promise<readonl
 
 /** For commands that work on the store beside a running server: `seed`, `users set-role`. */
 export async function withStore<Outcome>(
-  { database }: Config,
+  { database, databaseTimeoutMs }: Config,
   work: (store: Store, engine: Engine<typeof verbs>) => Promise<Outcome>,
 ): Promise<Outcome> {
   if (database.kind === 'sqlite' && database.path === ':memory:') {
@@ -211,7 +214,7 @@ export async function withStore<Outcome>(
   requireFile(database)
   await migrateDatabase(database)
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
-  const options = { catalogue, clock: systemClock, observer }
+  const options = { catalogue, clock: systemClock, observer, timeouts: timeoutsOf(databaseTimeoutMs) }
   await using engine =
     database.kind === 'sqlite'
       ? new SqliteEngine(database.path, options)

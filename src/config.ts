@@ -9,6 +9,10 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly database: DatabaseConfig
+  /** Milliseconds that one operation may take in the database. */
+  readonly databaseTimeoutMs: number
+  /** Milliseconds that a new socket has to send `connection_init`. */
+  readonly socketInitTimeoutMs: number
   readonly bodyLimitBytes: number
   readonly maintenance: boolean
   readonly corsOrigins: readonly string[]
@@ -82,6 +86,8 @@ export function readConfig(environment: Environment): Config {
     loopback,
     port: integer('PORT', read('PORT'), 0, 65_535),
     database: storage,
+    databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', read('DATABASE_TIMEOUT_MS'), 200, 600_000),
+    socketInitTimeoutMs: integer('SOCKET_INIT_TIMEOUT_MS', read('SOCKET_INIT_TIMEOUT_MS'), 100, 600_000),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
     corsOrigins: origins(read('CORS_ORIGINS')),
@@ -115,6 +121,11 @@ export const settings = {
     meaning: 'sqlite:<path>, sqlite::memory: (a temporary file) or postgres://…',
   },
   DATABASE_POOL_MAX: { fallback: '10', meaning: 'PostgreSQL connections per instance' },
+  DATABASE_TIMEOUT_MS: {
+    fallback: '1200',
+    meaning: 'milliseconds that one operation may take in the database; then the answer is 503',
+  },
+  SOCKET_INIT_TIMEOUT_MS: { fallback: '3000', meaning: 'milliseconds that a new socket has to send connection_init' },
   BODY_LIMIT_BYTES: { fallback: '1048576', meaning: 'largest request body' },
   MAINTENANCE: { fallback: 'off', meaning: 'on: every request but health answers 503; SIGUSR2 toggles it' },
   CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },

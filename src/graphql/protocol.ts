@@ -18,10 +18,12 @@ export interface ConversationParts {
   /** Counts an operation of this client, where operations are limited. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
   readonly clock: { now(): number }
+  /** How long a new socket has to send `connection_init`. */
+  readonly initTimeoutMs: number
   readonly report: (error: AppError) => void
 }
 
-export const socketBounds = Object.freeze({ initMs: 3_000, operations: 100, idLength: 256, message: 256 * 1024 })
+export const socketBounds = Object.freeze({ operations: 100, idLength: 256, message: 256 * 1024 })
 
 /**
  * One client's side of graphql-transport-ws, without a socket: what came goes into `receive`, what is to be sent goes to
@@ -45,7 +47,7 @@ export class Conversation {
   constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
     this.#parts = parts
     this.#wire = wire
-    this.#patience = setTimeout(() => this.end(4408, 'Connection initialisation timeout'), socketBounds.initMs)
+    this.#patience = setTimeout(() => this.end(4408, 'Connection initialisation timeout'), parts.initTimeoutMs)
     if (authorization !== undefined) this.#admission = this.#admit(authorization)
   }
 

@@ -4,22 +4,24 @@ import type { Store } from '../core/store.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 /** `/health/live`: the process runs. `/health/ready`: send it traffic. */
-export function serveHealth(server: FastifyInstance, store: Pick<Store, 'ping'>, lifecycle: Lifecycle): void {
+export function serveHealth(
+  server: FastifyInstance,
+  store: Pick<Store, 'ping'>,
+  lifecycle: Lifecycle,
+  timeoutMs: number,
+): void {
   const config = { servedUnderMaintenance: true, unlimited: true } as const
   server.get('/health/live', { config }, () => ({ status: 'live' }))
   server.get('/health/ready', { config }, async () => {
     if (lifecycle.draining) throw unavailable(new Error('Shutting down'))
-    await answering(store)
+    await answering(store, timeoutMs)
     return { status: 'ready' }
   })
 }
 
-/** How long the store may take to say that it is there. */
-const patienceMs = 1_000
-
-async function answering(store: Pick<Store, 'ping'>): Promise<void> {
+async function answering(store: Pick<Store, 'ping'>, timeoutMs: number): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('The database does not answer')), patienceMs)
+  const timer = setTimeout(() => reject(new Error('The database does not answer')), timeoutMs)
   try {
     await Promise.race([store.ping(), late])
   } catch (error) {

@@ -2,6 +2,7 @@ import { answerTooLarge } from '../core/errors.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
 import type { Dialect } from './dialect.ts'
 import type { Row, Statement } from './sql.ts'
+import type { Timeouts } from './timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
 
 /** What SQLite and PostgreSQL both give; `test/storage/engine.contract.ts` holds them to the same behaviour. */
@@ -21,6 +22,7 @@ export interface EngineOptions<V extends Verbs> {
   readonly catalogue: Catalogue<V>
   readonly clock: Clock
   readonly observer: StoreObserver
+  readonly timeouts: Timeouts
 }
 
 export const bounds = Object.freeze({
@@ -31,18 +33,6 @@ export const bounds = Object.freeze({
   statementText: 4 * 1024 * 1024,
   /** Operations that may wait for the store at once; further ones are refused at once. */
   waiting: 10_000,
-  /** Milliseconds within which an operation must have got through all but its commit. */
-  patience: 1_200,
-  /** Milliseconds that must be left of it to begin at all. */
-  leastTime: 200,
-  /** Milliseconds for a commit. */
-  commit: 400,
-  /** Milliseconds after which a write to a disk that says nothing is given up. */
-  hang: 5_000,
-  /** About how many milliseconds to wait for another transaction's lock before giving way and trying again. */
-  lockWait: 250,
-  /** Milliseconds, from then or from the end of patience, to find out about a commit whose answer was lost. */
-  doubt: 700,
 })
 
 /** The text of an answer. There is always one, unless it was too large to be handed over. */

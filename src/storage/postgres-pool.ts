@@ -4,12 +4,14 @@ import type { Randomness, StoreObserver } from '../core/ports.ts'
 import { bounds } from './engine.ts'
 import { postgresError } from './postgres-errors.ts'
 import { type CommitSlot, PostgresSession } from './postgres-session.ts'
+import type { Timeouts } from './timeouts.ts'
 
 export interface PoolOptions {
   readonly url: string
   readonly poolMax: number
   readonly observer: StoreObserver
   readonly randomness: Randomness
+  readonly timeouts: Timeouts
 }
 
 /**
@@ -29,22 +31,27 @@ export const planning = {
 export class PostgresPool implements AsyncDisposable {
   readonly #pool: pg.Pool
   readonly #randomness: Randomness
+  readonly #timeouts: Timeouts
   readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>()
   /** Slots of connections that ended well, so that an instance leaves few rows in `commit_marks`. */
   readonly #freeSlots: CommitSlot[] = []
+  /** Refuses those that wait for a connection: a pool that closes never tells them. */
+  readonly #waiting = new Set<(cause: Error) => void>()
+  #closed = false
 
-  constructor({ url, poolMax, observer, randomness }: PoolOptions) {
+  constructor({ url, poolMax, observer, randomness, timeouts }: PoolOptions) {
     this.#randomness = randomness
+    this.#timeouts = timeouts
     this.#pool = new pg.Pool({
       connectionString: url,
       max: poolMax,
       application_name: 'duet',
-      connectionTimeoutMillis: bounds.patience,
+      connectionTimeoutMillis: timeouts.operation,
       idleTimeoutMillis: 60_000,
       keepAlive: true,
-      statement_timeout: bounds.patience,
-      lock_timeout: bounds.lockWait,
-      idle_in_transaction_session_timeout: bounds.patience * 2,
+      statement_timeout: timeouts.operation,
+      lock_timeout: timeouts.lock,
+      idle_in_transaction_session_timeout: timeouts.operation * 2,
       options: Object.entries(planning)
         .map(([name, value]) => `-c ${name}=${value}`)
         .join(' '),
@@ -57,6 +64,7 @@ export class PostgresPool implements AsyncDisposable {
   }
 
   async use<Outcome>(deadline: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
+    if (this.#closed) throw unavailable(new Error('The store is closed'))
     if (this.#pool.waitingCount >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
     const client = await this.#connect(deadline)
     const session = this.#sessionOf(client)
@@ -70,8 +78,10 @@ export class PostgresPool implements AsyncDisposable {
   async #connect(deadline: number): Promise<pg.PoolClient> {
     const connecting = this.#pool.connect()
     const { promise: late, reject } = Promise.withResolvers<never>()
-    const tooLate = () => reject(unavailable(new Error('No database connection was free in time')))
-    const timer = setTimeout(tooLate, deadline - performance.now())
+    const refuse = (cause: Error) => reject(unavailable(cause))
+    const left = Math.max(0, deadline - performance.now())
+    const timer = setTimeout(() => refuse(new Error('No database connection was free in time')), left)
+    this.#waiting.add(refuse)
     try {
       return await Promise.race([connecting, late])
     } catch (error) {
@@ -81,6 +91,7 @@ export class PostgresPool implements AsyncDisposable {
       )
       throw error
     } finally {
+      this.#waiting.delete(refuse)
       clearTimeout(timer)
     }
   }
@@ -88,7 +99,8 @@ export class PostgresPool implements AsyncDisposable {
   #sessionOf(client: pg.PoolClient): PostgresSession {
     let session = this.#sessions.get(client)
     if (session === undefined) {
-      session = new PostgresSession(client, this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 })
+      const slot = this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 }
+      session = new PostgresSession(client, slot, this.#timeouts)
       this.#sessions.set(client, session)
     }
     return session
@@ -101,6 +113,8 @@ export class PostgresPool implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    for (const refuse of this.#waiting) refuse(new Error('The store is closed'))
     await this.#pool.end()
   }
 }

@@ -4,6 +4,7 @@ import { Recent } from '../core/recent.ts'
 import { bounds } from './engine.ts'
 import { failureOf } from './postgres-errors.ts'
 import type { Row, Statement } from './sql.ts'
+import type { Timeouts } from './timeouts.ts'
 import type { Verb } from './verb.ts'
 
 /** A row of `commit_marks` and the number of the latest transaction that was begun under it. */
@@ -16,6 +17,7 @@ export interface CommitSlot {
 export class PostgresSession {
   readonly #client: PoolClient
   readonly slot: CommitSlot
+  readonly #timeouts: Timeouts
   /** The connection must not be used again. */
   broken = false
   readonly #statements = new Recent<string, Prepared>(bounds.statements, {
@@ -27,9 +29,10 @@ export class PostgresSession {
   #stale: string[] = []
   #names = 0
 
-  constructor(client: PoolClient, slot: CommitSlot) {
+  constructor(client: PoolClient, slot: CommitSlot, timeouts: Timeouts) {
     this.#client = client
     this.slot = slot
+    this.#timeouts = timeouts
   }
 
   /**
@@ -38,7 +41,7 @@ export class PostgresSession {
    */
   async begin(isolation: Verb['isolation'], deadline: number): Promise<void> {
     const attempt = ++this.slot.attempt
-    const lockWait = Math.round(bounds.lockWait * (0.3 + Math.random()))
+    const lockWait = Math.round(this.#timeouts.lock * (0.3 + Math.random()))
     // A little less than what is left: PostgreSQL gives up first, and the connection survives.
     const left = Math.max(1, Math.round(deadline - performance.now() - 50))
     await this.#ask(
@@ -52,14 +55,14 @@ export class PostgresSession {
 
   /** Has a time of its own: to be cut off here is to be in doubt. */
   async commit(): Promise<void> {
-    const command = await this.#ask('commit', performance.now() + bounds.commit)
+    const command = await this.#ask('commit', performance.now() + this.#timeouts.commit)
     if (command !== 'COMMIT') throw fault(new Error(`COMMIT was answered with ${command}`))
   }
 
   /** Never throws: whoever rolls back has a better error to tell. */
   async rollback(): Promise<void> {
     if (this.broken) return
-    await this.#ask('rollback', performance.now() + bounds.commit).catch(() => {
+    await this.#ask('rollback', performance.now() + this.#timeouts.commit).catch(() => {
       this.broken = true
     })
   }

@@ -11,6 +11,7 @@ import { type Failure, failureOf, postgresError } from './postgres-errors.ts'
 import { getTypeParser, PostgresPool } from './postgres-pool.ts'
 import type { PostgresSession } from './postgres-session.ts'
 import { type Row, type Statement, sql } from './sql.ts'
+import type { Timeouts } from './timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from './verb.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
@@ -29,6 +30,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   })
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
+  readonly #timeouts: Timeouts
   /** Writes wait for each other's locks. They never hold all connections while they do: reads go on. */
   readonly #writers: Gate
 
@@ -36,15 +38,18 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#pool = new PostgresPool(options)
     this.#catalogue = options.catalogue
     this.#observer = options.observer
+    this.#timeouts = options.timeouts
     const forReads = Math.ceil(options.poolMax / 5)
     this.#writers = new Gate({ atOnce: Math.max(1, options.poolMax - forReads), mayWait: bounds.waiting })
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
-    const deadline = started + bounds.patience
+    const deadline = started + this.#timeouts.operation
     try {
-      return await withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
+      return await this.#withRetries(deadline, () =>
+        this.#pool.use(deadline, session => session.run(statement, deadline)),
+      )
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
@@ -63,12 +68,12 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const verb: Verb | undefined = this.#catalogue.verbs[name]
     if (verb === undefined) throw fault(new Error(`No verb is called ${name}`))
     const started = performance.now()
-    const deadline = started + bounds.patience
+    const deadline = started + this.#timeouts.operation
     try {
       const steps = () => verb(...(args as unknown as readonly never[]))
       const outcome = await this.#writers.pass(
-        () => withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline)),
-        bounds.patience,
+        () => this.#withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline)),
+        this.#timeouts.operation,
       )
       this.#observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
@@ -88,10 +93,15 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   async #transact(isolation: Verb['isolation'], steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
-    const outcome = await this.#pool.use(deadline, session => transact(session, isolation, steps, deadline))
+    // What is begun too late would be cut off in the middle, and its connection with it.
+    const begun = (session: PostgresSession) => {
+      if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
+      return transact(session, isolation, steps, deadline)
+    }
+    const outcome = await this.#pool.use(deadline, begun)
     if (!(outcome instanceof CommitInDoubt)) return outcome
     // The connection that broke is given back by now: asking needs one, too.
-    const askUntil = Math.min(performance.now(), deadline) + bounds.doubt
+    const askUntil = Math.min(performance.now(), deadline) + this.#timeouts.doubt
     if (await this.#wasCommitted(outcome, askUntil)) return outcome.outcome
     throw outcome.cause
   }
@@ -111,6 +121,29 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         await delay(50)
       }
     }
+  }
+
+  /**
+   * Runs work that leaves no trace when it fails, again where that can help: at once after a lost connection (the pool
+   * may have held dead ones since a restart), after a random pause when transactions were in each other's way.
+   */
+  async #withRetries<Outcome>(deadline: number, work: () => Promise<Outcome>): Promise<Outcome> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (error instanceof AppError) throw error
+        const { most, pauseMs } = retries[failureOf(error)]
+        if (tries >= most) throw postgresError(error)
+        const pause = Math.random() * pauseMs * Math.min(tries, 10)
+        if (this.#isTooLate(deadline - pause)) throw unavailable(error)
+        await delay(pause)
+      }
+    }
+  }
+
+  #isTooLate(deadline: number): boolean {
+    return performance.now() + this.#timeouts.begin > deadline
   }
 }
 
@@ -135,8 +168,6 @@ async function transact(
   steps: () => Steps<unknown>,
   deadline: number,
 ): Promise<unknown> {
-  // What is begun too late would be cut off in the middle, and its connection with it.
-  if (performance.now() + bounds.leastTime > deadline) throw unavailable(new Error('Too late to begin'))
   let outcome: unknown
   try {
     await session.begin(isolation, deadline)
@@ -154,27 +185,8 @@ async function transact(
   }
 }
 
-/**
- * Runs work that leaves no trace when it fails, again where that can help: at once after a lost connection (the pool may
- * have held dead ones since a restart), after a random pause when transactions were in each other's way.
- */
-async function withRetries<Outcome>(deadline: number, work: () => Promise<Outcome>): Promise<Outcome> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await work()
-    } catch (error) {
-      if (error instanceof AppError) throw error
-      const { most, pauseMs } = retries[failureOf(error)]
-      if (tries >= most) throw postgresError(error)
-      const pause = Math.random() * pauseMs * tries
-      if (performance.now() + pause + bounds.leastTime > deadline) throw unavailable(error)
-      await delay(pause)
-    }
-  }
-}
-
 const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseMs: number }>> = {
-  conflict: { most: 10, pauseMs: 20 },
+  conflict: { most: Number.POSITIVE_INFINITY, pauseMs: 20 }, // until its time is over
   race: { most: 10, pauseMs: 4 },
   lost: { most: 2, pauseMs: 0 },
   overloaded: { most: 1, pauseMs: 0 },

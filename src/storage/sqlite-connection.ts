@@ -12,10 +12,11 @@ export class SqliteConnection implements Disposable {
   })
   #now = 0
 
-  constructor(path: string, mode: 'read' | 'write') {
+  /** `busyMs`: how long a statement waits while another process holds the file. Commands wait longer than a server. */
+  constructor(path: string, mode: 'read' | 'write', busyMs = 60_000) {
     this.database = new DatabaseSync(path, {
       readOnly: mode === 'read',
-      timeout: bounds.patience,
+      timeout: busyMs,
       limits: { length: bounds.answerBytes }, // of any row or text, and so of an answer
     })
     if (mode === 'write') this.database.exec('pragma journal_mode = wal')

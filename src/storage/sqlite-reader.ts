@@ -2,6 +2,7 @@ import { unavailable } from '../core/errors.ts'
 import { bounds } from './engine.ts'
 import type { Row, Statement, Value } from './sql.ts'
 import { SqliteConnection, sqliteError } from './sqlite-connection.ts'
+import type { Timeouts } from './timeouts.ts'
 
 /**
  * Reads of one turn of the event loop wait for its end and are done together: in one transaction, which spares each of
@@ -12,8 +13,8 @@ export class SqliteReader implements Disposable {
   readonly #now: () => number
   #waiting: Waiting[] = []
 
-  constructor(path: string, now: () => number) {
-    this.#connection = new SqliteConnection(path, 'read')
+  constructor(path: string, now: () => number, { operation }: Timeouts) {
+    this.#connection = new SqliteConnection(path, 'read', operation)
     this.#now = now
   }
 

@@ -12,6 +12,12 @@ export type ToWriter = readonly Job[] | 'close'
 export type FromWriter = readonly SentResult[]
 export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
 
+export interface WriterData {
+  readonly path: string
+  readonly catalogueUrl: string
+  readonly busyMs: number
+}
+
 interface SentFailure {
   readonly code: ErrorCode
   readonly message: string
@@ -23,10 +29,10 @@ const largestBatch = 512
 
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
 const port = parentPort
-const { path, catalogueUrl } = workerData as { path: string; catalogueUrl: string }
+const { path, catalogueUrl, busyMs } = workerData as WriterData
 const catalogue = (await import(catalogueUrl)) as Catalogue
 const verbs = { ...catalogue.verbs, *[pingVerb]() {} }
-const connection = new SqliteConnection(path, 'write')
+const connection = new SqliteConnection(path, 'write', busyMs)
 
 port.on('message', (first: string) => {
   let closing = false

@@ -3,13 +3,15 @@ import { AppError, unavailable } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { bounds } from './engine.ts'
 import { type Job, pingVerb } from './group-commit.ts'
-import type { FromWriter, SentResult, ToWriter } from './sqlite-writer-thread.ts'
+import type { FromWriter, SentResult, ToWriter, WriterData } from './sqlite-writer-thread.ts'
+import type { Timeouts } from './timeouts.ts'
 
 /** The near end of the writing thread. Verbs of one turn of the event loop travel together. */
 export class SqliteWriter implements AsyncDisposable {
   readonly #start: () => Worker
   readonly #now: () => number
   readonly #observer: StoreObserver
+  readonly #timeouts: Timeouts
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | undefined
   #outgoing: Job[] = []
@@ -17,11 +19,12 @@ export class SqliteWriter implements AsyncDisposable {
   #lastId = 0
   #closed = false
 
-  constructor(path: string, catalogueUrl: string, now: () => number, observer: StoreObserver) {
-    this.#start = () =>
-      new Worker(new URL('./sqlite-writer-thread.ts', import.meta.url), { workerData: { path, catalogueUrl } })
+  constructor({ path, catalogueUrl, now, observer, timeouts }: WriterOptions) {
+    const workerData: WriterData = { path, catalogueUrl, busyMs: timeouts.operation }
+    this.#start = () => new Worker(new URL('./sqlite-writer-thread.ts', import.meta.url), { workerData })
     this.#now = now
     this.#observer = observer
+    this.#timeouts = timeouts
     this.#worker = this.#launch()
   }
 
@@ -31,7 +34,7 @@ export class SqliteWriter implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       this.#waiting.set(id, { resolve, reject, since: performance.now() })
-      this.#watch ??= setInterval(() => this.#refuseForgotten(), bounds.patience).unref()
+      this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
       this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
     })
@@ -72,7 +75,7 @@ export class SqliteWriter implements AsyncDisposable {
 
   // A disk that hangs answers nothing, not even an error. What hangs there may still happen.
   #refuseForgotten(): void {
-    const late = performance.now() - bounds.hang
+    const late = performance.now() - this.#timeouts.hang
     for (const [id, { since, reject }] of this.#waiting) {
       if (since > late) return
       this.#waiting.delete(id)
@@ -102,6 +105,15 @@ export class SqliteWriter implements AsyncDisposable {
     worker.postMessage(JSON.stringify('close' satisfies ToWriter))
     await gone
   }
+}
+
+export interface WriterOptions {
+  readonly path: string
+  /** Of the module that exports the verbs, which the thread loads itself. */
+  readonly catalogueUrl: string
+  readonly now: () => number
+  readonly observer: StoreObserver
+  readonly timeouts: Timeouts
 }
 
 interface Waiting {

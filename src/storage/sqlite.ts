@@ -13,9 +13,10 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly #writer: SqliteWriter
   readonly #observer: StoreObserver
 
-  constructor(path: string, { catalogue, clock, observer }: EngineOptions<V>) {
-    this.#reader = new SqliteReader(path, () => clock.now())
-    this.#writer = new SqliteWriter(path, catalogue.url, () => clock.now(), observer)
+  constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>) {
+    const now = () => clock.now()
+    this.#reader = new SqliteReader(path, now, timeouts)
+    this.#writer = new SqliteWriter({ path, catalogueUrl: catalogue.url, now, observer, timeouts })
     this.#observer = observer
   }
 

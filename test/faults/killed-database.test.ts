@@ -105,7 +105,7 @@ async function payThrough(
 
 async function more(count: () => number, by: number): Promise<void> {
   const enough = count() + by
-  await waitUntil(() => count() >= enough, 30_000)
+  await waitUntil(() => count() >= enough)
 }
 
 async function anotherDatabase(server: PostgresServer): Promise<TestDatabase> {

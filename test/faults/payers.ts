@@ -1,6 +1,6 @@
 import type { History, Intent } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
-import { waitUntil } from '../support/wait.ts'
+import { patienceMs, waitUntil } from '../support/wait.ts'
 
 /** Asks once, and notes what came of it. No answer: nothing. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {
@@ -9,9 +9,12 @@ export async function attempt(history: History, url: string, intent: Intent): Pr
   const headers = { 'idempotency-key': key, ...(orderId === null && { 'content-type': 'application/json' }) }
   const body = orderId === null ? { body: JSON.stringify({ amount: cents / 100 }) } : {}
   const path = orderId === null ? '/payments' : `/orders/${orderId}/payment`
-  const answer = await ask(url + path, { method: 'POST', headers, ...body, signal: AbortSignal.timeout(10_000) }).catch(
-    () => undefined,
-  )
+  const answer = await ask(url + path, {
+    method: 'POST',
+    headers,
+    ...body,
+    signal: AbortSignal.timeout(patienceMs),
+  }).catch(() => undefined)
   if (answer === undefined) return undefined
   if (answer.status > 201) noted.fail(answer.status)
   else noted.ok(answer.status, orderId === null ? JSON.parse(answer.body).id : paymentIn(answer))
@@ -28,7 +31,7 @@ export async function insist(history: History, url: string, intent: Intent): Pro
   await waitUntil(async () => {
     await attempt(history, url, intent)
     return history.isSettled(intent)
-  }, 20_000)
+  })
 }
 
 /** After a fault: everyone who does not know the outcome asks until they do. */

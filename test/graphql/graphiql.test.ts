@@ -7,6 +7,7 @@ import { sqlite } from '../support/engines.ts'
 import { assertRefused, read } from '../support/graphql.ts'
 import { ask, parseResponse, RawConnection } from '../support/http.ts'
 import { logIn } from '../support/rest.ts'
+import { patienceMs } from '../support/wait.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
 
@@ -20,7 +21,7 @@ describe('GET /graphql from a browser', () => {
   const show = (headers: Readonly<Record<string, string>> = {}, search = '') =>
     ask(`${app.url}/graphql${search}`, {
       headers: { accept: browser, 'accept-encoding': 'identity', ...headers },
-      signal: AbortSignal.timeout(5_000),
+      signal: AbortSignal.timeout(patienceMs),
     })
 
   it('shows the page, whatever the address asks for', async () => {

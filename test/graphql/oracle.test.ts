@@ -8,6 +8,7 @@ import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
+import { patienceMs } from '../support/wait.ts'
 import { beginning, contentsOf, people, startOver, stateOf, withoutNow } from './support/beginning.ts'
 import { type Data, type DataSize, datas, instants, plantingOf } from './support/data.ts'
 import { NaiveQuery, naiveAnswer, normalised } from './support/naive.ts'
@@ -233,7 +234,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const sent = (query: string, variables: Variables, byPost: boolean) => {
     // Whoever waits in vain is to say so here, with the operation at hand.
-    const signal = AbortSignal.timeout(5_000)
+    const signal = AbortSignal.timeout(patienceMs)
     if (byPost) {
       const body = JSON.stringify({ query, variables })
       return ask(`${app.url}/graphql`, { method: 'POST', headers, signal, body })

@@ -38,6 +38,8 @@ const wrong: Readonly<Record<string, string>> = {
   DEMO_DATA: 'perhaps',
   ACCESS_POLICY: 'closed',
   TOKEN_KEYS: `{"keys":[{"kty":"OKP","crv":"Ed25519","d":"${secret}"}]}`,
+  DATABASE_TIMEOUT_MS: '199',
+  SOCKET_INIT_TIMEOUT_MS: '99',
   TOKEN_TTL_SECONDS: '0',
   IDEMPOTENCY_TTL_SECONDS: '31536001',
   LINK_PREFIX: 'shop/',

@@ -10,14 +10,14 @@ import { startTestServer } from '../support/app.ts'
 import { RawConnection } from '../support/http.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { waitUntil } from '../support/wait.ts'
+import { patienceMs, waitUntil } from '../support/wait.ts'
 
 const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
 
 function startServer() {
   return startTestServer((fastify, lifecycle) => {
-    serveHealth(fastify, { ping: async () => {} }, lifecycle)
+    serveHealth(fastify, { ping: async () => {} }, lifecycle, patienceMs)
     fastify.post('/echo', ({ body }) => ({ body }))
   })
 }

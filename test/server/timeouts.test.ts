@@ -12,7 +12,7 @@ import { assertRefusal } from '../support/refusal.ts'
 async function startHasty() {
   const executed: unknown[] = []
   const server = await startTestServer(fastify => {
-    Object.assign(fastify.server, { headersTimeout: 40, requestTimeout: 80, connectionsCheckingInterval: 10 })
+    Object.assign(fastify.server, { headersTimeout: 500, requestTimeout: 800, connectionsCheckingInterval: 10 })
     fastify.post('/echo', ({ body }) => executed.push(body))
     fastify.get('/', () => ({ ok: true }))
   })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
+import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import {
   type EngineKind,
   engineKinds,
@@ -77,7 +78,8 @@ async function killDatabase(settings: Readonly<Record<string, string>>): Promise
   await using server = await PostgresServer.start(settings)
   const database = postgresAt(server.url)
   await database.migrate([...migrationsOf('postgres'), notes])
-  await using engine = database.open(catalogue)
+  // Nobody waits long for what cannot be found out while the server is down.
+  await using engine = database.open(catalogue, { timeouts: timeoutsOf(1_000) })
   const acknowledged: string[] = []
   const writing = Array.from({ length: 8 }, async (_, hand) => {
     for (let index = 0; index < 10_000; index++) {
@@ -89,6 +91,7 @@ async function killDatabase(settings: Readonly<Record<string, string>>): Promise
   const outcomes = await Promise.allSettled(writing)
   assert.ok(outcomes.every(({ status }) => status === 'rejected'))
   await server.resume()
-  const stored = new Set((await engine.read(sql`select key from notes`)).map(([key]) => key))
+  await using patient = database.open(catalogue)
+  const stored = new Set((await patient.read(sql`select key from notes`)).map(([key]) => key))
   return acknowledged.filter(key => !stored.has(key))
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
-import { constants, DatabaseSync } from 'node:sqlite'
+import { constants } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { sqliteDialect } from '../../src/storage/dialect.ts'
-import { bounds, type Engine } from '../../src/storage/engine.ts'
+import type { Engine } from '../../src/storage/engine.ts'
 import { commitTogether } from '../../src/storage/group-commit.ts'
 import { orderReads } from '../../src/storage/orders.ts'
 import { compile } from '../../src/storage/select.ts'
@@ -83,22 +83,24 @@ describe('Group commit', () => {
     assert.deepEqual(second, [1, [[['2031-01-01T00:00:00.000Z']]]])
   })
 
-  it('refuses all who wait, together, when another process does not let go of the file', async t => {
-    const { engine, path } = await prepared(t)
-    await engine.ping()
-    const other = new DatabaseSync(path)
-    other.exec('begin immediate')
-    const started = performance.now()
-    const writes = Array.from({ length: 5 }, async (_, index) => {
-      await new Promise(resolve => setTimeout(resolve, index * 100))
-      await assert.rejects(engine.write('put', `k${index}`, 'v'), isUnavailable)
-    })
-    await Promise.all(writes)
-    const taken = performance.now() - started
-    other.exec('rollback')
-    other.close()
-    await engine.write('put', 'after', 'v')
-    assert.ok(taken < 2 * bounds.patience, `refused after ${Math.round(taken)} ms`)
+  it('refuses all verbs that wait, together, when another process does not let go of the file', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    using other = new SqliteConnection(database.location, 'write')
+    other.database.exec('begin immediate')
+    using connection = new SqliteConnection(database.location, 'write', 1)
+    const job = (id: number) => [id, 'run', [[sql`select 1`]] as unknown as never[], 0] as const
+    const later = [[job(2), job(3)], [job(4)]]
+    const results = commitTogether(connection, testVerbs, [job(1)], () => later.shift() ?? [])
+    assert.deepEqual(
+      results.map(([id, , error]) => [id, error?.code]),
+      [1, 2, 3, 4].map(id => [id, 'unavailable']),
+    )
+    other.database.exec('rollback')
+    assert.deepEqual(
+      commitTogether(connection, testVerbs, [job(5)], () => []),
+      [[5, [[[1]]]]],
+    )
   })
 
   it('counts time from the clock it was given', async t => {

@@ -204,7 +204,7 @@ describe('Two processes on one PostgreSQL database, in the long form', { skip: p
     )
     const written = performance.now()
     const expected = await orderIn(database.location, count)
-    for (const each of subscriptions) await each.told(count, 60_000)
+    for (const each of subscriptions) await each.told(count)
     const told = performance.now()
     for (const each of subscriptions) assert.deepEqual(idsIn(each), expected)
     t.diagnostic(

@@ -10,7 +10,7 @@ import { Conversation, type ConversationParts, socketBounds } from '../../src/gr
 import type { Wire } from '../../src/graphql/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/websocket.ts'
 import { clientFrame, SocketClient, upgradeLines } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
+import { patienceMs, waitUntil } from '../support/wait.ts'
 import { commentAdded, FanOutStage, postAdded, postDeleted } from './fakes.ts'
 
 /** The other end, as a list of what it was sent. */
@@ -41,6 +41,7 @@ function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): 
     stillStands: async () => true,
     take: () => undefined,
     clock: { now: Date.now },
+    initTimeoutMs: patienceMs,
     report: error => stage.reported.push(error),
     ...parts,
   }

@@ -146,7 +146,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
 
   describe('In time', { concurrency: 10 }, () => {
     it('4408 for who does not begin within three seconds; who did stays', async () => {
-      await using app = await startTestApp(unlimited)
+      await using app = await startTestApp({ ...unlimited, SOCKET_INIT_TIMEOUT_MS: '3000' })
       const begun = performance.now()
       using silent = await SocketClient.open(app)
       using chatty = await SocketClient.open(app)

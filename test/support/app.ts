@@ -9,6 +9,7 @@ import { shutDown } from '../../src/server/shutdown.ts'
 import type { EngineKind, TestDatabase } from './engines.ts'
 import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
+import { generous } from './wait.ts'
 
 interface Running extends AsyncDisposable {
   readonly url: string
@@ -22,6 +23,7 @@ export async function startTestApp(
   world: Partial<World> = {},
 ): Promise<Running & { readonly app: App }> {
   const config = readConfig({
+    ...generous,
     PORT: '0',
     DATABASE_URL: 'sqlite::memory:',
     LOG_LEVEL: 'info',

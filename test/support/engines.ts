@@ -8,8 +8,10 @@ import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
 import { migratePostgres, PostgresEngine } from '../../src/storage/postgres.ts'
 import { SqliteEngine } from '../../src/storage/sqlite.ts'
 import { migrateSqlite } from '../../src/storage/sqlite-file.ts'
+import { type Timeouts, timeoutsOf } from '../../src/storage/timeouts.ts'
 import type { Catalogue, Verbs } from '../../src/storage/verb.ts'
 import { freshPostgresDatabase, postgresMissing } from './postgres.ts'
+import { patienceMs } from './wait.ts'
 
 /** An empty database of either kind, to open as often as a test likes. */
 export interface TestDatabase extends AsyncDisposable {
@@ -24,6 +26,7 @@ export interface OpenOptions {
   readonly observer?: Partial<StoreObserver>
   readonly clock?: Clock
   readonly poolMax?: number
+  readonly timeouts?: Timeouts
 }
 
 export interface EngineKind {
@@ -88,8 +91,8 @@ export function migrationsOf(kind: TestDatabase['kind']): readonly Migration[] {
   return loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
 }
 
-function engineOptions({ observer, clock }: OpenOptions = {}): { observer: StoreObserver; clock: Clock } {
-  return { observer: { ...silent, ...observer }, clock: clock ?? { now: Date.now } }
+function engineOptions({ observer, clock, timeouts = timeoutsOf(patienceMs) }: OpenOptions = {}) {
+  return { observer: { ...silent, ...observer }, clock: clock ?? { now: Date.now }, timeouts }
 }
 
 const silent: StoreObserver = { read() {}, write() {}, commit() {}, trouble() {} }

@@ -3,6 +3,7 @@ import type { Engine } from '../../src/storage/engine.ts'
 import type { Row } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 import { ask, type RawResponse } from './http.ts'
+import { patienceMs } from './wait.ts'
 
 /** Whatever serves: an app, or anything else with an address. */
 interface Served {
@@ -29,9 +30,6 @@ export function postText(app: Served, body: string, headers: Headers = {}): Prom
   const all = { 'content-type': 'application/json', ...headers }
   return ask(`${app.url}/graphql`, { method: 'POST', headers: all, body, signal: AbortSignal.timeout(patienceMs) })
 }
-
-/** A server that is kept busy by a document must fail a test, not stop it. */
-const patienceMs = 5_000
 
 type Headers = Readonly<Record<string, string>>
 

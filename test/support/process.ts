@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { waitUntil } from './wait.ts'
+import { generous, waitUntil } from './wait.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 // Tests start many processes; compiled code spares each of them half of its start.
@@ -77,7 +77,7 @@ export async function runDuet(args: readonly string[], settings?: Settings): Pro
 
 /** Starts a server on a free port and a temporary database, unless told otherwise. */
 export function serveDuet(env: Readonly<Record<string, string>> = {}, cwd?: string): DuetProcess {
-  const all = { PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
+  const all = { ...generous, PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
   return new DuetProcess(['serve'], cwd === undefined ? { env: all } : { env: all, cwd })
 }
 

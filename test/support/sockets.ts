@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { ErrorBody } from './graphql.ts'
 import { ask, parseResponse, type RawResponse } from './http.ts'
-import { waitUntil } from './wait.ts'
+import { patienceMs, waitUntil } from './wait.ts'
 
 /** Whatever serves: an app, or anything else with an address. */
 interface Served {
@@ -131,7 +131,7 @@ export class SocketClient implements Disposable {
   }
 
   /** Waits; fails when the socket is closed before. */
-  async until(condition: () => boolean, patienceMs = 10_000): Promise<void> {
+  async until(condition: () => boolean): Promise<void> {
     const deadline = performance.now() + patienceMs
     while (!condition()) {
       if (this.#closed !== undefined)
@@ -225,14 +225,14 @@ export class Operation {
   }
 
   /** The first so many events, once they are there. */
-  async told(count: number, patienceMs?: number): Promise<readonly unknown[]> {
-    await this.#client.until(() => this.events.length >= count || this.#isOver, patienceMs)
+  async told(count: number): Promise<readonly unknown[]> {
+    await this.#client.until(() => this.events.length >= count || this.#isOver)
     if (this.events.length < count) assert.fail(`${this.id} ended after ${this.events.length} events`)
     return this.events.slice(0, count)
   }
 
-  async until(condition: (events: readonly unknown[]) => boolean, patienceMs?: number): Promise<void> {
-    await this.#client.until(() => condition(this.events), patienceMs)
+  async until(condition: (events: readonly unknown[]) => boolean): Promise<void> {
+    await this.#client.until(() => condition(this.events))
   }
 
   /** The client ends it. */

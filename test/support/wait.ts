@@ -1,10 +1,34 @@
+import { AssertionError } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'
 
+/**
+ * How long a test waits for anything that will happen on a working service. It is long, because a busy machine is no
+ * defect, and it ends, so that a defect is told by an assertion.
+ */
+export const patienceMs = process.env.DUET_TEST_FULL ? 300_000 : 120_000
+
+/** The bounds of the service itself, where a test is not about them: as generous as the test's own. */
+export const generous = { DATABASE_TIMEOUT_MS: String(patienceMs), SOCKET_INIT_TIMEOUT_MS: String(patienceMs) } as const
+
+/** For tests in which the database does not answer: nobody has to wait long for the refusal. */
+export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const
+
 /** Waits until a condition holds, looking every few milliseconds; fails when it never does. */
-export async function waitUntil(condition: () => boolean | Promise<boolean>, patienceMs = 10_000): Promise<void> {
+export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + patienceMs
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error(`Waited in vain until ${condition}`)
     await pause(5)
+  }
+}
+
+/** The outcome of a promise that settles on a working service; an assertion fails when it never does. */
+export async function inTime<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), patienceMs)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
