@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Environment, readConfig } from '../../src/config.ts'
+
+const safe = { demoData: false, accessPolicy: 'enforced' }
+const convenient = { demoData: true, accessPolicy: 'open' }
+const postgres = 'postgres://duet@db.example/duet'
+
+// Written out, not computed: an open service with a well-known admin password must never be a default by accident.
+const derived: readonly (readonly [environment: Environment, defaults: object])[] = [
+  [{}, convenient],
+  [{ NODE_ENV: 'development' }, convenient],
+  [{ NODE_ENV: 'test' }, convenient],
+  [{ HOST: '127.0.0.1' }, convenient],
+  [{ HOST: '127.8.7.6' }, convenient],
+  [{ HOST: '::1' }, convenient],
+  [{ HOST: 'localhost' }, convenient],
+  [{ DATABASE_URL: 'sqlite::memory:' }, convenient],
+  [{ DATABASE_URL: postgres }, { demoData: false, accessPolicy: 'open' }],
+  [{ NODE_ENV: 'production' }, safe],
+  [{ NODE_ENV: 'production', HOST: '127.0.0.1' }, safe],
+  [{ NODE_ENV: 'production', HOST: '::1' }, safe],
+  [{ NODE_ENV: 'production', HOST: 'localhost' }, safe],
+  [{ NODE_ENV: 'production', DATABASE_URL: postgres }, safe],
+  [{ HOST: '0.0.0.0' }, safe],
+  [{ HOST: '::' }, safe],
+  [{ HOST: '192.168.0.7' }, safe],
+  [{ HOST: '10.127.0.1' }, safe],
+  [{ HOST: '127.0.0.1.example.com' }, safe],
+  [{ HOST: '0.0.0.0', DATABASE_URL: postgres }, safe],
+  [{ HOST: '0.0.0.0', NODE_ENV: 'production' }, safe],
+]
+
+for (const [environment, defaults] of derived) {
+  const told = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
+  test(`demo data and access policy have the documented defaults with ${told.join(' ') || 'no variable'}`, () => {
+    const { demoData, accessPolicy } = readConfig(environment)
+    assert.deepEqual({ demoData, accessPolicy }, defaults)
+  })
+}
+
+test('DEMO_DATA and ACCESS_POLICY always win over the derived defaults', () => {
+  for (const [environment] of derived) {
+    const opened = readConfig({ ...environment, DEMO_DATA: 'true', ACCESS_POLICY: 'open' })
+    assert.deepEqual([opened.demoData, opened.accessPolicy], [true, 'open'])
+    const closed = readConfig({ ...environment, DEMO_DATA: 'false', ACCESS_POLICY: 'enforced' })
+    assert.deepEqual([closed.demoData, closed.accessPolicy], [false, 'enforced'])
+  }
+})
