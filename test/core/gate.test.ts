@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { AppError } from '../../src/core/errors.ts'
+import { Gate } from '../../src/core/gate.ts'
+
+/** Named callers of a gate, whose work ends when the test says so. */
+class Callers {
+  /** All who ever got a slot, in that order. */
+  readonly started: string[] = []
+  readonly refused: string[] = []
+  readonly #running = new Map<string, PromiseWithResolvers<void>>()
+  readonly #gate: Gate
+
+  constructor(atOnce: number, mayWait: number) {
+    this.#gate = new Gate({ atOnce, mayWait })
+  }
+
+  async call(name: string, patienceMs?: number): Promise<void> {
+    const work = async () => {
+      this.started.push(name)
+      const end = Promise.withResolvers<void>()
+      this.#running.set(name, end)
+      await end.promise
+    }
+    try {
+      await this.#gate.pass(work, patienceMs)
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      assert.equal(error.code, 'unavailable')
+      this.refused.push(name)
+    }
+  }
+
+  get running(): readonly string[] {
+    return [...this.#running.keys()]
+  }
+
+  async finish(name: string): Promise<void> {
+    this.#take(name).resolve()
+    await turn()
+  }
+
+  async fail(name: string, error: Error): Promise<void> {
+    this.#take(name).reject(error)
+    await turn()
+  }
+
+  #take(name: string): PromiseWithResolvers<void> {
+    const end = this.#running.get(name)
+    assert.ok(end !== undefined, `${name} is not running`)
+    this.#running.delete(name)
+    return end
+  }
+}
+
+describe('A gate', () => {
+  it('runs at most so many at once, and the others in the order of their calls', async () => {
+    const callers = new Callers(2, 10)
+    const all = ['a', 'b', 'c', 'd', 'e'].map(name => callers.call(name))
+    await turn()
+    assert.deepEqual(callers.running, ['a', 'b'])
+    await callers.finish('b')
+    assert.deepEqual(callers.running, ['a', 'c'])
+    await callers.finish('a')
+    assert.deepEqual(callers.running, ['c', 'd'])
+    await callers.finish('d')
+    await callers.finish('c')
+    assert.deepEqual(callers.running, ['e'])
+    await callers.finish('e')
+    await Promise.all(all)
+    assert.deepEqual(callers.started, ['a', 'b', 'c', 'd', 'e'])
+  })
+
+  it('gives a freed slot to the first waiter, not to a newcomer', async () => {
+    const callers = new Callers(1, 10)
+    const all = [callers.call('a'), callers.call('b')]
+    await turn()
+    const finished = callers.finish('a')
+    all.push(callers.call('late'))
+    await finished
+    assert.deepEqual(callers.running, ['b'])
+    await callers.finish('b')
+    await callers.finish('late')
+    await Promise.all(all)
+  })
+
+  it('refuses a call at once when too many wait, and only then', async () => {
+    const callers = new Callers(1, 2)
+    const all = ['a', 'b', 'c', 'd', 'e'].map(name => callers.call(name))
+    await turn()
+    assert.deepEqual([callers.running, callers.refused], [['a'], ['d', 'e']])
+    await callers.finish('a')
+    all.push(callers.call('f'))
+    await turn()
+    assert.deepEqual(callers.refused, ['d', 'e'], 'there is room for one more waiter')
+    for (const name of ['b', 'c', 'f']) await callers.finish(name)
+    await Promise.all(all)
+  })
+
+  it('has all its slots again after all have finished', async () => {
+    const callers = new Callers(2, 10)
+    for (let round = 0; round < 3; round++) {
+      const names = ['a', 'b', 'c'].map(name => `${name}${round}`)
+      const all = names.map(name => callers.call(name))
+      await turn()
+      assert.deepEqual(callers.running, names.slice(0, 2))
+      for (const name of names) await callers.finish(name)
+      await Promise.all(all)
+    }
+  })
+
+  it('hands on the slot of work that failed, and tells only its caller of the failure', async () => {
+    const callers = new Callers(1, 10)
+    const failing = callers.call('a')
+    const next = callers.call('b')
+    await turn()
+    const failure = new Error('no database')
+    const told = assert.rejects(failing, failure)
+    await callers.fail('a', failure)
+    await told
+    assert.deepEqual(callers.running, ['b'])
+    await callers.finish('b')
+    await next
+    const last = callers.call('c')
+    await turn()
+    assert.deepEqual(callers.running, ['c'])
+    await callers.finish('c')
+    await last
+  })
+
+  it('hands on the slot of work that throws synchronously', async () => {
+    const gate = new Gate({ atOnce: 1, mayWait: 1 })
+    const failure = new Error('a defect')
+    const broken = gate.pass(() => {
+      throw failure
+    })
+    await assert.rejects(broken, failure)
+    let passed = false
+    void gate.pass(async () => {
+      passed = true
+    })
+    await turn()
+    assert.equal(passed, true)
+  })
+})
+
+describe('A waiter whose patience ends', () => {
+  it('is refused then, not earlier, and its work never runs', async () => {
+    await withTime(async pass => {
+      const callers = new Callers(1, 10)
+      const all = [callers.call('a'), callers.call('b', 100)]
+      await pass(99)
+      assert.deepEqual(callers.refused, [])
+      await pass(1)
+      assert.deepEqual(callers.refused, ['b'])
+      await callers.finish('a')
+      await Promise.all(all)
+      assert.deepEqual(callers.started, ['a'])
+    })
+  })
+
+  it('is passed over: its slot goes to the next waiter, or stays free', async () => {
+    await withTime(async pass => {
+      const callers = new Callers(1, 10)
+      const all = [callers.call('a'), callers.call('b', 100), callers.call('c'), callers.call('d', 200)]
+      await pass(100)
+      await callers.finish('a')
+      assert.deepEqual(callers.running, ['c'])
+      await pass(100)
+      assert.deepEqual(callers.refused, ['b', 'd'])
+      await callers.finish('c')
+      all.push(callers.call('e'))
+      await turn()
+      assert.deepEqual(callers.running, ['e'])
+      await callers.finish('e')
+      await Promise.all(all)
+    })
+  })
+
+  it('no longer counts as waiting', async () => {
+    await withTime(async pass => {
+      const callers = new Callers(1, 2)
+      const all = [callers.call('a'), callers.call('b', 100), callers.call('c', 100)]
+      await pass(100)
+      all.push(callers.call('d'), callers.call('e'), callers.call('f'))
+      await turn()
+      assert.deepEqual(callers.refused, ['b', 'c', 'f'])
+      for (const name of ['a', 'd', 'e']) await callers.finish(name)
+      await Promise.all(all)
+    })
+  })
+
+  it('is not refused once it has its slot, however long its work takes', async () => {
+    await withTime(async pass => {
+      const callers = new Callers(1, 10)
+      const all = [callers.call('a'), callers.call('b', 100), callers.call('c')]
+      await pass(99)
+      await callers.finish('a')
+      await pass(1_000_000)
+      assert.deepEqual([callers.running, callers.refused], [['b'], []])
+      await callers.finish('b')
+      assert.deepEqual(callers.running, ['c'])
+      await callers.finish('c')
+      await Promise.all(all)
+    })
+  })
+})
+
+/** Time passes only when the test says so. */
+async function withTime(work: (pass: (milliseconds: number) => Promise<void>) => Promise<void>): Promise<void> {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    await turn()
+    await work(async milliseconds => {
+      mock.timers.tick(milliseconds)
+      await turn()
+    })
+  } finally {
+    mock.timers.reset()
+  }
+}
