@@ -11,3 +11,14 @@ export function setDatabaseClockAhead(database: TestDatabase, seconds: number): 
      $$`,
   )
 }
+
+/** PostgreSQL only: from now on its clock stands still at this moment, given in milliseconds since 1970. */
+export function stopDatabaseClock(database: TestDatabase, now: number): Promise<void> {
+  return execute(
+    database,
+    `create or replace function now_plus(seconds bigint) returns text language sql stable as $$
+       select to_char(timestamp '${new Date(now).toISOString().slice(0, -1)}' + seconds * interval '1 second',
+                      'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+     $$`,
+  )
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { startTestApp } from '../support/app.ts'
+import { engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { catalogue } from './contract-verbs.ts'
+
+for (const kind of engineKinds) {
+  describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
+    it('removes events that are older than an hour from the outbox, and no others', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await change(
+        database,
+        [7_200, 3_660, 3_540, 60].map(age => insertEvent(age)),
+      )
+      mock.timers.enable({ apis: ['setInterval'] })
+      try {
+        await using _app = await serve(database)
+        mock.timers.tick(60_000)
+        // Leaving this block stops the service, which waits for the purge under way.
+      } finally {
+        mock.timers.reset()
+      }
+      assert.deepEqual(await read(database, sql`select post_id from outbox order by id`), [[3_540], [60]])
+    })
+  })
+}
+
+describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
+  it('removes marks of commits that are older than a day, and no others', async () => {
+    await using database = await postgres.create()
+    await database.migrate()
+    const insertMark = (hours: number) =>
+      sql`insert into commit_marks (slot, attempt, marked_at)
+          values (${`${hours} hours old`}, 1, now() - ${hours}::bigint * interval '1 hour')`
+    await change(
+      database,
+      [1_000, 25, 23, 0].map(hours => insertMark(hours)),
+    )
+    {
+      await using _app = await serve(database)
+    }
+    const left = await read(database, sql`select slot from commit_marks where slot like '% old' order by slot`)
+    assert.deepEqual(left, [['0 hours old'], ['23 hours old']])
+  })
+})
+
+/** The id of its post tells how old the event is, in seconds. */
+function insertEvent(age: number): Statement {
+  return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
+}
+
+function serve({ kind, location }: TestDatabase) {
+  const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
+  return startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys })
+}
+
+async function change(database: TestDatabase, statements: readonly Statement[]): Promise<void> {
+  await using engine = database.open(catalogue)
+  await engine.write('run', statements)
+}
+
+async function read(database: TestDatabase, statement: Statement) {
+  await using engine = database.open(catalogue)
+  return await engine.read(statement)
+}
