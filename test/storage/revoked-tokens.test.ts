@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import { type Actor, anonymous } from '../../src/core/actor.ts'
+import type { Claim } from '../../src/core/store.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import type { ArgsOf, Verbs } from '../../src/storage/verb.ts'
+import { catalogue, verbs } from '../../src/storage/verbs.ts'
+import { engineKinds, type TestDatabase } from '../support/engines.ts'
+
+type VerbName = keyof typeof verbs
+
+/** Takes an actor, or something that holds one. */
+type VerbWithActor = {
+  [Name in VerbName]: [Extract<ArgsOf<(typeof verbs)[Name]>[number], Actor | { readonly actor: Actor }>] extends [never]
+    ? never
+    : Name
+}[VerbName]
+
+/** What the attempts are about. It belongs to somebody else, so it survives the actor. */
+interface Scene {
+  readonly userId: number
+  readonly orderId: number
+  readonly postId: number
+}
+
+type Attempts = {
+  readonly [Name in VerbWithActor]: Readonly<
+    Record<string, (actor: Actor, scene: Scene) => ArgsOf<(typeof verbs)[Name]>>
+  >
+}
+
+// The types hold every verb that takes an actor in this table, and every other one in the list below it.
+const attempts: Attempts = {
+  replaceUser: {
+    'replace a user': (actor, { userId }) => [userId, newUser(), { actor, mayChangePassword: true }],
+    'create a user under a chosen id': actor => [newId(), newUser(), { actor, mayChangePassword: true }],
+  },
+  changeUser: {
+    'change a user': (actor, { userId }) => [userId, { name: 'Changed' }, { actor, mayChangePassword: true }],
+  },
+  deleteUser: {
+    'delete a user': (actor, { userId }) => [userId, actor],
+  },
+  createOrder: {
+    'create an order': (actor, { userId }) => [userId, [{ name: 'Gear', quantity: 1, price: 7 }], actor],
+  },
+  cancelOrder: {
+    'cancel an order': (actor, { orderId }) => [orderId, actor, 'everyone'],
+  },
+  pay: {
+    'make a payment': actor => [actor, { cents: 500 }, newClaim('/payments')],
+    'pay an order': (actor, { orderId }) => [actor, { orderId, reach: 'everyone' }, null],
+    'pay an order with a key': (actor, { orderId }) => [
+      actor,
+      { orderId, reach: 'everyone' },
+      newClaim(`/orders/${orderId}/payment`),
+    ],
+  },
+  changePosts: {
+    'create a post': actor => [actor, [{ kind: 'create post', title: 'Title', content: 'Content', show }]],
+    'add a comment': (actor, { postId }) => [actor, [{ kind: 'add comment', postId, text: 'Text', show }]],
+    'like a post': (actor, { postId }) => [actor, [{ kind: 'like post', id: postId, show }]],
+    'delete a post': (actor, { postId }) => [actor, [{ kind: 'delete post', id: postId, reach: 'everyone' }]],
+  },
+}
+
+const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 'takes no actor' } = {
+  createUser: 'takes no actor',
+  setRole: 'takes no actor',
+  purgeKeys: 'takes no actor',
+  purgeOutbox: 'takes no actor',
+  plantDemoData: 'takes no actor',
+}
+
+test('every verb of the store is tried with a revoked token, or is known to take no actor', () => {
+  const listed = [...Object.keys(attempts), ...Object.keys(verbsWithoutActor)]
+  assert.deepEqual(listed.sort(), Object.keys(verbs).sort())
+})
+
+for (const kind of engineKinds) {
+  describe(`A token that was revoked after it was checked, on ${kind.name}`, { skip: kind.skip }, () => {
+    let database: TestDatabase
+    let engine: Engine<typeof verbs>
+    before(async () => {
+      database = await kind.create()
+      await database.migrate()
+      engine = database.open(catalogue)
+    })
+    after(async () => {
+      await engine[Symbol.asyncDispose]()
+      await database[Symbol.asyncDispose]()
+    })
+
+    for (const [verb, ofVerb] of Object.entries(attempts)) {
+      for (const [what, argsOf] of Object.entries(ofVerb)) {
+        const attempt = (actor: Actor, scene: Scene) =>
+          (engine as Engine<Verbs>).write(verb, ...(argsOf(actor, scene) as never[]))
+
+        it(`no longer lets its user ${what}`, async () => {
+          for (const [way, revoke] of Object.entries(revocations)) {
+            const [scene, admin] = [await createScene(engine), await createAdmin(engine)]
+            await revoke(engine, admin.id)
+            const found = await everything(engine)
+            const outcome = await attempt(admin, scene)
+            const expected = verb === 'changePosts' ? { refused: 'token revoked', at: 0 } : 'token revoked'
+            assert.deepEqual(outcome, expected, way)
+            assert.deepEqual(await everything(engine), found, way)
+          }
+        })
+
+        it(`lets its user ${what} until then`, async () => {
+          const [scene, admin] = [await createScene(engine), await createAdmin(engine)]
+          const found = await everything(engine)
+          await attempt(admin, scene)
+          assert.notDeepEqual(await everything(engine), found)
+        })
+      }
+    }
+  })
+}
+
+type Revoke = (engine: Engine<typeof verbs>, id: number) => Promise<unknown>
+
+const revocations: Readonly<Record<string, Revoke>> = {
+  'another role': (engine, id) => engine.write('setRole', { id }, 'member', newMark()),
+  'another password': (engine, id) =>
+    engine.write('changeUser', id, { password: { hash: 'hash' }, mark: newMark() }, rightsOfAnyone),
+  'no user any more': (engine, id) => engine.write('deleteUser', id, anonymous),
+  'another user under the same id': async (engine, id) => {
+    await engine.write('deleteUser', id, anonymous)
+    await engine.write('replaceUser', id, newUser(), rightsOfAnyone)
+  },
+}
+
+const rightsOfAnyone = { actor: anonymous, mayChangePassword: true }
+
+async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {
+  const author = await createAdmin(engine)
+  const order = await engine.write('createOrder', author.id, [{ name: 'Card', quantity: 2, price: 3 }], author)
+  assert.ok(typeof order === 'object')
+  const created = await engine.write('changePosts', author, [
+    { kind: 'create post', title: 'Title', content: 'Content', show },
+  ])
+  assert.ok(Array.isArray(created))
+  return { userId: author.id, orderId: order.id, postId: Number(created[0]) }
+}
+
+async function createAdmin(engine: Engine<typeof verbs>): Promise<Extract<Actor, { kind: 'user' }>> {
+  const user = await engine.write('createUser', newUser())
+  assert.ok(user !== 'email taken')
+  const mark = newMark()
+  await engine.write('setRole', { id: user.id }, 'admin', mark)
+  return { kind: 'user', id: user.id, role: 'admin', mark }
+}
+
+/** All rows of all tables that verbs write. */
+async function everything(engine: Engine<typeof verbs>): Promise<unknown> {
+  const rows = tables.map(table => engine.read({ text: `select * from ${table} order by 1`, values: [] }))
+  return Object.fromEntries((await Promise.all(rows)).map((found, index) => [tables[index], found]))
+}
+
+const tables = [
+  ...['counters', 'users', 'posts', 'comments', 'orders', 'order_items'],
+  ...['payments', 'idempotency_keys', 'outbox'],
+]
+
+/** The id of what was made, as text. */
+const show = { text: 'select cast(cast($1 as bigint) as text)', values: [null], id: 0 } as const
+
+let numbers = 0
+
+function newUser() {
+  const email = `person-${++numbers}@example.com`
+  return { name: 'Person', email, age: null, avatar: null, password: { hash: 'hash' }, mark: newMark() }
+}
+
+function newMark(): string {
+  return `mark-${++numbers}`
+}
+
+/** An id that the service has not assigned yet. */
+function newId(): number {
+  return 1_000_000 + ++numbers
+}
+
+function newClaim(scope: string): Claim {
+  return { callerId: null, scope, key: `key-${++numbers}`, ttlSeconds: 60 }
+}
