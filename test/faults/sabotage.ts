@@ -15,7 +15,7 @@ export function forgetKeys(database: TestDatabase): Promise<void> {
   )
 }
 
-/** Nothing but chance keeps two from claiming one key at the same time. */
+/** Two who claim one key at the same time both succeed. */
 export function allowKeysTwice(database: TestDatabase): Promise<void> {
   return execute(database, 'drop index idempotency_keys_by_key')
 }
@@ -27,6 +27,27 @@ export function slowPayments(database: TestDatabase, milliseconds: number): Prom
     `create function take_time() returns trigger language plpgsql as
      'begin perform pg_sleep(${milliseconds / 1000}); return new; end';
      create trigger slow before insert on payments for each row execute function take_time()`,
+  )
+}
+
+/**
+ * PostgreSQL only: a payment waits for half a second at most until another one of the same amount is under way, so that
+ * two that pay for one key do meet. Both hold a shared lock, by which they count each other.
+ */
+export function letPaymentsMeet(database: TestDatabase): Promise<void> {
+  return execute(
+    database,
+    `create function meet() returns trigger language plpgsql as $$
+     begin
+       perform pg_advisory_xact_lock_shared(new.amount_cents);
+       for look in 1..100 loop
+         exit when (select count(*) from pg_locks join pg_database on oid = database
+                    where datname = current_database() and locktype = 'advisory' and objid = new.amount_cents) > 1;
+         perform pg_sleep(0.005);
+       end loop;
+       return new;
+     end $$;
+     create trigger meet before insert on payments for each row execute function meet()`,
   )
 }
 

@@ -122,8 +122,14 @@ export interface Verdict {
 
 /** Reads the tables and compares them with what clients were told. To be called when every client has its answer. */
 export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>): Promise<Verdict> {
-  const stored = Map.groupBy(await engine.read(sql`select id, amount_cents from payments`), ([, cents]) => cents)
-  const keys = Map.groupBy(await engine.read(sql`select key, payment_id from idempotency_keys`), ([key]) => key)
+  const stored = Map.groupBy(
+    await engine.read(sql`select id, amount_cents from payments order by id`),
+    ([, cents]) => cents,
+  )
+  const keys = Map.groupBy(
+    await engine.read(sql`select key, payment_id from idempotency_keys order by payment_id`),
+    ([key]) => key,
+  )
   const told = [...history.entries].map(([intent, outcomes]) => {
     const acknowledgements = outcomes.filter(outcome => outcome.kind === 'ok')
     const created = acknowledgements.filter(({ status }) => status === 201).length
