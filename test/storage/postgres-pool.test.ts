@@ -3,8 +3,9 @@ import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { PostgresPool } from '../../src/storage/postgres-pool.ts'
 import { sql } from '../../src/storage/sql.ts'
+import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { waitUntil } from '../support/wait.ts'
+import { patienceMs, waitUntil } from '../support/wait.ts'
 
 describe('A connection to PostgreSQL that breaks while the server still works for it', { skip: postgres.skip }, () => {
   const parts = new AsyncDisposableStack()
@@ -41,7 +42,8 @@ describe('A connection to PostgreSQL that breaks while the server still works fo
 function openPool({ location }: TestDatabase): PostgresPool {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   let slots = 0
-  return new PostgresPool({ url: location, poolMax: 5, observer, randomness: { id: () => `slot-${++slots}` } })
+  const randomness = { id: () => `slot-${++slots}` }
+  return new PostgresPool({ url: location, poolMax: 5, observer, randomness, timeouts: timeoutsOf(patienceMs) })
 }
 
 /** A statement gets no answer in time; the server goes on with it, inside a transaction. */
