@@ -13,6 +13,9 @@ import { commitCarelessly } from './sabotage.ts'
 
 const payers = 16
 
+/** The long form measures what operators see. */
+const defaults = { DATABASE_TIMEOUT_MS: '1200' }
+
 describe('F3: PostgreSQL that is killed and started again under payers', { skip: postgres.skip }, () => {
   let server: PostgresServer
   before(async () => {
@@ -23,7 +26,7 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
 
   it('has lost nothing acknowledged; meanwhile the server lives and answers 503, and then goes on by itself', async t => {
     const database = postgresAt(server.url)
-    await using instance = await Instance.start(database)
+    await using instance = await Instance.start(database, inForm({}, defaults))
     const history = new History()
     const kills: readonly Ending[] = inForm(
       ['SIGQUIT'],
@@ -40,9 +43,10 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
     assert.deepEqual([...new Set(refusals.map(({ status }) => status))], [503])
-    // 2 s and 5 s are to be reached; a busy machine takes longer.
-    assert.ok(slowest < 4_000, `a refusal took ${slowest} ms`)
-    assert.ok(recovery < 10_000, `it took ${recovery} ms to go on`)
+    if (inForm(true, false)) return
+    // On a machine without other work.
+    assert.ok(slowest < 2_000, `a refusal took ${slowest} ms`)
+    assert.ok(recovery < 5_000, `it took ${recovery} ms to go on`)
   })
 
   it('would be found out if it acknowledged before commits were durable', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it } from 'node:test'
 import { postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { assertSound, History, tell, type Verdict } from '../support/history.ts'
 import { execute } from './execute.ts'
@@ -14,16 +14,17 @@ import { forgetKeys } from './sabotage.ts'
 const payers = 64
 
 describe('F1: a server on SQLite that is killed under 64 payers', () => {
-  const parts = new AsyncDisposableStack()
-  const history = new History()
+  let parts: AsyncDisposableStack
+  let history: History
   let database: TestDatabase
   let instance: Instance
-  before(async () => {
+  beforeEach(async () => {
+    parts = new AsyncDisposableStack()
+    history = new History()
     database = parts.use(await sqlite.create())
-    await database.migrate()
     instance = parts.use(await Instance.start(database))
   })
-  after(() => parts.disposeAsync())
+  afterEach(() => parts.disposeAsync())
 
   it('has lost nothing that it acknowledged, has paid nothing twice, and is ready again', async t => {
     const rounds = inForm(3, 30)
@@ -43,7 +44,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
     assert.ok(verdict !== undefined && verdict.acknowledged >= rounds * 100 && verdict.unknowns >= rounds)
     const slowest = Math.max(...readyMs)
     t.diagnostic(`${rounds} kills: ${tell(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`)
-    assert.ok(slowest < 10_000, `ready after ${slowest} ms`) // 2 s are to be reached; a busy machine takes longer
+    if (inForm(false, true)) assert.ok(slowest < 2_000, `ready after ${slowest} ms`) // on a machine without other work
   })
 
   it('would be found out if it kept payments without their keys', async () => {
@@ -63,15 +64,17 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
 })
 
 describe('F2: one of two servers on PostgreSQL that is killed under payers', { skip: postgres.skip }, () => {
-  const parts = new AsyncDisposableStack()
-  const history = new History()
+  let parts: AsyncDisposableStack
+  let history: History
   let database: TestDatabase
   let other: Instance
-  before(async () => {
+  beforeEach(async () => {
+    parts = new AsyncDisposableStack()
+    history = new History()
     database = parts.use(await postgres.create())
     other = parts.use(await Instance.start(database))
   })
-  after(() => parts.disposeAsync())
+  afterEach(() => parts.disposeAsync())
 
   it('costs its clients nothing: the other one goes on, and tells them what became of their payments', async t => {
     const rounds = inForm(1, 10)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it } from 'node:test'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
 import { assertSound, History, tell } from '../support/history.ts'
 import { inForm } from './form.ts'
@@ -13,17 +13,19 @@ const payers = 16
 
 for (const kind of engineKinds) {
   describe(`F6: an answer of a server on ${kind.name} that is lost on its way`, { skip: kind.skip }, () => {
-    const parts = new AsyncDisposableStack()
-    const history = new History()
+    let parts: AsyncDisposableStack
+    let history: History
     let database: TestDatabase
     let instance: Instance
     let wire: Wire
-    before(async () => {
+    beforeEach(async () => {
+      parts = new AsyncDisposableStack()
+      history = new History()
       database = parts.use(await kind.create())
       instance = parts.use(await Instance.start(database))
       wire = parts.use(await Wire.to({ host: '127.0.0.1', port: instance.port }))
     })
-    after(() => parts.disposeAsync())
+    afterEach(() => parts.disposeAsync())
 
     const moments: readonly (readonly [name: string, lose: () => void])[] = [
       ['once the request has passed', () => loseAfterRequest(wire)],

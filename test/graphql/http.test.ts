@@ -7,7 +7,6 @@ import { engineKinds, postgres, sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, postText, query, read } from '../support/graphql.ts'
 import { ask, postJson, RawConnection } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { freshPostgresDatabase } from '../support/postgres.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember, createUser, type UserBody } from '../support/rest.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
@@ -346,7 +345,7 @@ describe('While the store is away', { concurrency: true }, () => {
   it('while PostgreSQL does not answer, queries and mutations are answered 503 with errors and no data, and then again', {
     skip: postgres.skip,
   }, async () => {
-    const direct = new URL(await freshPostgresDatabase())
+    const direct = new URL((await postgres.create()).location)
     await using proxy = await TcpProxy.to({ host: direct.hostname, port: Number(direct.port) })
     const address = new URL(direct)
     address.port = String(proxy.port)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, describe, it, test } from 'node:test'
+import { afterEach, beforeEach, describe, it, test } from 'node:test'
 import type { Engine } from '../../src/storage/engine.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite-connection.ts'
@@ -57,13 +57,14 @@ for (const kind of engineKinds) {
     let app: TestApp
     let engine: Engine<typeof verbs>
     let userId: number
-    before(async () => {
+    beforeEach(async () => {
       app = await startTestAppOn(kind)
       engine = app.database.open(catalogue)
       userId = (await createUser(app)).id
+      keys.length = 0
     })
-    afterEach(() => assertLedger(engine))
-    after(async () => {
+    afterEach(async () => {
+      await assertLedger(engine)
       await engine[Symbol.asyncDispose]()
       await app[Symbol.asyncDispose]()
     })
@@ -223,15 +224,16 @@ for (const kind of engineKinds) {
 describe('Two instances on one PostgreSQL', { skip: postgres.skip }, () => {
   let apps: readonly TestApp[]
   let engine: Engine<typeof verbs>
-  const parts = new AsyncDisposableStack()
-  before(async () => {
+  let parts: AsyncDisposableStack
+  beforeEach(async () => {
+    parts = new AsyncDisposableStack()
     const first = parts.use(await startTestAppOn(postgres))
     const { database } = first
     const second = parts.use(await startTestApp({ DATABASE_URL: database.location, TOKEN_KEYS: tokenKeys }))
     apps = [first, { ...second, database }]
     engine = parts.use(database.open(catalogue))
   })
-  after(() => parts.disposeAsync())
+  afterEach(() => parts.disposeAsync())
 
   const either = (index: number) => apps[index % 2] ?? assert.fail()
 

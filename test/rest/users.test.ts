@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
+import { afterEach, beforeEach, describe, it, test } from 'node:test'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -35,10 +35,10 @@ const impossibleIds = [
 for (const kind of engineKinds) {
   describe(`Users on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
-    before(async () => {
+    beforeEach(async () => {
       app = await startTestAppOn(kind)
     })
-    after(() => app[Symbol.asyncDispose]())
+    afterEach(() => app[Symbol.asyncDispose]())
 
     it('R-USR-4: GET /users answers 200 with an array, an empty one when there is nobody', async () => {
       const response = await send(app, 'GET /users')

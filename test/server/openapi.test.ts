@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { FastifyInstance } from 'fastify'
@@ -429,7 +429,8 @@ test('under maintenance, beyond the rate limit and with metrics off, operations 
   assertDocumented('GET /metrics', 404, await send(production.url, 'GET /metrics'))
 })
 
-test('every documented status was provoked above, but for those that take a defect or a lucky moment', () => {
+// Every documented status is provoked here, but for those that take a defect or a lucky moment.
+after(() => {
   const documented = [...operations].flatMap(([name, { responses }]) =>
     Object.keys(responses).map(status => `${name} ${status}`),
   )

@@ -6,15 +6,9 @@ import { createInterface } from 'node:readline'
 import { describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
-import {
-  type EngineKind,
-  engineKinds,
-  migrationsOf,
-  postgres,
-  postgresAt,
-  type TestDatabase,
-} from '../support/engines.ts'
+import { type EngineKind, engineKinds, postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
 import { PostgresServer } from '../support/postgres.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
 const rounds = process.env.DUET_TEST_FULL ? 40 : 2

@@ -4,7 +4,8 @@ import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { bounds, type Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { type EngineKind, engineKinds, migrationsOf, type OpenOptions, type TestDatabase } from '../support/engines.ts'
+import { type EngineKind, engineKinds, type OpenOptions, type TestDatabase } from '../support/engines.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
 
 type TestEngine = Engine<typeof verbs>

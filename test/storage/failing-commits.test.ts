@@ -3,7 +3,8 @@ import { describe, it } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import type { Migration } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { engineKinds, migrationsOf } from '../support/engines.ts'
+import { engineKinds } from '../support/engines.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
 /** Its foreign key is checked by COMMIT, so that every statement succeeds and the COMMIT itself fails. */

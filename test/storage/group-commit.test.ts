@@ -4,7 +4,8 @@ import { describe, it, type TestContext } from 'node:test'
 import { commitTogether, type Job, type Result } from '../../src/storage/group-commit.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite-connection.ts'
-import { migrationsOf, sqlite } from '../support/engines.ts'
+import { sqlite } from '../support/engines.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { notes, verbs } from './contract-verbs.ts'
 
 describe('A batch in which a verb fails', () => {

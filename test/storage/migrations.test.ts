@@ -7,7 +7,8 @@ import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { engineKinds, migrationsOf } from '../support/engines.ts'
+import { engineKinds } from '../support/engines.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
@@ -16,7 +17,7 @@ for (const kind of engineKinds) {
     const added = migration(all.length + 1, 'create table added (id integer primary key)')
 
     it('are applied once, in order, each with its checksum', async () => {
-      await using database = await kind.create()
+      await using database = await kind.createEmpty()
       assert.deepEqual(await database.migrate(), all)
       assert.deepEqual(await database.migrate(), [])
       assert.deepEqual(await database.migrate([...all, added]), [added])
@@ -29,7 +30,7 @@ for (const kind of engineKinds) {
     })
 
     it('wait for each other when several programs start together', async () => {
-      await using database = await kind.create()
+      await using database = await kind.createEmpty()
       const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
       const runs = await Promise.all(Array.from({ length: 3 }, () => migrateInProcess(address)))
       assert.deepEqual(runs.toSorted(), [
@@ -40,20 +41,20 @@ for (const kind of engineKinds) {
     })
 
     it('refuse a database that is newer than the program', async () => {
-      await using database = await kind.create()
+      await using database = await kind.createEmpty()
       await database.migrate([...all, added])
       await assert.rejects(database.migrate(), refusal(/newer than this program/))
     })
 
     it('refuse a migration that was changed after it was applied', async () => {
-      await using database = await kind.create()
+      await using database = await kind.createEmpty()
       await database.migrate([...all, added])
       const changed = { ...added, checksum: 'another' }
       await assert.rejects(database.migrate([...all, changed]), refusal(/changed after it was applied/))
     })
 
     it('leave nothing of a run in which one fails', async () => {
-      await using database = await kind.create()
+      await using database = await kind.createEmpty()
       await database.migrate()
       const broken = migration(all.length + 2, 'create table half (id integer primary key); select * from nowhere')
       await assert.rejects(database.migrate([...all, added, broken]))

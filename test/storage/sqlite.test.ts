@@ -14,7 +14,8 @@ import { type Statement, sql } from '../../src/storage/sql.ts'
 import { inSqlite, SqliteConnection } from '../../src/storage/sqlite-connection.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite-file.ts'
 import { userReads } from '../../src/storage/users.ts'
-import { migrationsOf, type OpenOptions, sqlite } from '../support/engines.ts'
+import { type OpenOptions, sqlite } from '../support/engines.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes, verbs as testVerbs, type verbs } from './contract-verbs.ts'
 
 describe('Group commit', () => {

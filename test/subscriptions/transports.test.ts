@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
@@ -236,7 +236,7 @@ for (const kind of engineKinds) {
 
     describe('with answers of megabytes', () => {
       const aliases = (count: number) => repeat(count, n => `a${n}: content`)
-      before(async () => {
+      beforeEach(async () => {
         const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
         await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
       })

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock, StoreObserver } from '../../src/core/ports.ts'
 import type { Engine } from '../../src/storage/engine.ts'
-import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
+import type { Migration } from '../../src/storage/migrate.ts'
 import { migratePostgres, PostgresEngine } from '../../src/storage/postgres.ts'
 import { SqliteEngine } from '../../src/storage/sqlite.ts'
 import { migrateSqlite } from '../../src/storage/sqlite-file.ts'
 import { type Timeouts, timeoutsOf } from '../../src/storage/timeouts.ts'
 import type { Catalogue, Verbs } from '../../src/storage/verb.ts'
-import { freshPostgresDatabase, postgresMissing } from './postgres.ts'
+import { postgresMissing } from './postgres.ts'
+import { migrationsOf, newPostgresDatabase, sqliteTemplatePath } from './templates.ts'
 import { patienceMs } from './wait.ts'
 
-/** An empty database of either kind, to open as often as a test likes. */
+/** A database of either kind, to open as often as a test likes. */
 export interface TestDatabase extends AsyncDisposable {
   readonly kind: 'sqlite' | 'postgres'
   /** A path or an address. */
@@ -34,7 +35,9 @@ export interface EngineKind {
   readonly kind: TestDatabase['kind']
   /** Why tests on this kind cannot run here. */
   readonly skip: string | false
+  /** With the whole schema, and no rows. */
   create(): Promise<TestDatabase>
+  createEmpty(): Promise<TestDatabase>
 }
 
 export const sqlite: EngineKind = {
@@ -42,19 +45,27 @@ export const sqlite: EngineKind = {
   kind: 'sqlite',
   skip: false,
   create: async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'duet-test-'))
-    return sqliteAt(join(folder, 'duet.db'), () => rmSync(folder, { recursive: true, force: true }))
+    const database = newSqliteFile()
+    copyFileSync(sqliteTemplatePath(), database.location)
+    return database
   },
+  createEmpty: async () => newSqliteFile(),
 }
 
 export const postgres: EngineKind = {
   name: 'PostgreSQL',
   kind: 'postgres',
   skip: postgresMissing() ?? false,
-  create: async () => postgresAt(await freshPostgresDatabase()),
+  create: async () => postgresAt(await newPostgresDatabase('schema')),
+  createEmpty: async () => postgresAt(await newPostgresDatabase('nothing')),
 }
 
 export const engineKinds = [sqlite, postgres]
+
+function newSqliteFile(): TestDatabase {
+  const folder = mkdtempSync(join(tmpdir(), 'duet-test-'))
+  return sqliteAt(join(folder, 'duet.db'), () => rmSync(folder, { recursive: true, force: true }))
+}
 
 export function sqliteAt(path: string, remove: () => void = () => {}): TestDatabase {
   return {
@@ -85,10 +96,6 @@ export function postgresAt(url: string): TestDatabase {
 
 export function databaseAt(kind: TestDatabase['kind'], location: string): TestDatabase {
   return kind === 'sqlite' ? sqliteAt(location) : postgresAt(location)
-}
-
-export function migrationsOf(kind: TestDatabase['kind']): readonly Migration[] {
-  return loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
 }
 
 function engineOptions({ observer, clock, timeouts = timeoutsOf(patienceMs) }: OpenOptions = {}) {

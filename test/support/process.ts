@@ -6,8 +6,6 @@ import { join } from 'node:path'
 import { generous, waitUntil } from './wait.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-// Tests start many processes; compiled code spares each of them half of its start.
-const compileCache = join(root, 'node_modules', '.cache', 'compile')
 
 export interface Outcome {
   readonly code: number | null
@@ -26,14 +24,17 @@ export class DuetProcess implements AsyncDisposable {
   stdout = ''
   stderr = ''
   readonly #exit: Promise<number | null>
+  /** A killed process cannot remove its temporary files. */
+  readonly #temporary = temporaryFolder()
 
-  /** `npm start`, or `bin/duet.mjs` with arguments. Nothing of the test's own environment reaches it but `PATH`. */
+  /** `npm start`, or `bin/duet.mjs` with arguments. Nothing of the test's own environment reaches it but where programs and their caches are. */
   constructor(args: readonly string[] | 'npm start', { env = {}, cwd = root }: Settings = {}) {
+    const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
     const [command, commandArgs] =
       args === 'npm start' ? ['npm', ['start']] : [process.execPath, [join(root, 'bin', 'duet.mjs'), ...args]]
     this.child = spawn(command, commandArgs, {
       cwd,
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, NODE_COMPILE_CACHE: compileCache, ...env },
+      env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: this.#temporary.path, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       detached: true, // a process group of its own, so that none of its processes can be left behind
     })
@@ -66,6 +67,7 @@ export class DuetProcess implements AsyncDisposable {
       if (pid !== undefined) process.kill(-pid, 'SIGKILL')
     } catch {} // all gone already
     await this.#exit
+    this.#temporary[Symbol.dispose]()
   }
 }
 

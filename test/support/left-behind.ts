@@ -1,0 +1,30 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { kept } from './templates.ts'
+
+/** Processes that were started with this folder as their temporary one and still run (they are killed), and files in it. */
+export function leftBehind(folder: string): readonly string[] {
+  const processes = processesOf(folder).map(({ pid, command }) => {
+    process.kill(pid, 'SIGKILL')
+    return `process ${pid}: ${command}`
+  })
+  const files = readdirSync(folder).filter(name => !kept.includes(name))
+  return [...processes, ...files.map(name => `file ${name}`)]
+}
+
+/** Linux tells the environment that a process was started with; where there is no such thing, nothing is found. */
+function processesOf(folder: string): readonly { readonly pid: number; readonly command: string }[] {
+  const read = (pid: number, file: string): string => {
+    try {
+      return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+    } catch {
+      return '' // it has ended, or belongs to somebody else
+    }
+  }
+  let pids: readonly number[] = []
+  try {
+    pids = readdirSync('/proc').map(Number).filter(Number.isInteger)
+  } catch {}
+  return pids
+    .filter(pid => pid !== process.pid && read(pid, 'environ').includes(`\0TMPDIR=${folder}`))
+    .map(pid => ({ pid, command: read(pid, 'cmdline').replaceAll('\0', ' ').trim() }))
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
+import { migratePostgres } from '../../src/storage/postgres.ts'
+import { migrateSqlite } from '../../src/storage/sqlite-file.ts'
+import { type PostgresServer, postgresData } from './postgres.ts'
+
+/** What the templates are called in the folder of the run. */
+const sqliteTemplate = 'template.db'
+export const kept: readonly string[] = [sqliteTemplate, postgresData]
+
+/** Databases with the whole schema, made once: to copy one takes less time than to migrate one. */
+export async function createTemplates(folder: string, server: PostgresServer | undefined): Promise<void> {
+  const path = join(folder, sqliteTemplate)
+  migrateSqlite(path, migrationsOf('sqlite'))
+  process.env.DUET_TEST_SQLITE = path
+  if (server === undefined) return
+  await execute(server.url, 'create database template_duet')
+  await migratePostgres(databaseOn(server.url, 'template_duet'), migrationsOf('postgres'))
+  process.env.DUET_TEST_POSTGRES = server.url
+}
+
+/** The path of the SQLite template. */
+export function sqliteTemplatePath(): string {
+  return required('DUET_TEST_SQLITE')
+}
+
+/** A new database on the server that the whole run shares: with the whole schema, or without anything. */
+export async function newPostgresDatabase(contents: 'schema' | 'nothing'): Promise<string> {
+  const server = required('DUET_TEST_POSTGRES')
+  const name = `test_${process.pid}_${++databases}`
+  await execute(server, `create database ${name}${contents === 'schema' ? ' template template_duet' : ''}`)
+  return databaseOn(server, name)
+}
+
+let databases = 0
+
+export function migrationsOf(kind: 'sqlite' | 'postgres'): readonly Migration[] {
+  return loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
+}
+
+async function execute(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+function databaseOn(server: string, name: string): string {
+  return server.replace(/postgres$/, name)
+}
+
+function required(name: string): string {
+  const value = process.env[name]
+  if (value === undefined) throw new Error('Run tests by `npm run test:only -- <file>`')
+  return value
+}
