@@ -4,7 +4,7 @@ import pg from 'pg'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
 import { assertSound, History, tell } from '../support/history.ts'
 import { PostgresServer } from '../support/postgres.ts'
-import { waitUntil } from '../support/wait.ts'
+import { generous, waitUntil } from '../support/wait.ts'
 import { inForm } from './form.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
@@ -14,7 +14,7 @@ import { commitCarelessly } from './sabotage.ts'
 const payers = 16
 
 /** The long form measures what operators see. */
-const defaults = { DATABASE_TIMEOUT_MS: '1200' }
+const defaults = { ...generous, DATABASE_TIMEOUT_MS: '1200' }
 
 describe('F3: PostgreSQL that is killed and started again under payers', { skip: postgres.skip }, () => {
   let server: PostgresServer
@@ -26,7 +26,7 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
 
   it('has lost nothing acknowledged; meanwhile the server lives and answers 503, and then goes on by itself', async t => {
     const database = postgresAt(server.url)
-    await using instance = await Instance.start(database, inForm({}, defaults))
+    await using instance = await Instance.start(database, inForm<Readonly<Record<string, string>>>(generous, defaults))
     const history = new History()
     const kills: readonly Ending[] = inForm(
       ['SIGQUIT'],
