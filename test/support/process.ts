@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generous, waitUntil } from './wait.ts'
@@ -54,6 +54,13 @@ export class DuetProcess implements AsyncDisposable {
     const [, url = '', port] = printed() ?? []
     if (url === '') throw new Error(`No server started: ${this.stdout}${this.stderr}`)
     return { url, port: Number(port) }
+  }
+
+  /** Milliseconds of CPU that it has used. Unlike time that passes, this does not depend on what else the machine does. */
+  get cpuMs(): number {
+    const [, afterName = ''] = readFileSync(`/proc/${this.child.pid}/stat`, 'utf8').split(') ')
+    const [user, system] = afterName.split(' ').slice(11, 13).map(Number)
+    return ((user ?? 0) + (system ?? 0)) * 10
   }
 
   async outcome(): Promise<Outcome> {
