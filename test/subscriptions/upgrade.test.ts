@@ -95,7 +95,7 @@ describe('A request for a socket', () => {
     for (const path of ['/', '/nothing', '/graphql/', '/api/graphql', '/graphqlx']) {
       assertRefusal(await answerTo(app.port, upgradeLines({}, path)), 404, 'Not found')
     }
-    assertRefusal(await answerTo(app.port, upgradeLines({}, '/users/1')), 404, 'User not found')
+    assertRefusal(await answerTo(app.port, upgradeLines({}, '/users/999999')), 404, 'User not found')
     const invalid = upgradeLines({ Authorization: 'Bearer nonsense' }, '/users')
     assertRefusal(await answerTo(app.port, invalid), 401)
     for (const path of ['/users', '/health/live', '/metrics', '/openapi.json']) {
