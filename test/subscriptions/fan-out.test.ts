@@ -2,39 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError, unavailable } from '../../src/core/errors.ts'
-import { SharedMessage, startOf } from '../../src/graphql/shared-message.ts'
 import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
 
 const ids = 'subscription { postAdded { id } }'
 const titles = 'subscription { postAdded { title } }'
 const comments = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
-
-describe('SharedMessage', () => {
-  /** What RFC 6455 says a frame of the server is, read by the letter. */
-  const textIn = (frame: Buffer): string => {
-    const bytes = [...frame.subarray(0, 10)]
-    assert.equal(bytes[0], 0b1000_0001) // the last piece of a text
-    const [short = 0] = bytes.slice(1)
-    const digits = short === 126 ? bytes.slice(2, 4) : short === 127 ? bytes.slice(2, 10) : [short]
-    const length = digits.reduce((sum, digit) => sum * 256 + digit, 0)
-    // The shortest form is due.
-    assert.ok(short < 126 || (short === 126 ? length >= 126 : length >= 65_536), `${length}`)
-    const payload = frame.subarray(short < 126 ? 2 : short === 126 ? 4 : 10)
-    assert.equal(payload.length, length)
-    return payload.toString()
-  }
-
-  it('makes frames of every length, which differ in the id alone', () => {
-    const frameOf = (size: number, id: string) => {
-      const data = JSON.stringify({ x: 'é'.repeat(size) })
-      const text = textIn(new SharedMessage(data).frame(startOf(id)))
-      assert.equal(text, `{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`)
-    }
-    for (let size = 0; size < 100; size++) frameOf(size, 'id')
-    for (let size = 32_700; size < 32_800; size++) frameOf(size, '"\\é🎈')
-    frameOf(1_000_000, 'id')
-  })
-})
 
 describe('FanOut', () => {
   it('reads an event once for all who want to know the same, however they put it', async () => {

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import type { Writable } from 'node:stream'
+import { describe, it } from 'node:test'
+import { SharedMessage, startOf } from '../../src/graphql/shared-message.ts'
+
+/** What `ws` itself builds and reads frames with; its types do not name them. */
+interface WsParts {
+  readonly Sender: {
+    frame(data: Buffer, options: { readonly fin: boolean; readonly opcode: number }): readonly Buffer[]
+  }
+  readonly Receiver: new () => Writable
+}
+
+const { Sender, Receiver }: WsParts = createRequire(import.meta.url)('ws')
+
+function textOf(id: string, data: string): string {
+  return `{"id":${JSON.stringify(id)},"type":"next","payload":{"data":${data}}}`
+}
+
+/** The frame that `ws` sends for a text. */
+function frameByWs(text: string): Buffer {
+  return Buffer.concat(Sender.frame(Buffer.from(text), { fin: true, opcode: 1 }))
+}
+
+/** The texts that `ws` reads out of a frame, as a client does. */
+function readByWs(frame: Buffer): readonly string[] {
+  const texts: string[] = []
+  const receiver = new Receiver()
+  receiver.on('message', data => texts.push(String(data)))
+  receiver.write(frame)
+  return texts
+}
+
+function frameOf(message: SharedMessage, id: string): Buffer {
+  try {
+    return message.frame(startOf(id))
+  } catch (error) {
+    return assert.fail(`no frame was made: ${error}`)
+  }
+}
+
+/** Not by `deepEqual`, which would print two frames of 64 KiB byte by byte. */
+function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
+  assert.equal(actual.subarray(0, 14).toString('hex'), expected.subarray(0, 14).toString('hex'), `${what}: its start`)
+  assert.equal(actual.length, expected.length, `${what}: its length`)
+  assert.ok(actual.equals(expected), `${what}: its content`)
+}
+
+describe('SharedMessage', () => {
+  const shortest = textOf('1', '""').length
+
+  /** The data with which the whole message has this many bytes. */
+  const dataFor = (bytes: number) => JSON.stringify('x'.repeat(bytes - shortest))
+
+  // A frame has its length in one, two or eight more bytes: from 126 and from 65,536 bytes on.
+  const lengths = [shortest, 100, 124, 125, 126, 127, 128, 255, 256, 32_767, 32_768]
+  lengths.push(65_534, 65_535, 65_536, 65_537, 65_538, 131_071, 131_072, 1_000_000, 16_777_216)
+
+  for (const length of lengths) {
+    it(`a message of ${length} bytes becomes the frame that ws makes and reads`, () => {
+      const data = dataFor(length)
+      const text = textOf('1', data)
+      assert.equal(Buffer.byteLength(text), length)
+      const frame = frameOf(new SharedMessage(data), '1')
+      assertSameBytes(frame, frameByWs(text), `the frame of ${length} bytes`)
+      const [read, ...more] = readByWs(frame)
+      assert.ok(read === text && more.length === 0, `ws read ${read?.length} characters and ${more.length} more texts`)
+    })
+  }
+
+  it('lengths are counted in bytes, and frames of one message differ in the id alone', () => {
+    for (const size of [0, 1, 30, 50, 32_740, 32_750, 32_760, 40_000]) {
+      const data = JSON.stringify({ x: 'é'.repeat(size) })
+      const message = new SharedMessage(data)
+      for (const id of ['1', '1', 'another id', '"\\é🎈', '1']) {
+        const text = textOf(id, data)
+        assertSameBytes(frameOf(message, id), frameByWs(text), `${size} × é to ${id}`)
+      }
+    }
+  })
+})
