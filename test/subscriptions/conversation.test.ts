@@ -9,6 +9,7 @@ import type { Admitted } from '../../src/core/tokens/operations.ts'
 import { Conversation, type ConversationParts, socketBounds } from '../../src/graphql/protocol.ts'
 import type { Wire } from '../../src/graphql/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/websocket.ts'
+import { TestClock } from '../support/clock.ts'
 import { clientFrame, SocketClient, upgradeLines } from '../support/sockets.ts'
 import { patienceMs, waitUntil } from '../support/wait.ts'
 import { commentAdded, FanOutStage, postAdded, postDeleted } from './fakes.ts'
@@ -210,6 +211,27 @@ describe('Conversation', () => {
     assert.deepEqual(talk.conversation.actor, admission(2).actor)
   })
 
+  it('a token that lives 60 days keeps its socket until then: no timer is longer than timers can be', async t => {
+    const days = 24 * 60 * 60 * 1000
+    const clock = new TestClock()
+    const expiry = clock.now() + 60 * days
+    const timers = t.mock.method(globalThis, 'setTimeout')
+    using talk = converse({ clock, admit: async () => admission(1, expiry / 1000) })
+    talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+    await turn()
+    assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
+    // Each timer in turn, by hand, so that 60 days pass at once. The first one waited for `connection_init`.
+    for (let seen = 1; talk.wire.closed === undefined; seen++) {
+      const [look, ms = 0] = timers.mock.calls[seen]?.arguments ?? assert.fail(`no timer after ${seen}`)
+      assert.ok(ms > 0 && ms < 2 ** 31, `a timer of ${ms} ms: beyond 2^31 - 1 it would fire after 1 ms`)
+      assert.ok(clock.now() < expiry, 'the token has expired, and the socket is open')
+      clock.pass(ms)
+      look()
+    }
+    assert.deepEqual(talk.wire.closed, [4403, 'Token expired'])
+    assert.equal(clock.now(), expiry)
+  })
+
   it('what is under way is answered before the socket is closed for good, and nothing new begins', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -313,55 +335,90 @@ describe('Sockets', () => {
     assert.equal((await client.closed).code, 4403)
   })
 
-  /** Subscribes over a connection that takes nothing any more, and tells until that is closed; returns what waits then. */
-  const waitingWhenClosed = async (tell: (stage: FanOutStage) => Promise<unknown>): Promise<number> => {
+  /** Subscribes over a connection that takes nothing until it is drained. */
+  const subscribeStuck = async () => {
     const stage = new FanOutStage()
     let closings = 0
-    await using server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
+    const server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
     const stream = new StuckStream()
     server.accept(stream)
     stream.hear({ type: 'connection_init' })
     await turn()
     stream.hear({ type: 'subscribe', id: '1', payload: { query: posts } })
     await waitUntil(() => stage.fanOut.subscriptions === 1)
-    while (closings === 0) {
-      assert.ok(stream.writableLength < 100 * 1024 * 1024, 'it waits without end')
-      await tell(stage)
+    const tell = (bytes: number) => {
+      stage.store.answer = () => JSON.stringify({ postAdded: { id: 'x'.repeat(bytes) } })
+      return stage.happen(postAdded(1))
     }
-    assert.deepEqual([closings, stage.fanOut.subscriptions], [1, 0])
-    const { writableLength } = stream
-    stream.destroy()
-    return writableLength
+    return {
+      stream,
+      tell,
+      /** Tells events of this size until the subscriber is closed; returns how many bytes wait then. */
+      waitingWhenClosed: async (bytes: number): Promise<number> => {
+        while (closings === 0) {
+          assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')
+          await tell(bytes)
+        }
+        assert.deepEqual([closings, stage.fanOut.subscriptions], [1, 0])
+        return stream.writableLength
+      },
+      isClosed: () => closings > 0,
+      [Symbol.asyncDispose]: async () => {
+        stream.destroy()
+        await server[Symbol.asyncDispose]()
+      },
+    }
   }
 
   it('who does not read is closed once 1 MiB waits, and not before', async () => {
+    await using stuck = await subscribeStuck()
     const bytes = 10_000
-    const waiting = await waitingWhenClosed(stage => {
-      stage.store.answer = () => JSON.stringify({ postAdded: { id: 'x'.repeat(bytes) } })
-      return stage.happen(postAdded(1))
-    })
-    const mebibyte = 1024 * 1024
+    const waiting = await stuck.waitingWhenClosed(bytes)
     assert.ok(waiting > mebibyte && waiting < mebibyte + 2 * bytes, `${waiting} bytes wait`)
   })
 
   it('a message may be larger than that, and is no reason to close; what then piles up behind it is', async () => {
-    const large = 5 * 1024 * 1024
-    let told = 0
-    const waiting = await waitingWhenClosed(stage => {
-      const size = told++ === 0 ? large : 10_000
-      stage.store.answer = () => JSON.stringify({ postAdded: { id: 'x'.repeat(size) } })
-      return stage.happen(postAdded(1))
-    })
-    assert.ok(told > 10, `closed at message ${told}`)
-    assert.ok(waiting > large && waiting < large + 2.1 * 1024 * 1024, `${waiting} bytes wait`)
+    await using stuck = await subscribeStuck()
+    const large = 5 * mebibyte
+    await stuck.tell(large)
+    for (let told = 0; told < 10; told++) await stuck.tell(10_000)
+    assert.ok(!stuck.isClosed(), 'closed for one large message')
+    const waiting = await stuck.waitingWhenClosed(10_000)
+    assert.ok(waiting > large && waiting < large + 2.1 * mebibyte, `${waiting} bytes wait`)
+  })
+
+  it('who has read a large message and then stops reading is closed once 1 MiB waits, as before it', async () => {
+    await using stuck = await subscribeStuck()
+    for (let round = 0; round < 2; round++) {
+      await stuck.tell(5 * mebibyte)
+      await stuck.tell(10_000)
+      await stuck.stream.drain()
+    }
+    assert.ok(!stuck.isClosed())
+    const waiting = await stuck.waitingWhenClosed(10_000)
+    assert.ok(waiting > mebibyte && waiting < mebibyte + 20_000, `${waiting} bytes wait`)
   })
 })
 
-/** A connection whose other end has stopped reading: whatever is written to it waits. */
+const mebibyte = 1024 * 1024
+
+/** A connection whose other end has stopped reading: whatever is written to it waits until it is drained. */
 class StuckStream extends Duplex {
+  #taken: (() => void) | undefined
+
   override _read(): void {}
 
-  override _write(): void {}
+  override _write(_chunk: unknown, _encoding: BufferEncoding, taken: () => void): void {
+    this.#taken = taken
+  }
+
+  /** The other end reads all that waits, and nothing after that. */
+  async drain(): Promise<void> {
+    while (this.writableLength > 0) {
+      this.#taken?.()
+      await turn()
+    }
+  }
 
   setTimeout(): this {
     return this
