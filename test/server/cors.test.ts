@@ -8,6 +8,10 @@ const app1 = 'https://app.example'
 const app2 = 'https://other.example:8443'
 const evil = 'https://evil.example'
 
+/** All that the service says in headers and a page may need: written out, so that none can get lost. */
+const exposed =
+  'Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
+
 function startServer(...corsOrigins: string[]) {
   return startTestServer(fastify => fastify.get('/thing', () => ({ ok: true })), { corsOrigins })
 }
@@ -30,7 +34,7 @@ test('by default any origin may read answers, refusals included, and the headers
   for (const path of ['/thing', '/nothing', '/%zz']) {
     const { headers } = await ask(app.url + path, from(evil))
     assert.equal(headers.get('access-control-allow-origin'), '*')
-    assert.match(headers.get('access-control-expose-headers') ?? '', /Location.+Retry-After.+X-Request-Id/)
+    assert.equal(headers.get('access-control-expose-headers'), exposed)
     assert.equal(headers.get('vary'), 'Origin')
     assert.ok(!headers.has('access-control-allow-credentials'))
   }
@@ -80,6 +84,21 @@ test('without an origin there is no allow header, but caches are told that there
   const response = await ask(`${app.url}/thing`)
   assert.deepEqual(allowHeaders(response), [])
   assert.equal(response.headers.get('vary'), 'Origin')
+})
+
+test('pages can read that a payment was made before: Idempotent-Replayed is exposed where it is sent', async () => {
+  await using app = await startTestApp({ CORS_ORIGINS: app1 })
+  const pay = () =>
+    ask(`${app.url}/payments`, {
+      method: 'POST',
+      headers: { origin: app1, 'content-type': 'application/json', 'idempotency-key': 'once' },
+      body: '{"amount":5}',
+    })
+  assert.equal((await pay()).status, 201)
+  const { status, headers } = await pay()
+  assert.equal(status, 200)
+  assert.equal(headers.get('idempotent-replayed'), 'true')
+  assert.equal(headers.get('access-control-expose-headers'), exposed)
 })
 
 test('pages of allowed origins can read what went wrong, under maintenance too', async () => {
