@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http'
+import { Agent, type IncomingMessage, METHODS, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -114,6 +114,30 @@ test('R-LIM-3: everything under /api/ counts, however it is written and whatever
     remaining((await postJson(`${app.url}/api/users`, '', 'text/plain')).headers.get('ratelimit')),
     --expected,
   )
+})
+
+test('R-LIM-3, R-LIM-4: a request counts whatever its method: HEAD and every other that Node reads, but OPTIONS', async () => {
+  await using app = await start({ RATE_LIMIT_MAX: '1000' })
+  // CONNECT names no path, and is no request for one.
+  const methods = METHODS.filter(method => method !== 'OPTIONS' && method !== 'CONNECT')
+  assert.ok(methods.includes('HEAD') && methods.includes('GET') && methods.length > 20, methods.join())
+  const uncounted: string[] = []
+  let expected = 999
+  for (const path of ['/api/users', '/graphql']) {
+    for (const method of methods) {
+      const { headers } = await from('127.0.0.1', app.port, { method, path })
+      if (remaining(String(headers.ratelimit)) === expected) expected--
+      else uncounted.push(`${method} ${path}: ${headers.ratelimit}`)
+    }
+  }
+  assert.deepEqual(uncounted, [])
+})
+
+test('HEAD beyond the limit is refused with 429', async () => {
+  await using app = await start({ RATE_LIMIT_MAX: '2' })
+  const statuses: unknown[] = []
+  for (let n = 0; n < 3; n++) statuses.push((await from('127.0.0.1', app.port, { method: 'HEAD' })).status)
+  assert.deepEqual(statuses, [200, 200, 429])
 })
 
 test('R-LIM-4: /graphql counts, in the same window as /api/', async () => {
@@ -238,18 +262,44 @@ test('a path is limited as the router reads it', () => {
   }
 })
 
-test('the limiter remembers a bounded number of clients, and forgets the oldest windows first', () => {
-  const clock = new TestClock()
-  const limiter = new MemoryRateLimiter(1, 60_000, clock, 100)
-  for (let client = 0; client < 100; client++) limiter.take(String(client))
-  assert.ok(!limiter.take('0').allowed)
+test('the limiter remembers exactly as many clients as it may, those whose windows opened last', () => {
+  const limiter = new MemoryRateLimiter(1, 60_000, new TestClock(), 100)
+  const clients = Array.from({ length: 10_000 }, (_, index) => `client ${index}`)
+  for (const client of clients) assert.ok(limiter.take(client).allowed, client)
+  // A client that is known has used up its one request. The newest are asked first: who was forgotten and is let in again
+  // takes the place of one that was asked already.
+  const known = clients.toReversed().filter(client => !limiter.take(client).allowed)
+  assert.equal(known.length, 100)
+  assert.deepEqual(known, clients.slice(-100).toReversed())
+})
+
+test('unless told otherwise the limiter remembers 100,000 clients', () => {
+  const limiter = new MemoryRateLimiter(1, 60_000, new TestClock())
+  for (let client = 0; client < 100_000; client++) limiter.take(String(client))
+  assert.ok(!limiter.take('0').allowed, 'the first of 100,000 is known')
   limiter.take('one more')
-  assert.ok(!limiter.take('1').allowed, 'all but the oldest are known')
-  assert.ok(!limiter.take('99').allowed)
-  assert.ok(limiter.take('0').allowed, 'the oldest made room')
-  const before = process.memoryUsage().heapUsed
-  for (let client = 0; client < 300_000; client++) limiter.take(`client ${client}`)
-  assert.ok(process.memoryUsage().heapUsed - before < 100 * 1024 * 1024)
+  assert.ok(!limiter.take('1').allowed, 'all but the first are known')
+  assert.ok(limiter.take('0').allowed, 'the first made room')
+})
+
+test('a window that is opened again counts as opened last: others are forgotten before it', () => {
+  for (const [how, milliseconds] of [
+    ['after its end', 60_000],
+    ['because the clock was set back', -3_600_000],
+  ] as const) {
+    const clock = new TestClock()
+    const limiter = new MemoryRateLimiter(1, 60_000, clock, 4)
+    limiter.take('again')
+    clock.pass(30_000)
+    limiter.take('second')
+    limiter.take('third')
+    clock.pass(milliseconds - 30_000)
+    assert.ok(limiter.take('again').allowed, `opened again ${how}`)
+    limiter.take('fourth')
+    limiter.take('fifth') // there is room for four: the oldest of them goes
+    assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before those that are older`)
+    assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest made room`)
+  }
 })
 
 test('the limiter does what a naive count does, at all times and for all keys', () => {
