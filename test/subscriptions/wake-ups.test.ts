@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { type TestContext, test } from 'node:test'
+import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
+import { Feed } from '../../src/core/feed.ts'
+import { startTestAppOn } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
+import { assertRefused, query, read } from '../support/graphql.ts'
+import { createMember, send } from '../support/rest.ts'
+
+/** Notes, each time that the bus is told: whether the feed looked at once, and the newest event that others can see. */
+function watchTheBus(t: TestContext, newestEvent: () => unknown) {
+  const told: { readonly looks: number; readonly newest: unknown }[] = []
+  const { tell } = MemoryEventBus.prototype
+  const look = t.mock.method(Feed.prototype, 'look')
+  t.mock.method(MemoryEventBus.prototype, 'tell', function (this: MemoryEventBus) {
+    const before = look.mock.callCount()
+    tell.call(this)
+    told.push({ looks: look.mock.callCount() - before, newest: newestEvent() })
+  })
+  return told
+}
+
+// The feed looks once a second by itself, so that a change which tells nobody is delivered all the same, only later.
+test('every change that sends an event wakes the feed, after its commit and before it is answered', async t => {
+  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+  using database = new DatabaseSync(app.database.location, { readOnly: true })
+  const newest = database.prepare('select kind, coalesce(user_id, post_id) about from outbox order by id desc limit 1')
+  const told = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
+  const ann = await createMember(app)
+  const bob = await createMember(app)
+  const { createPost } = await read<{ createPost: { id: string } }>(
+    app,
+    'mutation { createPost(title: "T", content: "C") { id } }',
+    ann,
+  )
+  assert.deepEqual(told.splice(0), [{ looks: 1, newest: `post-added ${createPost.id}` }], 'createPost')
+
+  const password = 'another password'
+  const { name, email } = bob
+  const changes: readonly (readonly [what: string, event: string, change: () => Promise<unknown>])[] = [
+    [
+      'addComment',
+      `comment-added ${createPost.id}`,
+      () => read(app, `mutation { addComment(postId: ${createPost.id}, text: "Hi") { id } }`, ann),
+    ],
+    [
+      'deletePost',
+      `post-deleted ${createPost.id}`,
+      () => read(app, `mutation { deletePost(id: ${createPost.id}) }`, ann),
+    ],
+    ['PATCH', `user-revoked ${ann.id}`, () => send(app, `PATCH /users/${ann.id}`, { password }, ann.token)],
+    ['PUT', `user-revoked ${bob.id}`, () => send(app, `PUT /users/${bob.id}`, { name, email, password }, bob.token)],
+    ['DELETE', `user-revoked ${ann.id}`, () => send(app, `DELETE /users/${ann.id}`)],
+  ]
+  for (const [what, event, change] of changes) {
+    await change()
+    assert.deepEqual(told.splice(0), [{ looks: 1, newest: event }], what)
+  }
+})
+
+test('a mutation of several fields wakes the feed once, and one that is rolled back does not', async t => {
+  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+  const told = watchTheBus(t, () => undefined)
+  const member = await createMember(app)
+  const create = (key: string) => `${key}: createPost(title: "T", content: "C") { id }`
+  await read(app, `mutation { ${create('a')} ${create('b')} }`, member)
+  assert.equal(told.length, 1)
+  const refused = await query(app, `mutation { ${create('a')} likePost(id: 987654321) { id } }`, member)
+  assertRefused(refused, 404, 'NOT_FOUND')
+  assert.equal(told.length, 1)
+})
