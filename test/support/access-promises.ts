@@ -1,0 +1,35 @@
+import type { Operation, Policy } from '../../src/core/access.ts'
+
+/**
+ * Who may do what, written out by hand and not derived from the code: this is what the service promises. A change of
+ * `core/access.ts` that is meant has to be made here as well.
+ */
+export const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdicts>>>> = {
+  'list users': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 403, 403, 'yes'] },
+  'read a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'read oneself': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'create a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
+  'replace a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'change a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'change an existing password': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'delete a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'list orders': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'create an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'read an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 404, 'yes'] },
+  'pay an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 404, 'yes'] },
+  'cancel an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'no-op', 'yes'] },
+  'make a payment': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'read a payment': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 404, 'yes'] },
+  'read posts': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
+  "read others' e-mails": { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 403, 403, 'yes'] },
+  'create a post': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'delete a post': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'like a post': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'add a comment': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+}
+
+/** `yes`: done, with the answer of success. `no-op`: answered with 204, and nothing happens. Else the status of a refusal. */
+export type Verdict = 'yes' | 'no-op' | 401 | 403 | 404
+
+/** Those without a token, the user whom it is about, another user, an admin. */
+type Verdicts = readonly [anonymous: Verdict, owner: Verdict, otherUser: Verdict, admin: Verdict]
