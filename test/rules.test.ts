@@ -42,12 +42,19 @@ function namedIn(text: string): string[] {
   return text.match(RULE_ID) ?? []
 }
 
-function namedByTests(): Set<string> {
-  const files = readdirSync(import.meta.dirname, { recursive: true, withFileTypes: true })
+/** The titles of the tests in a source file: written out, at the start of a line, and of tests that always run. */
+function titlesIn(source: string): string[] {
+  const titles = source.matchAll(
+    /^ *(?:test|it)\(\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)(?!,\s*\{[^}]*\b(?:skip|todo)\b)/gm,
+  )
+  return Array.from(titles, ([, single, double, template]) => single ?? double ?? template ?? '')
+}
+
+function testFiles(): string[] {
+  return readdirSync(import.meta.dirname, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
     .filter(path => path !== import.meta.filename)
-  return new Set(files.flatMap(path => namedIn(readFileSync(path, 'utf8'))))
 }
 
 function repeated(ids: string[]): string[] {
@@ -62,7 +69,9 @@ function assertNone(ids: string[], problem: string): void {
 const page = parsePage(readFileSync(PAGE, 'utf8'))
 const known = new Set(page.ids)
 const unbuilt = new Set(page.unbuilt)
-const named = namedByTests()
+const sources = testFiles().map(path => ({ isTest: path.endsWith('.test.ts'), text: readFileSync(path, 'utf8') }))
+const named = new Set(sources.filter(({ isTest }) => isTest).flatMap(({ text }) => titlesIn(text).flatMap(namedIn)))
+const mentioned = new Set(sources.flatMap(({ text }) => namedIn(text)))
 
 test('every rule has one well-formed id of its own and a sentence', () => {
   assert.ok(page.ids.length > 0, 'docs/rules.md holds no rules')
@@ -74,10 +83,10 @@ test('every rule has one well-formed id of its own and a sentence', () => {
   assertNone(page.withoutSentence, 'rows that are not an id and a sentence')
 })
 
-test('every rule is named by a test or listed as not built yet, never both', () => {
+test('every rule is named in the title of a test or listed as not built yet, never both', () => {
   assertNone(
     page.ids.filter(id => !named.has(id) && !unbuilt.has(id)),
-    'rules that no test names and the list lacks',
+    'rules that no title of a test names and the list lacks',
   )
   assertNone(
     page.unbuilt.filter(id => named.has(id)),
@@ -87,8 +96,8 @@ test('every rule is named by a test or listed as not built yet, never both', () 
 
 test('tests and the list name known rules only, the list each of them once', () => {
   assertNone(
-    [...named].filter(id => !known.has(id)),
-    'unknown rules named by tests',
+    [...mentioned].filter(id => !known.has(id)),
+    'unknown rules in the files of the tests',
   )
   assertNone(
     page.unbuilt.filter(id => !known.has(id)),
@@ -100,6 +109,24 @@ test('tests and the list name known rules only, the list each of them once', () 
 test('a rule is named by its whole id only', () => {
   assert.deepEqual(namedIn("test('R-USR-12: a title, (R-ERR-1)')"), ['R-USR-12', 'R-ERR-1'])
   assert.deepEqual(namedIn('XR-USR-1 R-USR-1b R-USR-1-2 r-usr-1'), [])
+})
+
+test('a rule is named by the title of a test that runs, and by nothing else in its file', () => {
+  const source = String.raw`
+test('R-USR-1: it\'s a title', async () => {
+  it("R-USR-2: a title", () => {
+    it(
+      ${'`'}R-USR-3: of $\{each}${'`'},
+      async () => assert.equal(1, 1, 'R-USR-4'),
+// test('R-USR-5: no longer a test', () => {})
+test.skip('R-USR-6: skipped', () => {})
+test('R-USR-7: skipped', { timeout: 1, skip: true }, () => {})
+describe('R-USR-8: a group, which may be empty', () => {
+  ['R-USR-9', 'a row of a table'],
+/** R-USR-10 */ assert.match(text, /R-USR-11/)
+test('R-USR-12, R-USR-13: two', { timeout: 1 }, () => {})
+`
+  assert.deepEqual(titlesIn(source).flatMap(namedIn), ['R-USR-1', 'R-USR-2', 'R-USR-3', 'R-USR-12', 'R-USR-13'])
 })
 
 test('the page is read row by row', () => {
