@@ -32,7 +32,7 @@ function chunked(body: string): string {
   )
 }
 
-test('R-API-2: bodies are JSON in both directions, with application/json as their type', async () => {
+test("a body is read as JSON, and a handler's value is sent as JSON", async () => {
   await using server = await startEcho()
   const response = await postJson(server.echo, '{"name":"Ada","tags":["ä","🎈"]}')
   assert.equal(response.status, 200)
@@ -74,7 +74,7 @@ const refused = [
 ]
 
 for (const type of refused) {
-  test(`R-API-2: a body of type ${type} is refused with 415 and reaches nobody`, async () => {
+  test(`a body of type ${type} is refused with 415 and reaches nobody`, async () => {
     await using server = await startEcho()
     const bytes = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 2\r\n\r\n{}`
     assertRefusal(await sendRaw(server.port, bytes), 415, 'Content-Type must be application/json')

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { prefixes } from '../../src/rest/routes.ts'
+import { startTestApp } from '../support/app.ts'
+import { ask, type RawResponse } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { keyHeader, newKey, send, somebody, someItems } from '../support/rest.ts'
+
+type App = Awaited<ReturnType<typeof startTestApp>>
+
+/** A request of the HTTP interface: what it is documented as, its path, what it sends, and the status of its answer. */
+interface Call {
+  readonly operation: string
+  readonly path: string
+  readonly body?: object
+  readonly token?: string
+  readonly key?: string
+  readonly status: number
+}
+
+const password = 'right password'
+
+function call(app: App, { operation, path, body, token, key }: Call, type = 'application/json'): Promise<RawResponse> {
+  const [method = ''] = operation.split(' ')
+  const headers = {
+    ...(body !== undefined && { 'content-type': type }),
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    ...(key !== undefined && keyHeader(key)),
+  }
+  return ask(app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
+}
+
+/** Somebody with a token and an order, to be used by the calls below. */
+async function cast(app: App) {
+  const read = async (line: string, body: object) => JSON.parse((await send(app, line, body)).body)
+  const { email } = somebody()
+  const { id } = await read('POST /users', { name: 'Ann', email, password })
+  const { token } = await read('POST /tokens', { email, password })
+  const order = async () => (await read(`POST /users/${id}/orders`, { items: someItems() })).id
+  return { id, email, token, pending: await order(), paid: await order(), cancelled: await order() }
+}
+
+/** One success of every operation, in an order in which all succeed, and one refusal of each kind. */
+async function calls(app: App, prefix: string): Promise<readonly Call[]> {
+  const { id, email, token, pending, paid, cancelled } = await cast(app)
+  const user = `${prefix}/users/${id}`
+  const one = { operation: 'GET /users/{id}', status: 404 }
+  const payment = { operation: 'POST /payments', path: `${prefix}/payments`, body: { amount: 5 }, key: newKey() }
+  const pay = { operation: 'POST /orders/{id}/payment', path: `${prefix}/orders/${paid}/payment` }
+  return [
+    { operation: 'GET /users', path: `${prefix}/users`, status: 200 },
+    { operation: 'POST /users', path: `${prefix}/users`, body: somebody(), status: 201 },
+    { operation: 'GET /users/me', path: `${prefix}/users/me`, token, status: 200 },
+    { operation: 'GET /users/{id}', path: user, status: 200 },
+    { operation: 'PUT /users/{id}', path: user, body: { name: 'Ann', email, age: 30 }, status: 200 },
+    { operation: 'PATCH /users/{id}', path: user, body: { age: 31 }, status: 200 },
+    { operation: 'POST /tokens', path: `${prefix}/tokens`, body: { email, password }, status: 200 },
+    { operation: 'GET /users/{id}/orders', path: `${user}/orders`, status: 200 },
+    { operation: 'POST /users/{id}/orders', path: `${user}/orders`, body: { items: someItems() }, status: 201 },
+    { operation: 'GET /orders/{id}', path: `${prefix}/orders/${pending}`, status: 200 },
+    { operation: 'GET /orders/{id}/items', path: `${prefix}/orders/${pending}/items`, status: 200 },
+    { ...pay, status: 200 },
+    { operation: 'GET /orders/{id}/tracking', path: `${prefix}/orders/${paid}/tracking`, status: 200 },
+    { operation: 'DELETE /orders/{id}', path: `${prefix}/orders/${cancelled}`, status: 204 },
+    { ...payment, status: 201 },
+    { ...payment, status: 200 },
+    { operation: 'GET /payments/{id}', path: `${prefix}/payments/1`, status: 200 },
+    { ...pay, status: 409 },
+    { operation: 'POST /users', path: `${prefix}/users`, body: {}, status: 400 },
+    { operation: 'POST /users', path: `${prefix}/users`, body: { ...somebody(), email, password }, status: 409 },
+    { operation: 'GET /users/me', path: `${prefix}/users/me`, status: 401 },
+    { operation: 'PATCH /users/{id}', path: user, body: { password: 'another password' }, status: 401 },
+    { ...one, path: `${prefix}/users/987654321` },
+    { ...one, path: `${prefix}/nothing` },
+    { operation: 'DELETE /users', path: `${prefix}/users`, status: 405 },
+    { operation: 'DELETE /users/{id}', path: user, status: 204 },
+  ]
+}
+
+/** The operations of the HTTP interface, as the service itself describes them. */
+async function documented(app: App): Promise<readonly string[]> {
+  const { paths } = JSON.parse((await ask(`${app.url}/openapi.json`)).body)
+  return Object.entries(paths as Record<string, object>)
+    .filter(([path]) => /^\/(users|orders|payments|tokens)\b/.test(path))
+    .flatMap(([path, methods]) => Object.keys(methods).map(method => `${method.toUpperCase()} ${path}`))
+}
+
+for (const prefix of prefixes) {
+  const name = prefix === '' ? 'at the root' : `under ${prefix}`
+
+  test(`R-API-2: every answer with a body is JSON and says so, ${name}`, async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+    const all = await calls(app, prefix)
+    for (const each of all) {
+      const { status, headers, body } = await call(app, each)
+      const what = `${each.operation}, ${each.path}: ${body}`
+      assert.equal(status, each.status, what)
+      if (status === 204) {
+        assert.deepEqual([body, headers.get('content-type')], ['', undefined], what)
+        continue
+      }
+      assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', what)
+      assert.doesNotThrow(() => JSON.parse(body), what)
+    }
+    const succeeded = new Set(all.filter(({ status }) => status < 300).map(({ operation }) => operation))
+    assert.deepEqual([...succeeded].sort(), [...(await documented(app))].sort(), 'every operation was called')
+  })
+
+  test(`R-API-2: a body that is not called JSON is refused with 415 and changes nothing, ${name}`, async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+    const taking = (await calls(app, prefix)).filter(({ body, status }) => body !== undefined && status < 300)
+    assert.ok(taking.length >= 6, `${taking.length} operations take a body`)
+    const state = async () => {
+      const { body } = await ask(`${app.url}/users`)
+      const ids = (JSON.parse(body) as readonly { id: number }[]).map(({ id }) => id)
+      const orders = ids.map(async id => (await ask(`${app.url}/users/${id}/orders`)).body)
+      return [body, ...(await Promise.all(orders))]
+    }
+    const before = await state()
+    for (const each of taking) {
+      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'text/json']) {
+        assertRefusal(await call(app, each, type), 415, 'Content-Type must be application/json')
+      }
+    }
+    assert.deepEqual(await state(), before)
+    // It was the type alone: the same bodies are taken as what they are. The first payment is the first still.
+    for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
+  })
+}
