@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serverAudits } from 'graphql-http'
 import { startTestApp } from '../support/app.ts'
-import { patienceMs } from '../support/wait.ts'
+import { within } from '../support/within.ts'
 
 /** What "never 200 with an error flag" costs: for these the audits would have 200, while application/json is accepted. */
 const accepted: Readonly<Record<string, string>> = {
@@ -13,7 +13,7 @@ const accepted: Readonly<Record<string, string>> = {
 
 test('the audits of GraphQL over HTTP find no error, and nothing else amiss but three statuses', async () => {
   await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  const fetchFn = (url: string, init: RequestInit) => fetch(url, { ...init, signal: AbortSignal.timeout(patienceMs) })
+  const fetchFn = (url: string, init: RequestInit) => within(fetch(url, init), `an answer to ${init.method} ${url}`)
   const results = await Promise.all(serverAudits({ url: `${app.url}/graphql`, fetchFn }).map(({ fn }) => fn()))
   assert.ok(results.length >= 61, `${results.length} audits`)
   const amiss = results.filter(({ status }) => status !== 'ok')

@@ -21,7 +21,6 @@ describe('GET /graphql from a browser', () => {
   const show = (headers: Readonly<Record<string, string>> = {}, search = '') =>
     ask(`${app.url}/graphql${search}`, {
       headers: { accept: browser, 'accept-encoding': 'identity', ...headers },
-      signal: AbortSignal.timeout(patienceMs),
     })
 
   it('shows the page, whatever the address asks for', async () => {

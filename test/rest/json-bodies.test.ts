@@ -123,7 +123,7 @@ for (const prefix of prefixes) {
       }
     }
     assert.deepEqual(await state(), before)
-    // It was the type alone: the same bodies are taken as what they are. The first payment is the first still.
+    // It was the type alone: as JSON the same bodies are taken, and the payment's key is still free.
     for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
   })
 }

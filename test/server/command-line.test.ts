@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { type Setting, settings } from '../../src/config.ts'
+import { ended } from '../support/ended.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { DuetProcess, type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
@@ -13,7 +14,7 @@ import { waitUntil } from '../support/wait.ts'
 /** Starts a server that cannot start, and holds it to one line on stderr, which is returned, and to exit code 1. */
 async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
   await using duet = serveDuet(env)
-  return oneLine(await duet.outcome())
+  return oneLine(await ended(duet))
 }
 
 function oneLine({ code, stdout, stderr }: Outcome): string {
@@ -112,7 +113,7 @@ describe('the command line', { concurrency: 4 }, () => {
       assert.equal((await ask(`${url}/health/ready`)).status, 200)
       started.push(Math.round(performance.now() - begun))
       duet.child.kill('SIGTERM')
-      assert.equal((await duet.outcome()).code, 0)
+      assert.equal((await ended(duet)).code, 0)
     }
     assert.deepEqual(readdirSync(folder.path), ['data'])
     assert.ok(readdirSync(join(folder.path, 'data')).includes('duet.db'))
@@ -127,7 +128,7 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.equal((await ask(`${url}/metrics`)).status, 503)
     duet.child.kill('SIGUSR2')
     duet.child.kill('SIGTERM')
-    const { stdout } = await duet.outcome()
+    const { stdout } = await ended(duet)
     assert.match(stdout, /Maintenance was toggled/)
     assert.doesNotMatch(stdout, /"answered"/)
   })
@@ -183,7 +184,7 @@ describe('the command line', { concurrency: 4 }, () => {
     await using duet = serveDuet({ NODE_ENV: 'production' })
     await waitUntil(() => duet.stdout.includes('Listening at'))
     duet.child.kill('SIGTERM')
-    const { stdout } = await duet.outcome()
+    const { stdout } = await ended(duet)
     for (const line of stdout.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object', line)
   })
 
@@ -193,7 +194,7 @@ describe('the command line', { concurrency: 4 }, () => {
       const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, PORT: '0' }
       await using duet = new DuetProcess([command], { env })
       if (command === 'serve') await duet.address()
-      else assert.equal((await duet.outcome()).code, 0)
+      else assert.equal((await ended(duet)).code, 0)
       assert.equal((await runDuet(['backup', join(folder.path, 'copy.db')], { env })).code, 0)
       const files = readdirSync(folder.path)
       assert.ok(files.includes('duet.db') && files.includes('copy.db'))

@@ -6,6 +6,7 @@ import { serveHealth } from '../../src/server/health.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { within } from '../support/within.ts'
 
 function startWith(ping: Store['ping']) {
   return startTestServer((fastify, lifecycle) => serveHealth(fastify, { ping }, lifecycle, 1_000))
@@ -45,7 +46,7 @@ test('a store that does not answer in time makes the service not ready', async t
   })
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const answer = sendRaw(server.port, ready)
-  await asked.promise
+  await within(asked.promise, 'the store to be asked')
   t.mock.timers.tick(999)
   assert.equal(server.lifecycle.requestsInFlight, 1)
   t.mock.timers.tick(1)

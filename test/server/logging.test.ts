@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
+import { ended } from '../support/ended.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
@@ -91,7 +92,7 @@ test('what the process prints beside its greeting are lines of JSON, and nothing
   await ask(`${url}/nothing`)
   await waitUntil(() => duet.stdout.split('"msg":"answered"').length === 3)
   duet.child.kill('SIGTERM')
-  const { code, stdout, stderr } = await duet.outcome()
+  const { code, stdout, stderr } = await ended(duet)
   assert.equal(code, 0)
   assert.equal(stderr, '')
   assert.doesNotMatch(stdout, /secret/)
@@ -110,7 +111,7 @@ test('a reader of the log that goes away, even before the greeting, does not sto
   await waitUntil(() => isReady().catch(() => false))
   for (let times = 0; times < 20; times++) assert.ok(await isReady())
   duet.child.kill('SIGTERM')
-  const { code, stderr } = await duet.outcome()
+  const { code, stderr } = await ended(duet)
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
 })
 

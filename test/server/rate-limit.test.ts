@@ -11,6 +11,7 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, postJson, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { within } from '../support/within.ts'
 
 async function start(env: Readonly<Record<string, string>> = {}) {
   const clock = new TestClock()
@@ -31,7 +32,7 @@ function remaining(ratelimit: string | undefined): number | 'not limited' {
 /** A request from any address of this machine. */
 async function from(localAddress: string, port: number, options: RequestOptions = {}) {
   const asked = request({ host: '127.0.0.1', port, path: '/api/users', localAddress, ...options }).end()
-  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  const [response] = (await within(once(asked, 'response'), `an answer from port ${port}`)) as [IncomingMessage]
   return { status: response.statusCode, headers: response.headers, body: await text(response) }
 }
 

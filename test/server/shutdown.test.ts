@@ -7,10 +7,12 @@ import { describe, test } from 'node:test'
 import { serveHealth } from '../../src/server/health.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
 import { startTestServer } from '../support/app.ts'
+import { ended } from '../support/ended.ts'
 import { RawConnection } from '../support/http.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { patienceMs, waitUntil } from '../support/wait.ts'
+import { within } from '../support/within.ts'
 
 const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -20,6 +22,15 @@ function startServer() {
     serveHealth(fastify, { ping: async () => {} }, lifecycle, patienceMs)
     fastify.post('/echo', ({ body }) => ({ body }))
   })
+}
+
+/** A shutdown that is kept by a connection takes longer: it cuts what is open after 8.5 s. */
+const cutMs = 8_000
+
+/** When a process logged this message, in milliseconds since 1970. */
+function timeOf(stdout: string, message: string): number {
+  const line = stdout.split('\n').find(each => each.includes(`"msg":"${message}"`)) ?? assert.fail(stdout)
+  return Number(new Date(JSON.parse(line).time))
 }
 
 async function isRefused(port: number): Promise<boolean> {
@@ -91,21 +102,22 @@ test('the door stays open for the whole window while clients come', async () => 
   await shutdown
 })
 
-test('an answer whose head promised a further request does not keep the server when it ends', {
-  timeout: 5_000,
-}, async () => {
+test('an answer whose head promised a further request does not keep the server when it ends', async () => {
   const answer = new PassThrough()
   await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
   using connection = await RawConnection.open(server.port)
   connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   answer.write('first')
   await waitUntil(() => connection.unread.includes('first'))
+  const begun = performance.now()
   const shutdown = shutDown(server.server, server.lifecycle, 1)
   await waitUntil(() => isRefused(server.port))
   answer.end('last')
   const response = await connection.response()
   assert.deepEqual([response.headers.get('connection'), response.body], ['keep-alive', 'firstlast'])
   await shutdown
+  const took = performance.now() - begun
+  assert.ok(took < cutMs, `it waited ${Math.round(took)} ms, until connections are cut`)
 })
 
 test('refused bodies close their connection too while the service shuts down', async () => {
@@ -120,9 +132,9 @@ test('refused bodies close their connection too while the service shuts down', a
   assert.equal(response.headers.get('connection'), 'close')
 })
 
-test('an idle server without connections is gone at once, whatever its window', { timeout: 5_000 }, async () => {
+test('an idle server without connections is gone at once, whatever its window', async () => {
   const server = await startServer()
-  await shutDown(server.server, server.lifecycle, 60_000)
+  await within(shutDown(server.server, server.lifecycle, 60_000), 'the end of a server that nobody uses', 30_000)
 })
 
 // Each of these spends its time in a process of its own.
@@ -143,12 +155,12 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     slow.write(live.slice(-2))
     const answer = await slow.response()
     assert.deepEqual([answer.status, answer.headers.get('connection')], [200, 'close'])
-    const { code, stdout, stderr } = await duet.outcome()
+    const { code, stdout, stderr } = await ended(duet)
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
     assert.match(stdout, /"stopped"/)
   })
 
-  test('idle and unused connections do not keep a process that was told to stop', { timeout: 6_000 }, async () => {
+  test('idle and unused connections do not keep a process that was told to stop', async () => {
     await using duet = serveDuet({ DRAIN_MS: '100' })
     const { port } = await duet.address()
     using idle = await RawConnection.open(port)
@@ -157,7 +169,11 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     using unused = await RawConnection.open(port)
     duet.child.kill('SIGTERM')
     assert.deepEqual([await idle.closed(), await unused.closed()], ['', ''])
-    assert.equal((await duet.outcome()).code, 0)
+    const { code, stdout } = await ended(duet)
+    assert.equal(code, 0)
+    // By its own account, so that a busy machine does not count.
+    const took = timeOf(stdout, 'stopped') - timeOf(stdout, 'stopping')
+    assert.ok(took < cutMs, `it waited ${took} ms, until connections are cut`)
   })
 
   test('further signals while a process shuts down change nothing', async () => {
@@ -175,7 +191,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     duet.child.kill('SIGTERM')
     slow.write(live.slice(-2))
     assert.equal((await slow.response()).status, 200)
-    const { code, stdout } = await duet.outcome()
+    const { code, stdout } = await ended(duet)
     assert.equal(code, 0)
     assert.equal(stdout.split('"stopping"').length, 2)
   })
@@ -184,15 +200,15 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     await using duet = serveDuet()
     await duet.address()
     duet.child.kill('SIGINT')
-    assert.equal((await duet.outcome()).code, 0)
+    assert.equal((await ended(duet)).code, 0)
   })
 
-  test('SIGTERM to `npm start` ends npm and the server, both with 0', { timeout: 20_000 }, async () => {
+  test('SIGTERM to `npm start` ends npm and the server, both with 0', async () => {
     const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:' }
     await using npm = new DuetProcess('npm start', { env })
     const { port } = await npm.address()
     npm.child.kill('SIGTERM')
-    const { code, stdout } = await npm.outcome()
+    const { code, stdout } = await ended(npm)
     assert.equal(code, 0)
     assert.match(stdout, /"stopped"/)
     assert.ok(await isRefused(port))
@@ -217,7 +233,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     const clients = Array.from({ length: 32 }, keepSending)
     await waitUntil(() => (seen.get('200') ?? 0) > 200)
     duet.child.kill('SIGTERM')
-    assert.equal((await duet.outcome()).code, 0)
+    assert.equal((await ended(duet)).code, 0)
     await Promise.all(clients)
     agent.destroy()
     assert.deepEqual([...seen.keys()].sort(), ['200', 'ECONNREFUSED'], JSON.stringify([...seen]))

@@ -10,6 +10,7 @@ import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
+import { within } from '../support/within.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
@@ -29,7 +30,7 @@ async function once(client: Client, query: string, variables?: Record<string, un
     error: reject,
     complete: () => resolve(answer),
   })
-  return promise
+  return within(promise, `the end of ${query}`)
 }
 
 /** Keeps what a subscription is told. */
@@ -203,7 +204,7 @@ describe('urql', () => {
         }),
       ],
     })
-    const { data } = await urql.query('{ me { id } }', {}).toPromise()
+    const { data } = await within(urql.query('{ me { id } }', {}).toPromise(), 'an answer by urql')
     assert.equal(data.me.id, String(id))
     const told: unknown[] = []
     const { unsubscribe } = urql
@@ -213,7 +214,7 @@ describe('urql', () => {
       .subscribe(({ data }) => told.push(data))
     await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
     for (const t of ['one', 'two']) {
-      const { error } = await urql.mutation(create, { t }).toPromise()
+      const { error } = await within(urql.mutation(create, { t }).toPromise(), 'an answer by urql')
       assert.equal(error, undefined)
     }
     await waitUntil(() => told.length === 2)
@@ -221,7 +222,10 @@ describe('urql', () => {
       told.map(each => (each as { postAdded: { title: string } }).postAdded.title),
       ['one', 'two'],
     )
-    const { error } = await urql.mutation('mutation { likePost(id: 987654321) { id } }', {}).toPromise()
+    const { error } = await within(
+      urql.mutation('mutation { likePost(id: 987654321) { id } }', {}).toPromise(),
+      'an answer by urql',
+    )
     assert.equal(error?.graphQLErrors[0]?.extensions.code, 'NOT_FOUND')
     unsubscribe()
     await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)

@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { CloseCode } from 'graphql-ws'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { ended } from '../support/ended.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
@@ -12,6 +13,7 @@ import { runDuet, serveDuet } from '../support/process.ts'
 import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
 import { clientFrame, metricOf, RawSocket, SocketClient, untilNobodyListens, upgradeLines } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
+import { within } from '../support/within.ts'
 
 type Member = UserBody & { readonly token: string }
 
@@ -199,7 +201,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       duet.child.kill('SIGTERM')
       assert.deepEqual(await client.closed, { code: 1001, reason: 'Going away' })
       await waitUntil(() => silent.closeCode === 1001)
-      const { code, stderr } = await duet.outcome()
+      const { code, stderr } = await ended(duet)
       assert.deepEqual([code, stderr], [0, ''])
       assert.ok(performance.now() - begun < 10_000, `${performance.now() - begun} ms`)
     })
@@ -222,8 +224,9 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       })
       await waitUntil(() => answered > 100)
       duet.child.kill('SIGTERM')
-      await Promise.all(load.map(each => each.catch(error => assert.ok(String(error).includes('1001'), String(error)))))
-      assert.equal((await duet.outcome()).code, 0)
+      const over = load.map(each => each.catch(error => assert.ok(String(error).includes('1001'), String(error))))
+      await within(Promise.all(over), 'all sockets to be closed')
+      assert.equal((await ended(duet)).code, 0)
       assert.ok(unanswered <= clients.length)
       for (const client of clients) assert.equal((await client.closed).code, 1001)
     })

@@ -28,7 +28,7 @@ export function query(app: Served, text: string, asked: Asked = {}): Promise<Raw
 /** For bodies that `query` would never write. */
 export function postText(app: Served, body: string, headers: Headers = {}): Promise<RawResponse> {
   const all = { 'content-type': 'application/json', ...headers }
-  return ask(`${app.url}/graphql`, { method: 'POST', headers: all, body, signal: AbortSignal.timeout(patienceMs) })
+  return ask(`${app.url}/graphql`, { method: 'POST', headers: all, body })
 }
 
 type Headers = Readonly<Record<string, string>>
@@ -36,10 +36,7 @@ type Headers = Readonly<Record<string, string>>
 /** `GET /graphql`, with these parameters as they are. */
 export function get(app: Served, parameters: Headers, { token, accept }: Asked = {}): Promise<RawResponse> {
   const search = new URLSearchParams(parameters)
-  return ask(`${app.url}/graphql?${search}`, {
-    headers: headersOf(token, accept),
-    signal: AbortSignal.timeout(patienceMs),
-  })
+  return ask(`${app.url}/graphql?${search}`, { headers: headersOf(token, accept) })
 }
 
 function headersOf(token: string | undefined, accept: string | undefined): Headers {

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { within } from './within.ts'
 
 /** One answer as it came over the wire. Header names are in lower case; a repeated header is joined by commas. */
 export interface RawResponse {
@@ -17,7 +18,7 @@ export class RawConnection implements Disposable {
   static async open(port: number): Promise<RawConnection> {
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     const connection = new RawConnection(socket)
-    await once(socket, 'connect')
+    await within(once(socket, 'connect'), `a connection to port ${port}`)
     return connection
   }
 
@@ -49,7 +50,11 @@ export class RawConnection implements Disposable {
   }
 
   /** The next whole answer; fails when the server closes before there is one. */
-  async response(): Promise<RawResponse> {
+  response(): Promise<RawResponse> {
+    return within(this.#response(), () => `a whole answer after ${JSON.stringify(this.#unread)}`)
+  }
+
+  async #response(): Promise<RawResponse> {
     for (;;) {
       const parsed = parseResponse(this.#unread, this.#over)
       if (parsed !== undefined) {
@@ -62,7 +67,11 @@ export class RawConnection implements Disposable {
   }
 
   /** Waits until the server has closed, and returns what it sent that was not read yet. */
-  async closed(): Promise<string> {
+  closed(): Promise<string> {
+    return within(this.#closed(), () => `the end of a connection after ${JSON.stringify(this.#unread)}`)
+  }
+
+  async #closed(): Promise<string> {
     while (!this.#over) await once(this.#socket, 'news')
     return this.#unread
   }
@@ -88,6 +97,10 @@ export class RawConnection implements Disposable {
 
 /** An ordinary request by `fetch`, in the shape of the raw ones. */
 export async function ask(url: string, init: RequestInit = {}): Promise<RawResponse> {
+  return within(askNow(url, init), `an answer to ${init.method ?? 'GET'} ${url.slice(0, 200)}`)
+}
+
+async function askNow(url: string, init: RequestInit): Promise<RawResponse> {
   const response = await fetch(url, { redirect: 'manual', ...init })
   return { status: response.status, headers: new Map(response.headers), body: await response.text() }
 }

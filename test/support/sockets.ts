@@ -5,6 +5,7 @@ import { WebSocket } from 'ws'
 import type { ErrorBody } from './graphql.ts'
 import { ask, parseResponse, type RawResponse } from './http.ts'
 import { patienceMs, waitUntil } from './wait.ts'
+import { within } from './within.ts'
 
 /** Whatever serves: an app, or anything else with an address. */
 interface Served {
@@ -54,7 +55,7 @@ export class SocketClient implements Disposable {
     const address = app.url.replace(/^http/, 'ws') + path
     const settings = { headers, ...(localAddress && { localAddress }), perMessageDeflate: false }
     const client = new SocketClient(new WebSocket(address, [...protocols], settings))
-    await once(client.websocket, 'open')
+    await within(once(client.websocket, 'open'), `a socket at ${address}`)
     return client
   }
 
@@ -87,7 +88,7 @@ export class SocketClient implements Disposable {
 
   /** How the server closed, once it has. */
   get closed(): Promise<Closing> {
-    return this.#closing.promise
+    return within(this.#closing.promise, () => `the socket to be closed, after ${JSON.stringify(this.messages.at(-1))}`)
   }
 
   get isClosed(): boolean {
@@ -206,7 +207,9 @@ export class Operation {
    * told. `happen` makes an event with the given text in it and returns the id of what it is about.
    */
   async listening(happen: (text: string) => Promise<string>): Promise<this> {
-    for (;;) {
+    const giveUp = performance.now() + patienceMs
+    for (let made = 1; ; made++) {
+      assert.ok(performance.now() < giveUp, `${this.id} was told nothing of ${made} events in ${patienceMs / 1000} s`)
       const text = `beacon ${++beacons}`
       const id = await happen(text)
       const isTold = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
@@ -272,7 +275,7 @@ export class RawSocket implements Disposable {
   /** Sends a request for a socket, and waits for the answer to it. */
   static async open(port: number, lines: readonly string[] = upgradeLines()): Promise<RawSocket> {
     const socket = new RawSocket(connect({ port, host: '127.0.0.1', allowHalfOpen: true }))
-    await once(socket.stream, 'connect')
+    await within(once(socket.stream, 'connect'), `a connection to port ${port}`)
     socket.stream.write(`${lines.join('\r\n')}\r\n\r\n`)
     await waitUntil(() => socket.#handshake !== undefined || socket.isEnded)
     return socket
