@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Lifecycle } from './lifecycle.ts'
 
 /** When requests that do not end are cut off, so that the process is gone within ten seconds. */
-const patienceMs = 8_500
+export const cutAfterMs = 8_500
 /** How long clients that are about to connect, or to send on a connection they just made, are waited for. */
 const graceMs = 600
 /** Nobody came for this long: whoever was about to connect is in. */
@@ -12,7 +12,12 @@ const quietMs = 75
  * Stops serving without losing a request: tells readiness first, keeps answering (each answer closing its connection)
  * for `drainMs` while clients and load balancers turn away, then stops listening and waits for what is under way.
  */
-export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, drainMs: number): Promise<void> {
+export async function shutDown(
+  server: FastifyInstance,
+  lifecycle: Lifecycle,
+  drainMs: number,
+  patienceMs = cutAfterMs,
+): Promise<void> {
   const begun = performance.now()
   const silence = () => performance.now() - lifecycle.lastArrival
   lifecycle.drain()
@@ -30,6 +35,8 @@ export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, dr
     if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
     await Promise.race([closing, moment()])
   }
+  if (!closed)
+    server.log.warn({ connections: lifecycle.connections.size }, 'cutting connections that did not end in time')
   server.server.closeAllConnections()
   await closing
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { serverAudits } from 'graphql-http'
 import { startTestApp } from '../support/app.ts'
-import { within } from '../support/within.ts'
+import { within } from '../support/wait.ts'
 
 /** What "never 200 with an error flag" costs: for these the audits would have 200, while application/json is accepted. */
 const accepted: Readonly<Record<string, string>> = {

@@ -7,7 +7,6 @@ import { sqlite } from '../support/engines.ts'
 import { assertRefused, read } from '../support/graphql.ts'
 import { ask, parseResponse, RawConnection } from '../support/http.ts'
 import { logIn } from '../support/rest.ts'
-import { patienceMs } from '../support/wait.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
 

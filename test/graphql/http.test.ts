@@ -10,7 +10,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember, createUser, type UserBody } from '../support/rest.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
-import { impatient, patienceMs, waitUntil } from '../support/wait.ts'
+import { impatient, waitUntil } from '../support/wait.ts'
 
 const json = 'application/json; charset=utf-8'
 const modern = 'application/graphql-response+json; charset=utf-8'

@@ -6,7 +6,7 @@ import { serveHealth } from '../../src/server/health.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { within } from '../support/within.ts'
+import { within } from '../support/wait.ts'
 
 function startWith(ping: Store['ping']) {
   return startTestServer((fastify, lifecycle) => serveHealth(fastify, { ping }, lifecycle, 1_000))

@@ -11,7 +11,7 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, postJson, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { within } from '../support/within.ts'
+import { within } from '../support/wait.ts'
 
 async function start(env: Readonly<Record<string, string>> = {}) {
   const clock = new TestClock()

@@ -11,7 +11,7 @@ import { type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { migrationsOf } from '../support/templates.ts'
-import { inTime, waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
 
 describe('An error on the way to PostgreSQL', () => {
@@ -298,7 +298,7 @@ function isCommit(data: Buffer): boolean {
 const impatient = timeoutsOf(1_000)
 
 async function answersUnavailable(answer: Promise<unknown>): Promise<void> {
-  await assert.rejects(inTime('a refusal', answer), isUnavailable)
+  await assert.rejects(within(answer, 'a refusal'), isUnavailable)
 }
 
 /** A busy machine may be slower than an impatient engine: then one tries again, as clients do. */

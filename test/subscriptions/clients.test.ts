@@ -9,8 +9,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
-import { within } from '../support/within.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'

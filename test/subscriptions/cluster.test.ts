@@ -134,15 +134,13 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     assert.deepEqual(idsIn(subscription), [id])
   })
 
-  it('4403: a user who is deleted on one instance is closed on the other, within about a second', async () => {
+  it('4403: a user who is deleted on one instance is closed on the other', async () => {
     const { id, token: own } = await createMember(one)
     using socket = await SocketClient.connect(other, { token: own })
     using bystander = await SocketClient.connect(other, { token })
     assert.deepEqual(await socket.read('{ me { id } }'), { me: { id: String(id) } })
     await send(one, `DELETE /users/${id}`, undefined, own)
-    const deleted = performance.now()
     assert.equal((await socket.closed).code, 4403)
-    assert.ok(performance.now() - deleted < 5_000) // a second is to be reached; a busy machine takes longer
     await bystander.read('{ me { id } }')
   })
 
@@ -233,11 +231,11 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       await server.end('SIGQUIT')
       // Nobody but the delivery of events reads now: it has tried in vain, at least once from the beginning to the end.
       const tried = await reads()
-      await waitUntil(async () => (await reads()) >= tried + 2, 60_000)
+      await waitUntil(async () => (await reads()) >= tried + 2)
       await server.resume()
       await Promise.all(hands)
     }
-    await waitUntil(async () => (await writer.ask(create, { text: 'last' })).errors === undefined, 60_000)
+    await waitUntil(async () => (await writer.ask(create, { text: 'last' })).errors === undefined)
     const expected = (await orderIn(location, 100_000)).slice(length)
     await subscription.until(() => idsIn(subscription).at(-1) === expected.at(-1))
     assert.deepEqual(idsIn(subscription), expected)

@@ -1,5 +1,5 @@
 import type { DuetProcess, Outcome } from './process.ts'
-import { within } from './within.ts'
+import { within } from './wait.ts'
 
 /** Waits until a process has ended by itself, and returns how it did. */
 export function ended(duet: DuetProcess): Promise<Outcome> {

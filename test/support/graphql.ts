@@ -3,7 +3,6 @@ import type { Engine } from '../../src/storage/engine.ts'
 import type { Row } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 import { ask, type RawResponse } from './http.ts'
-import { patienceMs } from './wait.ts'
 
 /** Whatever serves: an app, or anything else with an address. */
 interface Served {

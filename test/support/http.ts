@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { within } from './within.ts'
+import { within } from './wait.ts'
 
 /** One answer as it came over the wire. Header names are in lower case; a repeated header is joined by commas. */
 export interface RawResponse {

@@ -4,8 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { ErrorBody } from './graphql.ts'
 import { ask, parseResponse, type RawResponse } from './http.ts'
-import { patienceMs, waitUntil } from './wait.ts'
-import { within } from './within.ts'
+import { patienceMs, waitUntil, within } from './wait.ts'
 
 /** Whatever serves: an app, or anything else with an address. */
 interface Served {

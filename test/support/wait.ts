@@ -1,6 +1,9 @@
 import { AssertionError } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'
 
+// As they are before any test replaces them: this clock goes on while others are held.
+const { setTimeout, clearTimeout } = globalThis
+
 /**
  * How long a test waits for anything that will happen on a working service. It is long, because a busy machine is no
  * defect, and it ends, so that a defect is told by an assertion.
@@ -17,15 +20,18 @@ export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const
 export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + patienceMs
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`Waited in vain until ${condition}`)
+    if (Date.now() > deadline) throw new AssertionError({ message: `Waited in vain until ${condition}` })
     await pause(5)
   }
 }
 
-/** The outcome of a promise that settles on a working service; an assertion fails when it never does. */
-export async function inTime<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
+/** The outcome of a promise that settles on a working service; fails, and says what was awaited, where it never does. */
+export async function within<Value>(promise: Promise<Value>, what: string | (() => string)): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), patienceMs)
+  const timer = setTimeout(() => {
+    const message = `Waited in vain for ${typeof what === 'string' ? what : what()}`
+    reject(new AssertionError({ message }))
+  }, patienceMs)
   try {
     return await Promise.race([promise, late])
   } finally {
