@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { type Setting, settings } from '../../src/config.ts'
+import { ConfigError, readConfig, type Setting, settings } from '../../src/config.ts'
 import { ended } from '../support/ended.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
@@ -54,15 +54,33 @@ const wrong: Readonly<Record<string, string>> = {
   NODE_ENV: 'prod',
 }
 
+/** What these mean is found out only by starting; the first stands for all that are checked while they are read. */
+const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS']
+
+function messageOf(env: Readonly<Record<string, string>>): string {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message
+    throw error
+  }
+  return assert.fail(`${JSON.stringify(env)} is accepted`)
+}
+
 // Each of these spends its time in processes of its own.
 describe('the command line', { concurrency: 4 }, () => {
   test('a wrong value of any variable stops the start with one line that names it and tells no secret', async () => {
     assert.deepEqual(Object.keys(wrong).sort(), Object.keys(settings).sort(), 'a variable has no wrong value here')
-    const lines = await Promise.all(Object.entries(wrong).map(([name, value]) => refusedStart({ [name]: value })))
-    for (const [index, name] of Object.keys(wrong).entries()) {
-      assert.match(lines[index] ?? '', new RegExp(`^duet: ${name}: `))
-      assert.ok(!lines[index]?.includes(secret))
-    }
+    await Promise.all(
+      Object.entries(wrong).map(async ([name, value]) => {
+        // A start takes half a second of CPU: one of its kind shows what is made of the message.
+        const line = started.includes(name)
+          ? await refusedStart({ [name]: value })
+          : `duet: ${messageOf({ [name]: value })}`
+        assert.match(line, new RegExp(`^duet: ${name}: [^\n]+\n?$`))
+        assert.ok(!line.includes(secret))
+      }),
+    )
   })
 
   test('a port that is taken stops the start', async () => {
