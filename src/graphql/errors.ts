@@ -16,6 +16,7 @@ export type Code =
   | 'RATE_LIMITED'
   | 'SUBSCRIPTION_LIMIT_EXCEEDED'
   | 'RESPONSE_TOO_LARGE'
+  | 'SERVICE_UNAVAILABLE'
   | 'INTERNAL_SERVER_ERROR'
 
 /** Why an operation was not done, as the client is told: nothing of it has happened. */
@@ -59,7 +60,7 @@ const codeOf: Readonly<Record<ErrorCode, Code>> = {
   'not-found': 'NOT_FOUND',
   'rate-limited': 'RATE_LIMITED',
   'answer-too-large': 'RESPONSE_TOO_LARGE',
-  unavailable: 'INTERNAL_SERVER_ERROR',
-  maintenance: 'INTERNAL_SERVER_ERROR',
+  unavailable: 'SERVICE_UNAVAILABLE',
+  maintenance: 'SERVICE_UNAVAILABLE',
   fault: 'INTERNAL_SERVER_ERROR',
 }

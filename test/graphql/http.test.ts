@@ -363,7 +363,7 @@ describe('While the store is away', { concurrency: true }, () => {
       query(app, '{ me { id } }', ann),
     ])
     for (const response of [one, other]) {
-      assertRefused(response, 503, 'INTERNAL_SERVER_ERROR', unavailable)
+      assertRefused(response, 503, 'SERVICE_UNAVAILABLE', unavailable)
       assert.equal(response.headers.get('retry-after'), '1')
     }
     // Who asks cannot be found out either.
@@ -386,7 +386,7 @@ describe('While the store is away', { concurrency: true }, () => {
     const other = new DatabaseSync(app.database.location)
     other.exec('begin immediate')
     const refusal = await query(app, 'mutation { likePost(id: 1) { id } }')
-    assertRefused(refusal, 503, 'INTERNAL_SERVER_ERROR', unavailable)
+    assertRefused(refusal, 503, 'SERVICE_UNAVAILABLE', unavailable)
     assert.equal(refusal.headers.get('retry-after'), '1')
     assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
     other.exec('rollback')
