@@ -14,13 +14,13 @@ import {
 } from 'graphql'
 import type { Fields } from '../core/input.ts'
 import { Recent } from '../core/recent.ts'
+import { echo } from './echo.ts'
 import { refusal, refusalOf } from './errors.ts'
 import { type Cost, costOf } from './limits/cost.ts'
 import { depthOf } from './limits/depth.ts'
+import { holdToBounds } from './limits/document.ts'
 import { fieldsCanBeMerged } from './merging.ts'
 import { type Node, treesOf, type Variables } from './tree.ts'
-
-export const documentBounds = Object.freeze({ bytes: 64 * 1024, tokens: 2000 })
 
 const rules = [...specifiedRules.filter(rule => rule !== OverlappingFieldsCanBeMergedRule), fieldsCanBeMerged]
 
@@ -75,17 +75,11 @@ const kept = Object.freeze({ documents: 2000, bytes: 64 * 1024 * 1024 })
 const bytesPerField = 4000
 
 function parseWithin(text: string): DocumentNode {
-  if (text.length > documentBounds.bytes || Buffer.byteLength(text) > documentBounds.bytes) {
-    throw refusal('DOCUMENT_TOO_LARGE', `The document is larger than ${documentBounds.bytes} bytes.`)
-  }
   try {
-    return parse(text, { maxLexicalTokens: documentBounds.tokens })
+    holdToBounds(text)
+    return parse(text)
   } catch (error) {
-    if (!(error instanceof GraphQLError)) throw error
-    if (/^Syntax Error: Document contains more than \d+ tokens\./.test(error.message)) {
-      throw refusal('DOCUMENT_TOO_LARGE', `The document has more than ${documentBounds.tokens} tokens.`)
-    }
-    throw refusalOf('GRAPHQL_PARSE_FAILED', [error])
+    throw error instanceof GraphQLError ? refusalOf('GRAPHQL_PARSE_FAILED', [error]) : error
   }
 }
 
@@ -112,7 +106,8 @@ export class ValidDocument {
   operation(name: string | undefined): PreparedOperation {
     const [first, ...others] = this.#operations
     const named = name === undefined ? first : this.#operations.find(operation => operation.name === name)
-    if (named === undefined) throw refusal('OPERATION_RESOLUTION_FAILURE', `There is no operation named "${name}".`)
+    if (named === undefined)
+      throw refusal('OPERATION_RESOLUTION_FAILURE', `There is no operation named "${echo(name ?? '')}".`)
     if (name === undefined && others.length > 0) {
       throw refusal(
         'OPERATION_RESOLUTION_FAILURE',

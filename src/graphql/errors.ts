@@ -1,5 +1,6 @@
 import type { GraphQLError, GraphQLFormattedError } from 'graphql'
 import type { AppError, ErrorCode } from '../core/errors.ts'
+import { withShortEchoes } from './echo.ts'
 
 export type Code =
   | 'GRAPHQL_PARSE_FAILED'
@@ -39,12 +40,15 @@ export function refusal(code: Code, message: string, more: object = {}): Refusal
 /** What graphql-js found, with our code. */
 export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
   const errors = found.map(({ message, locations }) => ({
-    message: message.length > 500 ? `${message.slice(0, 500)}…` : message, // it may quote what was sent
-    ...(locations && { locations }),
+    message: withShortEchoes(message),
+    ...(locations && { locations: locations.slice(0, mostLocations) }),
     extensions: { code },
   }))
   return new Refusal(code, errors)
 }
+
+/** Fragments that go round in a circle, or a name that is used too often, have one for each of many places. */
+const mostLocations = 10
 
 /** What an operation of the core threw; `path` leads to the field that it was done for. */
 export function refusalFor(error: AppError, path: readonly string[] | undefined): Refusal {

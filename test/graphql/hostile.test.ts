@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it, type TestContext } from 'node:test'
 import { Lexer, Source, TokenKind } from 'graphql'
-import { documentBounds } from '../../src/graphql/documents.ts'
+import { documentBounds } from '../../src/graphql/limits/document.ts'
 import { type Asked, assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
 import type { RawResponse } from '../support/http.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
@@ -84,7 +84,21 @@ const documents: readonly Document[] = [
     'data',
   ],
   ['unknown fragments', n => `{ me { ${repeat(n, i => `...F${i}`)} } }`, 'GRAPHQL_VALIDATION_FAILED'],
-  ['inline fragments within each other', n => `{ user(id: 1) { ${nest(n, '...{', 'id', '}')} } }`, 'data'],
+  [
+    'inline fragments within each other',
+    n => `{ user(id: 1) { ${nest(n, '...{', 'id', '}')} } }`,
+    'DOCUMENT_TOO_LARGE',
+  ],
+  [
+    'inline fragments within each other, as deep as may be',
+    `{ user(id: 1) { ${nest(126, '...{', 'id', '}')} } }`,
+    'data',
+  ],
+  [
+    'fragments that nest, one within the other',
+    `{ user(id: 1) { ...F0 } } ${repeat(5, i => `fragment F${i} on User { ${nest(100, '...{', i < 4 ? `...F${i + 1}` : 'id', '}')} }`)}`,
+    'data',
+  ],
   ['inline fragments beside each other', n => `{ user(id: 1) { ${repeat(n, () => '...{id}')} } }`, 'data'],
   [
     'inline fragments of another type',
@@ -106,14 +120,24 @@ const documents: readonly Document[] = [
     'COMPLEXITY_LIMIT_EXCEEDED',
   ],
   ['unknown fields that are nearly known', n => `{ ${repeat(n, i => `post${i}`)} }`, 'GRAPHQL_VALIDATION_FAILED'],
-  ['a name of 65,000 letters', `{ ${'a'.repeat(65_000)} }`, 'GRAPHQL_VALIDATION_FAILED'],
-  ['aliases of 5,000 letters', `{ posts(limit: 1) { ${repeat(12, n => `${'a'.repeat(5000)}${n}: id`)} } }`, 'data'],
+  ['a name of 65,000 letters', `{ ${'a'.repeat(65_000)} }`, 'DOCUMENT_TOO_LARGE'],
+  ['aliases of 128 letters', `{ posts(limit: 1) { ${repeat(450, n => `${'a'.repeat(125)}${100 + n}: id`)} } }`, 'data'],
   ['objects without selections', n => `{ ${repeat(n, () => 'me')} }`, 'GRAPHQL_VALIDATION_FAILED'],
   ['scalars with selections', n => `{ me { ${repeat(n, () => 'id{a}')} } }`, 'GRAPHQL_VALIDATION_FAILED'],
-  ['fields within each other', n => `{ me ${nest(n, '{ posts { author ', '{ id }', '}}')} }`, 'DEPTH_LIMIT_EXCEEDED'],
+  ['fields within each other', n => `{ me ${nest(n, '{ posts { author ', '{ id }', '}}')} }`, 'DOCUMENT_TOO_LARGE'],
+  [
+    'fields within each other, as deep as a document may be',
+    `{ me ${nest(63, '{ posts { author ', '{ id }', '}}')} }`,
+    'DEPTH_LIMIT_EXCEEDED',
+  ],
   [
     'the introspection of an introspection',
     n => `{ __type(name: "User") ${nest(n, '{ ofType ', '{ name }', '}')} }`,
+    'DOCUMENT_TOO_LARGE',
+  ],
+  [
+    'the introspection of an introspection, as deep as may be',
+    `{ __type(name: "User") ${nest(126, '{ ofType ', '{ name }', '}')} }`,
     'data',
   ],
   [
@@ -148,12 +172,17 @@ const documents: readonly Document[] = [
   [
     'lists within lists as an argument',
     n => `{ posts(limit: ${nest(n, '[', '1', ']')}) { id } }`,
+    'DOCUMENT_TOO_LARGE',
+  ],
+  [
+    'lists within lists as an argument, as deep as may be',
+    n => `{ ${repeat(n, i => `a${i}: posts(limit: ${nest(32, '[', '1', ']')}) { id }`)} }`,
     'GRAPHQL_VALIDATION_FAILED',
   ],
   [
     'objects within objects as an argument',
     n => `{ posts(limit: ${nest(n, '{a:', '1', '}')}) { id } }`,
-    'GRAPHQL_VALIDATION_FAILED',
+    'DOCUMENT_TOO_LARGE',
   ],
   ['a long list as an id', n => `{ post(id: [${repeat(n, () => '1')}]) { id } }`, 'GRAPHQL_VALIDATION_FAILED'],
   [
@@ -192,9 +221,9 @@ const documents: readonly Document[] = [
   [
     'a variable of a deep type',
     n => `query($v:${nest(n, '[', 'Int', ']')}){posts(limit:$v){id}}`,
-    'GRAPHQL_VALIDATION_FAILED',
+    'DOCUMENT_TOO_LARGE',
   ],
-  ['a deep default', n => `query($v:Int=${nest(n, '[', '1', ']')}){posts(limit:$v){id}}`, 'GRAPHQL_VALIDATION_FAILED'],
+  ['a deep default', n => `query($v:Int=${nest(n, '[', '1', ']')}){posts(limit:$v){id}}`, 'DOCUMENT_TOO_LARGE'],
   [
     'directives over and over',
     n => `{ __typename ${repeat(n, () => '@include(if:true)')} }`,
@@ -214,6 +243,12 @@ const documents: readonly Document[] = [
     { variables: { v: Array(400_000).fill(1) } },
   ],
   [
+    'lists within lists as a variable',
+    'query($v:Int){posts(limit:$v){id}}',
+    'BAD_USER_INPUT',
+    { variables: { v: JSON.parse(nest(4000, '[', '1', ']')) } },
+  ],
+  [
     'a huge date',
     'query($v:DateTime){posts(publishedAfter:$v){id}}',
     'BAD_USER_INPUT',
@@ -228,8 +263,8 @@ const documents: readonly Document[] = [
   ['a block of indented lines', `{ post(id: """${`${' '.repeat(250)}x\n`.repeat(250)}""") { id } }`, 'data'],
   ['a text of escapes', `{ post(id: "${'\\u0041'.repeat(10_000)}") { id } }`, 'data'],
   ['a text of surrogate pairs', `{ post(id: "${'🎈'.repeat(16_000)}") { id } }`, 'data'],
-  ['braces that never close', '{'.repeat(60_000), 'GRAPHQL_PARSE_FAILED'],
-  ['lists that never close', `{ posts(limit: ${'['.repeat(1990)}`, 'GRAPHQL_PARSE_FAILED'],
+  ['braces that never close', '{'.repeat(60_000), 'DOCUMENT_TOO_LARGE'],
+  ['lists that never close', `{ posts(limit: ${'['.repeat(1990)}`, 'DOCUMENT_TOO_LARGE'],
   ['a name that is not of our letters', '{ mé { id } }', 'GRAPHQL_PARSE_FAILED'],
   ['half a surrogate pair', '{ __typename } # \ud800', 'GRAPHQL_PARSE_FAILED'],
   ['a control character', '{ __typename } \u0000', 'GRAPHQL_PARSE_FAILED'],
@@ -350,4 +385,20 @@ describe('Fragments that meet in ever new ways keep nobody waiting', () => {
     const text = `{ __type(name: "User") { ...Z0 } } ${layers(30, [['__Type', 'ofType']])}`
     assertRefused(await measured(t, duet, text), 400, 'GRAPHQL_VALIDATION_FAILED')
   })
+})
+
+describe('A document that nests is refused by a process that has parsed nothing before:', { concurrency: true }, () => {
+  // The first call of a function takes more of the stack than later ones do.
+  const deep: Readonly<Record<string, string>> = {
+    'lists as a value': `{posts(limit:${nest(1_990, '[', '', '')}`,
+    'objects as a value': `{posts(limit:${nest(660, '{a:', '', '')}`,
+    'lists as a type': `query($v:${nest(990, '[', 'Int', ']')}){a}`,
+    selections: nest(660, '{a', '', '}'),
+  }
+  for (const [what, text] of Object.entries(deep)) {
+    it(what, async () => {
+      await using duet = serveDuet({ LOG_LEVEL: 'error' })
+      assertRefused(await query(await duet.address(), text), 400, 'DOCUMENT_TOO_LARGE')
+    })
+  }
 })

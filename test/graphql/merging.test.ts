@@ -11,7 +11,7 @@ import {
   validate,
   visit,
 } from 'graphql'
-import { documentBounds } from '../../src/graphql/documents.ts'
+import { documentBounds } from '../../src/graphql/limits/document.ts'
 import { fieldsCanBeMerged } from '../../src/graphql/merging.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
 import type { Data } from './support/data.ts'

@@ -106,14 +106,14 @@ const aliases: readonly string[] = [
     'null',
     'true',
   ],
-  ...['rowid', 'oid', longestName, `${longestName}y`, `${longestName}Y`, 'L'.repeat(150)],
+  ...['rowid', 'oid', longestName, `${longestName}y`, `${longestName}Y`, 'L'.repeat(128)],
 ]
 
 const fragmentNames = ['F', 'f', '__proto__', 'constructor', 'o', '__schema']
 
 const variableNames: readonly string[] = [
   ...['a', 'b', 'c', 'n', 'limit', '__proto__', 'constructor', 'toString', 'hasOwnProperty', '_', 'A', 'id', 'if'],
-  ...['true', 'null', 'on', 'query', 'v'.repeat(120), 'asb', 'anb', 'sb', 'ta', 'atb', 'b0c'],
+  ...['true', 'null', 'on', 'query', 'v'.repeat(128), 'asb', 'anb', 'sb', 'ta', 'atb', 'b0c'],
 ]
 
 const limits = [1, 0, 2, 3, 5, 10]
