@@ -71,8 +71,8 @@ export class Documents {
 /** Beyond that, what was not used lately is forgotten. */
 const kept = Object.freeze({ documents: 2000, bytes: 64 * 1024 * 1024 })
 
-// What is kept of a document beside its text, by its fields: tree, syntax and the few plans that are made of it.
-const bytesPerField = 4000
+// What is kept of a document beside its text, by its fields: tree and syntax.
+const bytesPerField = 1200
 
 function parseWithin(text: string): DocumentNode {
   try {
@@ -96,7 +96,7 @@ export class ValidDocument {
     const treeOf = treesOf(options.schema, fragments)
     this.#operations = definitions
       .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
-      .map(definition => new PreparedOperation(definition, treeOf(definition), fragments, options))
+      .map(definition => new PreparedOperation(definition, treeOf(definition), fragments, this, options))
     const counted = new Set<unknown>()
     const fields = this.#operations.reduce((sum, { tree }) => sum + sizeOf(tree, counted), 0)
     this.weight = 2 * text.length + (fields + 1) * bytesPerField
@@ -120,11 +120,14 @@ export class ValidDocument {
 
 /** An operation of a valid document, ready to be done with any variables. */
 export class PreparedOperation {
+  /** Of this object: the same operation, prepared again, has another one. Ends with a blank. */
+  readonly id = `${++prepared} `
   readonly kind: OperationDefinitionNode['operation']
   readonly name: string | undefined
   readonly tree: readonly Node[]
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>
   readonly definition: OperationDefinitionNode
+  readonly #document: ValidDocument
   readonly #options: OperationOptions
   /** Without variables it is the same every time. */
   #cost: Cost | undefined
@@ -133,6 +136,7 @@ export class PreparedOperation {
     definition: OperationDefinitionNode,
     tree: readonly Node[],
     fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+    document: ValidDocument,
     options: OperationOptions,
   ) {
     this.kind = definition.operation
@@ -140,7 +144,13 @@ export class PreparedOperation {
     this.tree = tree
     this.definition = definition
     this.fragments = fragments
+    this.#document = document
     this.#options = options
+  }
+
+  /** About how many bytes are kept with it: those of its document. */
+  get weight(): number {
+    return this.#document.weight
   }
 
   /** The variables of a request as the schema understands them, defaults filled in. */
@@ -155,11 +165,14 @@ export class PreparedOperation {
   }
 
   cost(variables: Variables): Cost {
-    if (variables !== none) return costOf(this.tree, variables)
-    this.#cost ??= costOf(this.tree, none)
+    const { schema } = this.#options
+    if (variables !== none) return costOf(this.tree, variables, schema)
+    this.#cost ??= costOf(this.tree, none, schema)
     return this.#cost
   }
 }
+
+let prepared = 0
 
 const none: Variables = Object.freeze({})
 

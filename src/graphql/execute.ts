@@ -3,12 +3,15 @@ import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import type { Fields } from '../core/input.ts'
 import type { Posts } from '../core/posts/operations.ts'
-import { Recent } from '../core/recent.ts'
 import type { Documents, PreparedOperation } from './documents.ts'
 import { refusal, refusalFor } from './errors.ts'
 import type { Subscription } from './fan-out.ts'
+import { Introspection, introspectionBound } from './introspection.ts'
+import { PlanSize } from './limits/plan-size.ts'
+import { holdToSkippedRows, skippedRows } from './limits/skipped-rows.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
-import { collect, idIn, planShown, type Request, shapeKey, showOf } from './plan.ts'
+import { collect, idIn, planShown, type Request, showOf } from './plan.ts'
+import { Plans } from './plans.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import type { Variables } from './tree.ts'
 
@@ -31,15 +34,15 @@ export interface OperationRequest {
  * store. Whatever is wrong is thrown as a refusal, and then nothing has happened.
  */
 export class Executor {
-  readonly #schema: GraphQLSchema
   readonly #documents: Documents
   readonly #posts: Posts
   readonly #maxComplexity: number
-  readonly #queries = new Plans<QueryPlan>((operation, variables) => planQuery(this.#schema, operation, variables))
+  readonly #queries: Plans<QueryPlan>
   readonly #mutations = new Plans<MutationPlan>(planMutation)
 
   constructor({ schema, documents, posts, maxComplexity }: ExecutorParts) {
-    this.#schema = schema
+    const introspection = new Introspection(schema)
+    this.#queries = new Plans((operation, variables, size) => planQuery(introspection, operation, variables, size))
     this.#documents = documents
     this.#posts = posts
     this.#maxComplexity = maxComplexity
@@ -82,9 +85,6 @@ export class Executor {
   }
 }
 
-/** Half as much again as the introspection of the usual tools costs. */
-const introspectionBound = 200_000
-
 function tooDear(sum: number, limit: number) {
   const cost = Math.min(sum, Number.MAX_SAFE_INTEGER) // fragments within fragments can cost more than a number holds
   return refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
@@ -102,33 +102,8 @@ function subscriptionOf({ tree }: PreparedOperation, request: Request): Subscrip
     root === 'post'
       ? { kind: 'posts' as const }
       : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
-  return { key, topic, ...showOf(planShown(root, key, fields, variables), request) }
+  const plan = planShown(root, key, fields, variables, new PlanSize())
+  const show = showOf(plan, request)
+  holdToSkippedRows(skippedRows(plan.skips, show.values))
+  return { key, topic, ...show }
 }
-
-/** Plans of operations, made once for all requests of one shape and kept while they are used. */
-class Plans<Plan> {
-  readonly #make: (operation: PreparedOperation, variables: Variables) => Plan
-  readonly #known = new WeakMap<PreparedOperation, Recent<string, Plan>>()
-
-  constructor(make: (operation: PreparedOperation, variables: Variables) => Plan) {
-    this.#make = make
-  }
-
-  get(operation: PreparedOperation, variables: Variables): Plan {
-    let ofOperation = this.#known.get(operation)
-    if (ofOperation === undefined) {
-      ofOperation = new Recent(mostShapes)
-      this.#known.set(operation, ofOperation)
-    }
-    const key = shapeKey(variables)
-    let plan = ofOperation.get(key)
-    if (plan === undefined) {
-      plan = this.#make(operation, variables)
-      ofOperation.set(key, plan)
-    }
-    return plan
-  }
-}
-
-/** Variables can shape an operation in many ways; plans of so many are kept. */
-const mostShapes = 8

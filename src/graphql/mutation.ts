@@ -1,7 +1,10 @@
 import { AppError } from '../core/errors.ts'
 import type { AskedChange, Posts } from '../core/posts/operations.ts'
+import type { Show } from '../core/store.ts'
 import type { PreparedOperation } from './documents.ts'
 import { refusalFor } from './errors.ts'
+import type { PlanSize } from './limits/plan-size.ts'
+import { holdToSkippedRows, type Skip, skippedRows } from './limits/skipped-rows.ts'
 import { collect, idIn, type Merged, planShown, type Request, showOf } from './plan.ts'
 import { argumentIn, type Variables } from './tree.ts'
 
@@ -16,11 +19,14 @@ interface PlannedText {
 interface PlannedChange {
   readonly key: string
   readonly change: (request: Request) => AskedChange
+  /** Lists in what is shown that may skip rows. */
+  readonly skips: readonly Skip[]
 }
 
-export function planMutation({ tree }: PreparedOperation, variables: Variables): MutationPlan {
-  return [...collect([tree], variables)].map(([key, fields]) =>
-    fields[0].kind === 'typename' ? { key, text: fields[0].type } : { key, change: planChange(key, fields, variables) },
+/** All changes of an operation share one size: together they must not be too much. */
+export function planMutation({ tree }: PreparedOperation, variables: Variables, size: PlanSize): MutationPlan {
+  return [...collect([tree], variables, size)].map(([key, fields]) =>
+    fields[0].kind === 'typename' ? { key, text: fields[0].type } : planChange(key, fields, variables, size),
   )
 }
 
@@ -39,11 +45,10 @@ export async function runMutation(plan: MutationPlan, request: Request, posts: P
 
 async function change(planned: readonly PlannedChange[], request: Request, posts: Posts) {
   if (planned.length === 0) return []
+  const asked = planned.map(({ change }) => change(request))
+  holdToSkippedRows(asked.reduce((sum, change, at) => sum + skippedBy(change, planned[at]?.skips), 0))
   try {
-    return await posts.change(
-      request.actor,
-      planned.map(({ change }) => change(request)),
-    )
+    return await posts.change(request.actor, asked)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const failed = error.at === undefined ? undefined : planned[error.at]
@@ -51,31 +56,33 @@ async function change(planned: readonly PlannedChange[], request: Request, posts
   }
 }
 
-function planChange(key: string, fields: Merged, variables: Variables): PlannedChange['change'] {
+function skippedBy(change: AskedChange, skips: readonly Skip[] = []): number {
+  return 'show' in change ? skippedRows(skips, change.show.values) : 0
+}
+
+function planChange(key: string, fields: Merged, variables: Variables, size: PlanSize): PlannedChange {
   const [{ name, args }] = fields
   const text = (argument: string, { variables }: Request) => String(argumentIn(args.get(argument), variables))
   const id = (argument: string, { variables }: Request) => idIn(args.get(argument), variables)
+  const shown = (root: 'post' | 'comment', change: (request: Request, show: Show) => AskedChange): PlannedChange => {
+    const plan = planShown(root, key, fields, variables, size)
+    return { key, skips: plan.skips, change: request => change(request, showOf(plan, request)) }
+  }
   switch (name) {
-    case 'createPost': {
-      const plan = planShown('post', key, fields, variables)
-      return request => {
+    case 'createPost':
+      return shown('post', (request, show) => {
         const [title, content] = [text('title', request), text('content', request)]
-        return { kind: 'create post', title, content, show: showOf(plan, request) }
-      }
-    }
-    case 'addComment': {
-      const plan = planShown('comment', key, fields, variables)
-      return request => {
+        return { kind: 'create post', title, content, show }
+      })
+    case 'addComment':
+      return shown('comment', (request, show) => {
         const [postId, said] = [id('postId', request), text('text', request)]
-        return { kind: 'add comment', postId, text: said, show: showOf(plan, request) }
-      }
-    }
-    case 'likePost': {
-      const plan = planShown('post', key, fields, variables)
-      return request => ({ kind: 'like post', id: id('id', request), show: showOf(plan, request) })
-    }
+        return { kind: 'add comment', postId, text: said, show }
+      })
+    case 'likePost':
+      return shown('post', (request, show) => ({ kind: 'like post', id: id('id', request), show }))
     case 'deletePost':
-      return request => ({ kind: 'delete post', id: id('id', request) })
+      return { key, skips: [], change: request => ({ kind: 'delete post', id: id('id', request) }) }
     default:
       throw new Error(`No mutation is called ${name}`)
   }

@@ -3,12 +3,16 @@ import { idOf } from '../core/input.ts'
 import type { Selection, Slot, SlotValues, Wish } from '../core/selection.ts'
 import type { Show } from '../core/store.ts'
 import { pageIn } from './limits/cost.ts'
+import type { PlanSize } from './limits/plan-size.ts'
+import type { Skip } from './limits/skipped-rows.ts'
 import { type Argument, argumentIn, type Field, isWanted, type Node, type Variables } from './tree.ts'
 
 /** A selection, and how its slots are filled from one request to the next. */
 export interface Plan {
   readonly selection: Selection
   readonly slots: readonly Source[]
+  /** Lists that may skip rows. */
+  readonly skips: readonly Skip[]
 }
 
 export interface Request {
@@ -30,12 +34,13 @@ export type Merged = readonly [Field, ...Field[]]
 export type Collected = ReadonlyMap<string, Merged>
 
 /** What is left of selections when conditions are looked at, fragments dissolved and fields with one key put together. */
-export function collect(selections: readonly (readonly Node[])[], variables: Variables): Collected {
+export function collect(selections: readonly (readonly Node[])[], variables: Variables, size?: PlanSize): Collected {
   const collected = new Map<string, [Field, ...Field[]]>()
   const visited = new Set<readonly Node[]>()
   const visit = (nodes: readonly Node[]): void => {
     if (visited.has(nodes)) return // a second time it would add nothing
     visited.add(nodes)
+    size?.addVisits(nodes.length)
     for (const node of nodes) {
       if (!isWanted(node, variables)) continue
       if (node.kind === 'spread') visit(node.fragment.selections)
@@ -53,10 +58,15 @@ export function collect(selections: readonly (readonly Node[])[], variables: Var
 /** Builds selections, and notes for each slot where its value comes from. */
 export class Planner {
   readonly #variables: Variables
+  readonly #size: PlanSize
+  /** Limits of the lists around. */
+  #around: readonly Slot[] = []
   readonly slots: Source[] = []
+  readonly skips: Skip[] = []
 
-  constructor(variables: Variables) {
+  constructor(variables: Variables, size: PlanSize) {
     this.#variables = variables
+    this.#size = size
   }
 
   /** The fields of an object that is reached from another one. */
@@ -64,6 +74,7 @@ export class Planner {
     const collected = collect(
       fields.map(({ selections }) => selections),
       this.#variables,
+      this.#size,
     )
     return [...collected].map(([key, [first, ...others]]) => this.#wish(key, first, [first, ...others]))
   }
@@ -72,6 +83,7 @@ export class Planner {
   atTop(key: string, fields: Merged): Wish {
     const [first] = fields
     if (first.kind !== 'one') return this.#wish(key, first, fields)
+    this.#size.addWish('one', key)
     const id = first.args.get('id')
     const slot = this.slot(id === undefined ? ownId : ({ variables }) => idIn(id, variables))
     return { kind: 'one', key, name: first.name, id: slot, wishes: this.inside(fields) }
@@ -84,10 +96,13 @@ export class Planner {
   #wish(key: string, first: Field, fields: readonly Field[]): Wish {
     switch (first.kind) {
       case 'typename':
+        this.#size.addWish('text', key)
         return { kind: 'text', key, text: first.type }
       case 'value':
+        this.#size.addWish('value', key)
         return { kind: 'value', key, name: first.name }
       case 'one':
+        this.#size.addWish('one', key)
         return { kind: 'one', key, name: first.name, id: undefined, wishes: this.inside(fields) }
       case 'many':
         return this.#many(key, first, fields)
@@ -97,17 +112,24 @@ export class Planner {
   }
 
   #many(key: string, first: Field, fields: readonly Field[]): Wish {
-    if (pageIn(first, this.#variables).limit === 0) return { kind: 'empty', key }
-    return {
-      kind: 'many',
-      key,
-      name: first.name,
-      limit: this.slot(({ variables }) => pageIn(first, variables).limit),
-      offset: this.slot(({ variables }) => pageIn(first, variables).offset),
-      after: this.#instant(first.args.get('publishedAfter')),
-      before: this.#instant(first.args.get('publishedBefore')),
-      wishes: this.inside(fields),
-    }
+    const isEmpty = pageIn(first, this.#variables).limit === 0
+    this.#size.addWish(isEmpty ? 'empty' : 'many', key)
+    if (isEmpty) return { kind: 'empty', key }
+    const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
+    const offset = this.slot(({ variables }) => pageIn(first, variables).offset)
+    const after = this.#instant(first.args.get('publishedAfter'))
+    const before = this.#instant(first.args.get('publishedBefore'))
+    if (first.args.has('offset')) this.skips.push({ offset, around: this.#around })
+    return { kind: 'many', key, name: first.name, limit, offset, after, before, wishes: this.#each(limit, fields) }
+  }
+
+  /** The fields of each object of a list that has so many. */
+  #each(limit: Slot, fields: readonly Field[]): readonly Wish[] {
+    const around = this.#around
+    this.#around = [...around, limit]
+    const wishes = this.inside(fields)
+    this.#around = around
+    return wishes
   }
 
   #instant(argument: Argument | undefined): number | undefined {
@@ -128,11 +150,18 @@ export interface ShownPlan extends Plan {
   readonly id: Slot
 }
 
-export function planShown(root: 'post' | 'comment', key: string, fields: Merged, variables: Variables): ShownPlan {
-  const planner = new Planner(variables)
+export function planShown(
+  root: 'post' | 'comment',
+  key: string,
+  fields: Merged,
+  variables: Variables,
+  size: PlanSize,
+): ShownPlan {
+  const planner = new Planner(variables, size)
   const id = planner.slot(() => null)
+  size.addWish('one', key)
   const selection: Selection = { wishes: [{ kind: 'one', key, name: root, id, wishes: planner.inside(fields) }] }
-  return { selection, slots: planner.slots, id }
+  return { selection, slots: planner.slots, skips: planner.skips, id }
 }
 
 export function showOf(plan: ShownPlan, request: Request): Show {

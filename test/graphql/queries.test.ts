@@ -216,7 +216,7 @@ for (const kind of engineKinds) {
     })
 
     it('R-GQL-9: a list without items is an empty list, never null', async () => {
-      const text = `{ user(id: ${silent.id}) { posts { id } } post(id: 2) { comments { id } } posts(offset: 100) { id } none: posts(limit: 0) { id } users(offset: 100000) { id } }`
+      const text = `{ user(id: ${silent.id}) { posts { id } } post(id: 2) { comments { id } } posts(offset: 100) { id } none: posts(limit: 0) { id } users(offset: 99900) { id } }`
       assert.deepEqual(await read(app, text), {
         user: { posts: [] },
         post: { comments: [] },

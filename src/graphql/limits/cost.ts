@@ -1,9 +1,11 @@
+import type { GraphQLSchema } from 'graphql'
 import { badInput } from '../../core/input.ts'
 import { argumentIn, type Field, type Fragment, isWanted, type Node, type Variables } from '../tree.ts'
+import { answerSizes } from './introspection.ts'
 
 export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
 
-/** Costs of an operation: of what it reads, and of what it asks about the schema, which has a bound of its own. */
+/** Costs of an operation: of what it reads, and of what it asks about the schema (see `introspection.ts`). */
 export interface Cost {
   readonly data: number
   readonly introspection: number
@@ -15,8 +17,9 @@ export interface Cost {
  * twice. Fragments are counted wherever they are spread and looked at once. On the way arguments are held to what they may
  * be, those of lists to their ranges, so that none can lower a cost.
  */
-export function costOf(nodes: readonly Node[], variables: Variables): Cost {
+export function costOf(nodes: readonly Node[], variables: Variables, schema: GraphQLSchema): Cost {
   const known = new Map<Fragment, Cost>()
+  let sizeOfAnswer: ((question: Field) => number) | undefined
 
   const ofAll = (all: readonly Node[]): Cost => {
     let [data, introspection] = [0, 0]
@@ -40,9 +43,12 @@ export function costOf(nodes: readonly Node[], variables: Variables): Cost {
 
   const ofField = (field: Field): Cost => {
     for (const argument of field.args.values()) argumentIn(argument, variables)
-    if (field.kind === 'value' || field.kind === 'typename') return isLong(field) ? longText : scalar
+    if (field.kind === 'value' || field.kind === 'typename') return scalar
+    if (field.kind === 'introspection') {
+      sizeOfAnswer ??= answerSizes(schema, variables)
+      return { data: 0, introspection: sizeOfAnswer(field) }
+    }
     const { data, introspection } = ofAll(field.selections)
-    if (field.kind === 'introspection') return { data: 0, introspection: 5 + data }
     if (field.kind === 'one') return { data: 5 + data, introspection }
     // Rows are made even where nothing of them is selected.
     return { data: pageIn(field, variables).limit * Math.max(1, data), introspection }
@@ -53,14 +59,7 @@ export function costOf(nodes: readonly Node[], variables: Variables): Cost {
 
 const scalar: Cost = { data: 1, introspection: 0 }
 
-// The schema's own descriptions are long, and can be asked for very often in one document.
-const longText: Cost = { data: 10, introspection: 0 }
-
-function isLong({ type, name }: Field): boolean {
-  return name === 'description' && type.startsWith('__')
-}
-
-/** The part of a list that its arguments ask for. An introspected list has none. */
+/** The part of a list that its arguments ask for. */
 export function pageIn({ args }: Field, variables: Variables): { readonly limit: number; readonly offset: number } {
   return {
     limit: within('limit', argumentIn(args.get('limit'), variables), listBounds.defaultLimit),

@@ -117,7 +117,7 @@ const variableNames: readonly string[] = [
 ]
 
 const limits = [1, 0, 2, 3, 5, 10]
-const offsets = [0, 1, 2, 5, 40, 100_000]
+const offsets = [0, 1, 2, 5, 12, 40]
 const impossibleIds = ['999999', 'abc', '', '01', '-1', '1.5', "1' OR '1'='1", '9007199254740993', '1e3', '\u2028"\\']
 const goodStrings = ['Post', 'User', '__Type', 'a \'b\' "c" \\ $1 \u2028 👩‍👧', '\u0001', '{"a":1}']
 /** Names of types, and texts: fine ones, and such as a title must not be. */

@@ -1,0 +1,44 @@
+import type { Wish } from '../../core/selection.ts'
+import { refusal } from '../errors.ts'
+
+/**
+ * How large the plans of an operation become: fragments that are spread many times make a statement out of a short
+ * document that is longer than it by far, and lists of none cost nothing. Refused as soon as it is too much.
+ */
+export class PlanSize {
+  #text = 0
+  #visits = 0
+
+  /** About how many characters the statements have, never fewer than they do. */
+  get text(): number {
+    return this.#text
+  }
+
+  addWish(kind: Wish['kind'], key: string): void {
+    this.#text += key.length + textOf[kind]
+    if (this.#text > planBounds.text) throw tooLarge()
+  }
+
+  /** Looks at so many fields and spreads, wanted or not. */
+  addVisits(count: number): void {
+    this.#visits += count
+    if (this.#visits > planBounds.visits) throw tooLarge()
+  }
+}
+
+/** A thousand scalars of the longest names fit, or five hundred lists. */
+export const planBounds = Object.freeze({ text: 256 * 1024, visits: 50_000 })
+
+/** What a wish adds to a statement beside its key, in the wordier of the two dialects. */
+const textOf: Readonly<Record<Wish['kind'], number>> = {
+  value: 100,
+  text: 100,
+  json: 100,
+  empty: 100,
+  one: 220,
+  many: 420,
+}
+
+function tooLarge() {
+  return refusal('DOCUMENT_TOO_LARGE', 'The operation is too large once its fragments are put in their places.')
+}

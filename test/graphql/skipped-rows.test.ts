@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import fc from 'fast-check'
+import { execute, parse } from 'graphql'
+import { anonymous } from '../../src/core/actor.ts'
+import { Documents } from '../../src/graphql/documents.ts'
+import { Introspection } from '../../src/graphql/introspection.ts'
+import { PlanSize } from '../../src/graphql/limits/plan-size.ts'
+import { skippedRows } from '../../src/graphql/limits/skipped-rows.ts'
+import { planMutation } from '../../src/graphql/mutation.ts'
+import { valuesOf } from '../../src/graphql/plan.ts'
+import { planQuery } from '../../src/graphql/query.ts'
+import { loadSchema } from '../../src/graphql/schema.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
+import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
+import { createMember } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import type { Data } from './support/data.ts'
+import { naiveSchema } from './support/naive.ts'
+import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
+
+const numRuns = process.env.DUET_TEST_FULL ? 5_000 : 400
+const noData: Data = { users: [], posts: [], comments: [] }
+
+/**
+ * A world in which every list has as many items as are asked for: graphql-js itself goes through it, and whenever it asks
+ * for a list, the rows that this skips are added up.
+ */
+class EndlessWorld {
+  skipped = 0
+
+  readonly #list =
+    (item: () => object) => (args: { readonly limit?: number | null; readonly offset?: number | null }) => {
+      const limit = args.limit ?? 10
+      if (limit > 0) this.skipped += args.offset ?? 0
+      return Array.from({ length: limit }, item)
+    }
+
+  readonly user = () => ({ id: '1', name: '', email: '', createdAt: '', posts: this.posts })
+  readonly post = () => ({ id: '1', title: '', content: '', likes: 0, author: this.user, comments: this.comments })
+  readonly comment = () => ({ id: '1', text: '', author: this.user })
+  readonly users = this.#list(() => this.user())
+  readonly posts = this.#list(() => this.post())
+  readonly comments = this.#list(() => this.comment())
+  readonly me = this.user
+  readonly likePost = this.post
+  readonly createPost = this.post
+  readonly addComment = this.comment
+  readonly deletePost = () => true
+}
+
+function skippedByGraphQL(text: string, variableValues: Variables): number {
+  const rootValue = new EndlessWorld()
+  const result = execute({ schema: naiveSchema, document: parse(text), rootValue, variableValues })
+  if (result instanceof Promise || !('data' in result) || result.errors !== undefined) {
+    throw new Error(`Nothing here takes its time or fails: ${JSON.stringify(result)}`)
+  }
+  return rootValue.skipped
+}
+
+const schema = loadSchema()
+const introspection = new Introspection(schema)
+
+function skippedByPlan(text: string, inputs: Variables): number {
+  const operation = new Documents({ schema, maxDepth: 5, suggestions: false }).prepare(text).operation(undefined)
+  const variables = operation.coerce(inputs)
+  const request = { variables, actor: anonymous }
+  if (operation.kind === 'query') {
+    const plan = planQuery(introspection, operation, variables, new PlanSize())
+    return skippedRows(plan.skips, valuesOf(plan, request))
+  }
+  const changes = planMutation(operation, variables, new PlanSize()).filter(entry => 'change' in entry)
+  return changes.reduce((sum, { change, skips }) => {
+    const asked = change(request)
+    return sum + ('show' in asked ? skippedRows(skips, asked.show.values) : 0)
+  }, 0)
+}
+
+describe('The rows that an operation skips', () => {
+  for (const [what, operations] of [
+    ['query', anyQuery(noData)],
+    ['mutation', anyMutation(noData, ['1'])],
+  ] as const) {
+    it(`are those that graphql-js skips where every list is full, whatever the ${what}`, t => {
+      const seen = { some: 0, most: 0 }
+      const property = fc.property(operations, ({ text, variables }) => {
+        for (const set of variables) {
+          const expected = skippedByGraphQL(text, set)
+          assert.equal(skippedByPlan(text, set), expected, JSON.stringify(set))
+          seen.some += expected > 0 ? 1 : 0
+          seen.most = Math.max(seen.most, expected)
+        }
+      })
+      fc.assert(property, { numRuns })
+      t.diagnostic(JSON.stringify(seen))
+      assert.ok(seen.some > numRuns / 10, JSON.stringify(seen))
+    })
+  }
+
+  const sums: readonly (readonly [what: string, text: string, rows: number, variables?: Variables])[] = [
+    ['its offset', '{ posts(offset: 7) { id } }', 7],
+    ['nothing without an offset', '{ posts(limit: 1000) { comments { id } } }', 0],
+    ['each list', '{ posts(offset: 7) { id } users(offset: 5) { id } }', 12],
+    ['each alias', '{ a: posts(offset: 7) { id } b: posts(offset: 7) { id } }', 14],
+    ['as often as there are items around it', '{ users(limit: 3) { posts(limit: 1, offset: 5) { id } } }', 15],
+    ['ten times where the list around it has no limit', '{ users { posts(offset: 5) { id } } }', 50],
+    [
+      'along the way',
+      '{ users(limit: 3, offset: 2) { posts(limit: 4) { comments(offset: 5) { id } } } }',
+      2 + 3 * 4 * 5,
+    ],
+    [
+      'through objects',
+      '{ posts(limit: 2) { author { posts(offset: 3) { id } } } post(id: 1) { comments(offset: 4) { id } } }',
+      10,
+    ],
+    [
+      'each place of a fragment',
+      '{ a: user(id: 1) { ...F } users(limit: 2) { ...F } } fragment F on User { posts(offset: 3) { id } }',
+      9,
+    ],
+    [
+      'once what is merged',
+      '{ posts(offset: 7) { id } posts(offset: 7) { title } ...F ...F } fragment F on Query { posts(offset: 7) { id } }',
+      7,
+    ],
+    [
+      'not what is left out',
+      '{ posts(offset: 7) @skip(if: true) { id } ... @include(if: false) { users(offset: 8) { id } } __typename }',
+      0,
+    ],
+    ['not a list of none', '{ posts(limit: 0, offset: 7) { comments(offset: 5) { id } } __typename }', 0],
+    [
+      'what variables say',
+      'query ($n: Int, $m: Int = 4, $no: Boolean!) { users(limit: $n) { posts(offset: $m) { id } } posts(offset: $m) @skip(if: $no) { id } }',
+      12,
+      { n: 3, no: true },
+    ],
+    [
+      'what is shown of a change',
+      'mutation { a: likePost(id: 1) { comments(offset: 7) { id } } b: likePost(id: 1) { author { posts(offset: 5) { id } } } }',
+      12,
+    ],
+  ]
+  for (const [what, text, rows, variables = {}] of sums) {
+    it(`count ${what}`, () => {
+      assert.equal(skippedByPlan(text, variables), rows)
+      assert.equal(skippedByGraphQL(text, variables), rows)
+    })
+  }
+})
+
+describe('An operation that skips more than 100,000 rows', () => {
+  let app: TestApp
+  let ann: Awaited<ReturnType<typeof createMember>>
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+    ann = await createMember(app)
+    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const message = (rows: number) => `The operation skips ${rows} rows; 100000 are allowed.`
+  const extensions = (skipped: number) => ({ code: 'BAD_USER_INPUT', skipped, limit: 100_000 })
+  const many = (count: number, offset: number) => repeat(count, n => `a${n}: posts(limit: 1, offset: ${offset}) { id }`)
+
+  it('is refused before it is run, by POST and by GET; 100,000 pass', async () => {
+    for (const ask of [(text: string) => query(app, text), (text: string) => get(app, { query: text })]) {
+      dataOf(await ask(`{ ${many(1, 100_000)} }`))
+      dataOf(await ask(`{ ${many(100, 1_000)} }`))
+      dataOf(await ask('{ users(limit: 100) { posts(limit: 1, offset: 1000) { id } } }'))
+      for (const [text, rows] of [
+        [`{ ${many(101, 1_000)} }`, 101_000],
+        [`{ ${many(50, 2_000)} users(offset: 1) { id } }`, 100_001],
+        ['{ users(limit: 100) { posts(limit: 1, offset: 1001) { id } } }', 100_100],
+      ] as const) {
+        const refused = assertRefused(await ask(text), 400, 'BAD_USER_INPUT', message(rows))
+        assert.deepEqual({ ...refused.extensions }, extensions(rows))
+      }
+    }
+    assertRefused(await query(app, `{ ${many(140, 100_000)} }`), 400, 'BAD_USER_INPUT', message(14_000_000))
+  })
+
+  it('is refused by what its variables are, time after time', async () => {
+    const text = 'query ($n: Int!) { a: posts(offset: $n) { id } b: posts(offset: $n) { id } }'
+    for (let round = 0; round < 2; round++) {
+      dataOf(await query(app, text, { variables: { n: 50_000 } }))
+      assertRefused(await query(app, text, { variables: { n: 50_001 } }), 400, 'BAD_USER_INPUT', message(100_002))
+    }
+  })
+
+  it('is told its cost first, and then who may ask', async () => {
+    const dear = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
+    assertRefused(await query(app, dear), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    assertRefused(await query(app, `{ ${many(2, 100_000)} me { id } }`), 400, 'BAD_USER_INPUT', message(200_000))
+    assertRefused(await query(app, `{ ${many(1, 100_000)} me { id } }`), 401, 'UNAUTHENTICATED')
+  })
+
+  it('changes nothing where a mutation would show it', async () => {
+    const like = (offset: number) =>
+      `mutation { ${repeat(20, n => `a${n}: likePost(id: 1) { likes author { posts(offset: ${offset}) { id } } }`)} }`
+    assertRefused(await query(app, like(5_001)), 400, 'BAD_USER_INPUT', message(100_020))
+    assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
+    dataOf(await query(app, like(5_000)))
+    assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 20 } })
+  })
+
+  it('is refused over a socket, as a query and as a subscription', async () => {
+    using socket = await SocketClient.connect(app)
+    const error = (rows: number) => [{ message: message(rows), extensions: extensions(rows) }]
+    assert.deepEqual((await socket.ask(`{ ${many(2, 100_000)} }`)).errors, error(200_000))
+    const subscription = (offset: number) =>
+      `subscription { postAdded { id author { posts(limit: 50) { comments(offset: ${offset}) { id } } } } }`
+    assert.deepEqual((await socket.ask(subscription(2_001))).errors, error(100_050))
+    const begun = socket.begin(subscription(2_000))
+    await begun.listening(async title => {
+      const create = 'mutation ($title: String!) { createPost(title: $title, content: "C") { id } }'
+      const asked = { variables: { title }, token: ann.token }
+      return (await read<{ createPost: { id: string } }>(app, create, asked)).createPost.id
+    })
+  })
+})
