@@ -1,29 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { Documents } from '../../src/graphql/documents.ts'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
 import { repeat } from '../support/graphql.ts'
+import { collectGarbage, growthOf, megabytes } from '../support/memory.ts'
 
 const schema = loadSchema()
 
 function newDocuments(): Documents {
   return new Documents({ schema, maxDepth: 5, suggestions: false })
-}
-
-setFlagsFromString('--expose-gc')
-const collectGarbage: () => void = runInNewContext('gc')
-
-/** How many more bytes are in use after some work, what is no longer needed left out. */
-function growth(work: () => void): number {
-  collectGarbage()
-  const before = process.memoryUsage().heapUsed
-  work()
-  collectGarbage()
-  return process.memoryUsage().heapUsed - before
 }
 
 interface Kept {
@@ -45,8 +32,6 @@ async function keptOf(documents: Documents, total: number, text: (count: number)
   return prepared.filter(({ reference }) => reference.deref() !== undefined)
 }
 
-const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`
-
 test('a document is prepared once, and found by its text from then on', () => {
   const documents = newDocuments()
   const text = '{ posts { id } }'
@@ -65,7 +50,7 @@ test('what is refused is refused every time, and not kept', () => {
     ','.repeat(70_000),
   ]
   for (const text of [...refused, ...refused]) assert.throws(() => documents.prepare(text), Refusal)
-  const grown = growth(() => {
+  const grown = growthOf(() => {
     for (let count = 0; count < 1000; count++) {
       assert.throws(() => documents.prepare(`{ a${count} # ${'x'.repeat(20_000)}`), Refusal)
     }
@@ -114,7 +99,7 @@ for (const [name, make] of [
   test(`a stream of documents of long ${name} takes no more than the bound of 64 MiB`, t => {
     const documents = newDocuments()
     const filler = `€${'x'.repeat(60_000)}`
-    const grown = growth(() => {
+    const grown = growthOf(() => {
       // As they come: each text from a body of its own.
       for (let count = 0; count < 1100; count++) documents.prepare(JSON.parse(JSON.stringify(make(count, filler))))
     })
@@ -141,7 +126,7 @@ test('a document weighs about what it takes', t => {
   ] as const) {
     const documents = newDocuments()
     let weight = 0
-    const grown = growth(() => {
+    const grown = growthOf(() => {
       for (let count = 0; count < 20; count++) weight += documents.prepare(text(count)).weight
     })
     t.diagnostic(`${name}: ${Math.round(grown / 20)} bytes each, said to be ${weight / 20}`)

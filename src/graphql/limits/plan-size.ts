@@ -26,7 +26,7 @@ export class PlanSize {
   }
 }
 
-/** A thousand scalars of the longest names fit, or five hundred lists. */
+/** A thousand scalars of the longest names fit, or some 480 lists. */
 export const planBounds = Object.freeze({ text: 256 * 1024, visits: 50_000 })
 
 /** What a wish adds to a statement beside its key, in the wordier of the two dialects. */

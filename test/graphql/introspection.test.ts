@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import fc from 'fast-check'
+import { executeSync, type GraphQLSchema, getIntrospectionQuery, parse } from 'graphql'
+import { anonymous } from '../../src/core/actor.ts'
+import { Documents } from '../../src/graphql/documents.ts'
+import { Introspection, introspectionBound } from '../../src/graphql/introspection.ts'
+import { PlanSize } from '../../src/graphql/limits/plan-size.ts'
+import { valuesOf } from '../../src/graphql/plan.ts'
+import { planQuery } from '../../src/graphql/query.ts'
+import { loadSchema } from '../../src/graphql/schema.ts'
+import { startTestApp } from '../support/app.ts'
+import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
+import { growthOf, megabytes } from '../support/memory.ts'
+import { SocketClient } from '../support/sockets.ts'
+
+const schema = loadSchema()
+
+function sizeOf(text: string, inputs = {}): number {
+  const operation = new Documents({ schema, maxDepth: 5, suggestions: false }).prepare(text).operation(undefined)
+  return operation.cost(operation.coerce(inputs)).introspection
+}
+
+/** The same, counted in the answer itself. */
+function sizeOfAnswer(value: unknown): number {
+  if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + sizeOfAnswer(item), 0)
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.entries(value).reduce((sum, [key, inner]) => {
+    const text = key.startsWith('d_') && typeof inner === 'string' ? Math.floor(inner.length / 100) : 0
+    return sum + 1 + text + sizeOfAnswer(inner)
+  }, 0)
+}
+
+/** What the usual tools ask: graphql-js writes it for GraphiQL, GraphQL Code Generator, Apollo and many others. */
+const usual: Readonly<Record<string, string>> = {
+  'as it comes': getIntrospectionQuery(),
+  'without descriptions': getIntrospectionQuery({ descriptions: false }),
+  'with all there is': getIntrospectionQuery({
+    descriptions: true,
+    specifiedByUrl: true,
+    directiveIsRepeatable: true,
+    schemaDescription: true,
+    inputValueDeprecation: true,
+    oneOf: true,
+  }),
+}
+
+describe('The introspection of the usual tools', () => {
+  for (const [what, text] of Object.entries(usual)) {
+    it(`is answered as graphql-js answers it, ${what}, and is not near the bound`, async () => {
+      await using app = await startTestApp()
+      const { data } = executeSync({ schema, document: parse(text) })
+      for (let time = 0; time < 2; time++)
+        assert.deepEqual(dataOf(await query(app, text)), JSON.parse(JSON.stringify(data)))
+      assert.ok(sizeOf(text) * 2 < introspectionBound, `${sizeOf(text)}`)
+    })
+  }
+})
+
+type Kind = '__Schema' | '__Type' | '__Field' | '__InputValue' | '__EnumValue' | '__Directive'
+
+const fieldsOf: Readonly<Record<Kind, readonly (readonly [name: string, to?: Kind])[]>> = {
+  __Schema: [['description'], ['types', '__Type'], ['queryType', '__Type'], ['directives', '__Directive']],
+  __Type: [
+    ['kind'],
+    ['name'],
+    ['description'],
+    ['fields', '__Field'],
+    ['enumValues', '__EnumValue'],
+    ['interfaces', '__Type'],
+    ['possibleTypes', '__Type'],
+    ['inputFields', '__InputValue'],
+    ['ofType', '__Type'],
+  ],
+  __Field: [['name'], ['description'], ['args', '__InputValue'], ['type', '__Type']],
+  __InputValue: [['name'], ['description'], ['defaultValue'], ['type', '__Type']],
+  __EnumValue: [['name'], ['description']],
+  __Directive: [['name'], ['locations'], ['description'], ['args', '__InputValue']],
+}
+
+/** Any question about the schema, no key twice, so that nothing is merged. Numbers decide, whatever they are. */
+function questionOf(choices: Iterator<number>): string {
+  let keys = 0
+  const choose = (below: number) => Number(choices.next().value) % below
+  const selection = (kind: Kind, levels: number): string => {
+    const parts = Array.from({ length: 1 + choose(3) }, () => {
+      if (choose(6) === 0) return `... ${choose(3) === 0 ? '@skip(if: $yes) ' : ''}{ ${selection(kind, levels)} }`
+      const fields = fieldsOf[kind].filter(([, to]) => to === undefined || levels > 0)
+      const [name, to] = fields[choose(fields.length)] ?? ['__typename']
+      const key = `${name === 'description' ? 'd_' : 'k'}${++keys}`
+      const condition = choose(8) === 0 ? ` @include(if: $${choose(2) === 0 ? 'yes' : 'no'})` : ''
+      return `${key}: ${name}${condition}${to === undefined ? '' : ` { ${selection(to, levels - 1)} }`}`
+    })
+    return parts.join(' ')
+  }
+  const roots = ['__schema', '__type(name: "Query")', '__type(name: "DateTime")', '__type(name: $name)']
+  const root = roots[choose(roots.length)] ?? ''
+  const used = `u: __typename @include(if: $yes) v: __typename @skip(if: $no) n: __type(name: $name) { name }`
+  const inner = selection(root === '__schema' ? '__Schema' : '__Type', 4)
+  return `query ($yes: Boolean!, $no: Boolean!, $name: String!) { ${used} root: ${root} { ${inner} } }`
+}
+
+describe('The size of an answer about the schema', () => {
+  it('is that of the answer itself, whatever the question', t => {
+    let [compared, most] = [0, 0]
+    const property = fc.property(fc.infiniteStream(fc.nat()), fc.constantFrom('Post', 'nothing'), (choices, name) => {
+      const text = questionOf(choices)
+      const variables = { yes: true, no: false, name }
+      const { data, errors } = executeSync({ schema, document: parse(text), variableValues: variables })
+      assert.equal(errors, undefined)
+      let size: number
+      try {
+        size = sizeOf(text, variables)
+      } catch (error) {
+        assert.match(String(error), /Maximum introspection depth/) // the standard rules refuse it
+        return
+      }
+      // `__typename` at the top is none of it.
+      assert.equal(size, sizeOfAnswer(data) - 2)
+      compared++
+      most = Math.max(most, size)
+    })
+    const numRuns = process.env.DUET_TEST_FULL ? 5_000 : 300
+    fc.assert(property, { numRuns })
+    t.diagnostic(`${compared} compared, the largest ${most}`)
+    assert.ok(compared > numRuns / 2 && most > 100)
+  })
+
+  it('counts fragments wherever they are spread, and descriptions by their length', () => {
+    const name = '__type(name: "User") { ...F ...F }'
+    assert.equal(sizeOf(`{ a: ${name} b: ${name} } fragment F on __Type { name kind }`), 2 * (1 + 4))
+    const description = schema.getType('__Type')?.description ?? ''
+    assert.ok(description.length > 300)
+    assert.equal(sizeOf('{ __type(name: "__Type") { description } }'), 2 + Math.floor(description.length / 100))
+  })
+})
+
+describe('A question about the schema whose answer is too large', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('is refused with its size; 5,000 pass', async () => {
+    const ten = repeat(10, n => `a${n}: __type(name: "User") { ...F }`)
+    const fragment = `fragment F on __Type { ${repeat(499, n => `n${n}: name`)} }`
+    dataOf(await query(app, `{ ${ten} } ${fragment}`))
+    const beyond = `{ ${ten} __type(name: "nobody") { name } } ${fragment}`
+    const told = 'The operation costs 5001; 5000 is allowed.'
+    const { extensions } = assertRefused(await query(app, beyond), 400, 'COMPLEXITY_LIMIT_EXCEEDED', told)
+    assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', cost: 5001, limit: 5000 })
+    using socket = await SocketClient.connect(app)
+    assert.equal((await socket.ask(beyond)).errors?.[0]?.message, told)
+  })
+
+  const large: Readonly<Record<string, string>> = {
+    'the same scalar of every type': `{ __schema { ${repeat(33, n => `a${n}: types { ...F }`)} } } fragment F on __Type { ${repeat(560, n => `k${n}: kind`)} }`,
+    'long descriptions': `{ ${repeat(20, n => `a${n}: __type(name: "__Type") { ...D }`)} } fragment D on __Type { ${repeat(45, n => `d${n}: description`)} }`,
+    'lists within lists': `{ __schema { ${repeat(40, n => `a${n}: types { fields { args { type { ...T } } type { ...T } } }`)} } } fragment T on __Type { kind name ofType { kind name ofType { kind name } } }`,
+  }
+  for (const [what, text] of Object.entries(large)) {
+    it(`is refused: ${what}`, async () => {
+      assertRefused(await query(app, text), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    })
+  }
+})
+
+/** Answers a question as the service does, time after time. */
+function asked(introspection: Introspection, text: string) {
+  const operation = new Documents({ schema, maxDepth: 5, suggestions: false }).prepare(text).operation(undefined)
+  const plan = planQuery(introspection, operation, operation.coerce({}), new PlanSize())
+  return (inputs = {}) => valuesOf(plan, { variables: operation.coerce(inputs), actor: anonymous })[0]
+}
+
+test('an answer about the schema is looked up once for the same variables, and once more for others', () => {
+  let lookedUp = 0
+  const counting: GraphQLSchema = Object.create(schema, {
+    getTypeMap: {
+      value() {
+        lookedUp++
+        return schema.getTypeMap()
+      },
+    },
+  })
+  const introspection = new Introspection(counting)
+  const types = asked(
+    introspection,
+    'query ($all: Boolean = true) { __schema { types { name fields @include(if: $all) { name } } } }',
+  )
+  const first = types()
+  const perAnswer = lookedUp
+  assert.ok(perAnswer > 0)
+  assert.equal(types(), first)
+  assert.equal(types({ all: true }), first)
+  assert.equal(lookedUp, perAnswer)
+  const short = types({ all: false })
+  assert.ok(String(short).length < String(first).length)
+  assert.equal(lookedUp, 2 * perAnswer)
+  assert.deepEqual([types(), types({ all: false })], [first, short])
+  assert.equal(lookedUp, 2 * perAnswer)
+  const others = asked(introspection, '{ __schema { types { kind } } }')
+  assert.notEqual(others(), first)
+})
+
+test('a stream of questions about the schema takes a bounded amount of memory', t => {
+  const introspection = new Introspection(schema)
+  const grown = growthOf(() => {
+    for (let count = 0; count < 150; count++) {
+      const aliases = repeat(240, n => `${'x'.repeat(100)}${n}: description`)
+      asked(introspection, `{ a${count}: __schema { types { ...F } } } fragment F on __Type { ${aliases} }`)()
+    }
+  })
+  t.diagnostic(`150 answers took ${megabytes(grown)}`)
+  assert.ok(grown < 24 * 1024 * 1024, megabytes(grown))
+  assert.ok(asked(introspection, '{ __schema { types { name } } }')())
+})

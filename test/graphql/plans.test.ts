@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import fc from 'fast-check'
+import type { Selection } from '../../src/core/selection.ts'
+import { Documents, type PreparedOperation } from '../../src/graphql/documents.ts'
+import { Introspection } from '../../src/graphql/introspection.ts'
+import { PlanSize, planBounds } from '../../src/graphql/limits/plan-size.ts'
+import { Plans } from '../../src/graphql/plans.ts'
+import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
+import { loadSchema } from '../../src/graphql/schema.ts'
+import { postgresDialect, sqliteDialect } from '../../src/storage/dialect.ts'
+import { compile, compileGuarded } from '../../src/storage/select.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
+import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
+import { growthOf, megabytes } from '../support/memory.ts'
+import { createMember } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import type { Data } from './support/data.ts'
+import { anyQuery, wideQuery } from './support/operations.ts'
+
+const schema = loadSchema()
+const introspection = new Introspection(schema)
+const noData: Data = { users: [], posts: [], comments: [] }
+
+function prepared(text: string): PreparedOperation {
+  return new Documents({ schema, maxDepth: 5, suggestions: false }).prepare(text).operation(undefined)
+}
+
+function planned(text: string, inputs = {}): { readonly selection: Selection; readonly size: PlanSize } {
+  const operation = prepared(text)
+  const size = new PlanSize()
+  return { selection: planQuery(introspection, operation, operation.coerce(inputs), size).selection, size }
+}
+
+const long = (n: number) => `a${n}`.padEnd(128, 'x')
+
+/** Users with lists of posts, each with one field of a name of so many characters. */
+function lists(users: number, posts: number, nameLength: number): string {
+  const key = (n: number) => `a${n}`.padEnd(nameLength, 'x')
+  return `{ ${repeat(users, n => `u${n}: user(id: 1) { ...G }`)} }
+    fragment G on User { ${repeat(posts, n => `${key(n)}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${key(0)}: id }`
+}
+
+describe('The size of a plan', () => {
+  const dialects = [sqliteDialect, postgresDialect]
+
+  it('is never less than the statement that is made of it, nor half of the one with a guard', t => {
+    let closest = 0
+    const operations = fc.oneof(anyQuery(noData), wideQuery(noData))
+    const property = fc.property(operations, ({ text, variables: [set = {}] }) => {
+      const { selection, size } = planned(text, set)
+      for (const dialect of dialects) {
+        const { length } = compile(selection, dialect)
+        assert.ok(length <= size.text + 200, `${length} characters in the words of ${dialect.name}, not ${size.text}`)
+        assert.ok(compileGuarded(selection, dialect).length <= 2 * size.text + 400)
+        closest = Math.max(closest, length / (size.text + 200))
+      }
+    })
+    fc.assert(property, { numRuns: process.env.DUET_TEST_FULL ? 5_000 : 300 })
+    t.diagnostic(`${Math.round(closest * 100)} % at most`)
+  })
+
+  it('is never less with names of any length, in lists, objects and lists of none', () => {
+    for (const nameLength of [3, 63, 64, 128]) {
+      const key = (n: number) => `a${n}`.padEnd(nameLength, 'x')
+      for (const text of [
+        lists(5, 20, nameLength),
+        `{ posts(limit: 1) { ${repeat(300, n => `${key(n)}: content`)} } }`,
+        `{ posts { ${repeat(100, n => `${key(n)}: author { ${key(1)}: name }`)} } }`,
+        `{ post(id: 1) { ${repeat(100, n => `${key(n)}: comments(limit: 0) { id }`)} } }`,
+        `{ ${repeat(60, n => `${key(n)}: posts(publishedAfter: "2026-01-31T12:00Z", publishedBefore: "2026-01-31T12:00Z") { id title content likes publishedAt author { id } comments { text } }`)} }`,
+      ]) {
+        const { selection, size } = planned(text)
+        for (const dialect of dialects) {
+          const { length } = compile(selection, dialect)
+          assert.ok(length <= size.text + 200, `${length}, not ${size.text}: ${dialect.name}, ${text.slice(0, 50)}`)
+        }
+      }
+    }
+  })
+})
+
+describe('An operation that would become too large', () => {
+  let app: TestApp
+  let ann: Awaited<ReturnType<typeof createMember>>
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+    ann = await createMember(app)
+    await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  const told = 'The operation is too large once its fragments are put in their places.'
+  const none = (count: number) => repeat(count, n => `${long(n)}: comments(limit: 0) { id }`)
+
+  const tooLarge: Readonly<Record<string, string>> = {
+    'names within fragments within fragments': lists(28, 30, 128),
+    'lists that cost little': lists(28, 30, 3),
+    'lists of none, which cost nothing': `{ ${repeat(60, n => `p${n}: post(id: 1) { ...F }`)} } fragment F on Post { ${none(80)} }`,
+    'what is left out, over and over': `{ ${repeat(25, n => `u${n}: user(id: 1) { ...G }`)} }
+      fragment G on User { ${repeat(30, n => `p${n}: posts(limit: 1) { ...F }`)} }
+      fragment F on Post { ${repeat(150, () => 'id @skip(if: true)')} }`,
+    'what mutations show': `mutation { ${repeat(60, n => `l${n}: likePost(id: 1) { ...F }`)} } fragment F on Post { ${none(100)} }`,
+  }
+  for (const [what, text] of Object.entries(tooLarge)) {
+    it(`is refused before it is run: ${what}`, async () => {
+      for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', told)
+      assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
+    })
+  }
+
+  it('is refused as a subscription, too', async () => {
+    using socket = await SocketClient.connect(app)
+    const text = `subscription { postAdded { author { ${repeat(30, n => `p${n}: posts(limit: 1) { ...F }`)} } } } fragment F on Post { ${none(100)} }`
+    const { errors } = await socket.ask(text)
+    assert.deepEqual(errors, [{ message: told, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
+  })
+
+  it('is answered up to there: a thousand scalars of the longest names, and 480 lists', async () => {
+    const scalars = `{ ${repeat(4, n => `p${n}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${repeat(250, n => `${long(n)}: id`)} }`
+    dataOf(await query(app, scalars))
+    dataOf(await query(app, lists(20, 24, 3)))
+  })
+})
+
+describe('Plans', () => {
+  const newPlans = () =>
+    new Plans<QueryPlan>((operation, variables, size) => planQuery(introspection, operation, variables, size))
+
+  it('are made once for an operation and the shape of its variables', () => {
+    const plans = newPlans()
+    const operation = prepared('query ($n: Int, $yes: Boolean!) { posts(limit: $n) { id title @include(if: $yes) } }')
+    const plan = (inputs: object) => plans.get(operation, operation.coerce({ ...inputs }))
+    const first = plan({ n: 1, yes: true })
+    assert.equal(plan({ n: 7, yes: true }), first)
+    const others = [
+      plan({ n: 1, yes: false }),
+      plan({ n: 0, yes: true }),
+      plan({ n: null, yes: true }),
+      plan({ yes: true }),
+    ]
+    assert.equal(new Set([first, ...others]).size, 5)
+    const again = prepared('query ($n: Int, $yes: Boolean!) { posts(limit: $n) { id title @include(if: $yes) } }')
+    assert.notEqual(plans.get(again, again.coerce({ n: 1, yes: true })), first, 'another operation has another plan')
+  })
+
+  it('that are in use all the time are not pushed out by a stream of others', () => {
+    const plans = newPlans()
+    const operation = prepared('{ posts { id } }')
+    const used = plans.get(operation, {})
+    for (let count = 0; count < 3_000; count++) {
+      plans.get(prepared(`{ a${count}: posts { id } }`), {})
+      if (count % 100 === 0) assert.equal(plans.get(operation, {}), used, `after ${count}`)
+    }
+  })
+
+  // What a store makes of a selection lives as long as that does.
+  const compiled = new WeakMap<Selection, readonly string[]>()
+  const compileAll = ({ selection }: QueryPlan) => {
+    const texts = [compile(selection, postgresDialect), compileGuarded(selection, postgresDialect)]
+    // As an engine does: a text that was handed over is in one piece.
+    compiled.set(
+      selection,
+      texts.map(text => Buffer.from(text).toString('latin1')),
+    )
+  }
+
+  it('take no more than 32 MiB, with the documents that they are made of and the statements that they become', t => {
+    const plans = newPlans()
+    const grown = growthOf(() => {
+      for (let count = 0; count < 200; count++) {
+        compileAll(plans.get(prepared(`${lists(15, 20, 100)} # ${count}`), {}))
+      }
+    })
+    t.diagnostic(`200 plans took ${megabytes(grown)}`)
+    assert.ok(grown < 40 * 1024 * 1024, megabytes(grown))
+    assert.ok(plans.get(prepared('{ posts { id } }'), {}))
+  })
+
+  it('of one operation, in as many shapes as its variables can give it, take no more either', t => {
+    const plans = newPlans()
+    const flags = Array.from({ length: 8 }, (_, n) => `f${n}`)
+    const text = lists(15, 20, 100).replace(
+      '{ u0',
+      `query (${flags.map(flag => `$${flag}: Boolean!`).join(' ')}) { ${flags.map(flag => `${flag}: __typename @skip(if: $${flag})`).join(' ')} u0`,
+    )
+    const operation = prepared(text)
+    const grown = growthOf(() => {
+      for (let shape = 0; shape < 200; shape++) {
+        const inputs = Object.fromEntries(flags.map((flag, bit) => [flag, (shape >> bit) % 2 === 1]))
+        compileAll(plans.get(operation, operation.coerce(inputs)))
+      }
+    })
+    t.diagnostic(`200 shapes took ${megabytes(grown)}`)
+    assert.ok(grown < 40 * 1024 * 1024, megabytes(grown))
+    assert.ok(plans.get(operation, operation.coerce(Object.fromEntries(flags.map(flag => [flag, true])))))
+  })
+})
+
+test('the bound on plans leaves room for any operation of a thousand scalars', () => {
+  assert.ok(1_000 * (128 + 100) <= planBounds.text)
+})

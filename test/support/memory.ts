@@ -1,0 +1,16 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+setFlagsFromString('--expose-gc')
+export const collectGarbage: () => void = runInNewContext('gc')
+
+/** How many more bytes are in use after some work, what is no longer needed left out. */
+export function growthOf(work: () => void): number {
+  collectGarbage()
+  const before = process.memoryUsage().heapUsed
+  work()
+  collectGarbage()
+  return process.memoryUsage().heapUsed - before
+}
+
+export const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`
