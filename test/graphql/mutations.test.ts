@@ -179,6 +179,36 @@ for (const kind of engineKinds) {
       }
     })
 
+    it('an operation stores at most 1 MiB of text, a variable counted each time it is used, or nothing at all', async () => {
+      const post = await newPost()
+      const operation = (posts: number, comments: number) => `mutation ($c: String!, $last: String!) {
+        ${repeat(posts, n => `p${n}: createPost(title: "T", content: $c) { id }`)}
+        ${repeat(comments, n => `c${n}: addComment(postId: ${post}, text: $c) { id }`)}
+        last: addComment(postId: ${post}, text: $last) { id }
+      }`
+      const told = 'An operation stores at most 1048576 bytes of text'
+      for (const [c, posts, comments] of [
+        ['x'.repeat(65_536), 7, 8],
+        ['é'.repeat(65_000), 4, 4],
+        ['€'.repeat(42_000), 2, 6],
+      ] as const) {
+        const left = 1024 * 1024 - (posts + comments) * Buffer.byteLength(c) - posts
+        const asked = (last: string) => ({ variables: { c, last }, token: ann.token })
+        const { message, path } = await refused(operation(posts, comments), ann, 400, 'BAD_USER_INPUT', {
+          c,
+          last: 'x'.repeat(left + 1),
+        })
+        assert.deepEqual([message, path], [told, undefined])
+        await read(app, operation(posts, comments), asked('x'.repeat(left)))
+      }
+      const { message } = await refused(operation(130, 0), ann, 400, 'BAD_USER_INPUT', {
+        c: 'x'.repeat(65_536),
+        last: 'x',
+      })
+      assert.equal(message, told)
+      await refused(operation(130, 0), undefined, 401, 'UNAUTHENTICATED', { c: 'x'.repeat(65_536), last: 'x' })
+    })
+
     it('what is wrong with a text is told with its name and its place, before an absent post is', async () => {
       const text =
         'mutation { other: likePost(id: 123456789) { id } mine: createPost(title: " ", content: "C") { id } }'

@@ -2,10 +2,10 @@ import { type Access, invalidToken, refusal } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
-import { filled } from '../input.ts'
+import { badInput, filled } from '../input.ts'
 import { type OneWish, type Selection, type SlotValues, showsEmail, type Wish } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
-import { postBounds } from './post.ts'
+import { mostStoredBytes, postBounds } from './post.ts'
 
 export interface PostsParts {
   readonly store: PostStore
@@ -44,6 +44,7 @@ export class Posts {
 
   async change(actor: Actor, asked: readonly AskedChange[]): Promise<readonly ChangeResult[]> {
     for (const [at, change] of asked.entries()) aboutChange(at, () => this.#authoriseChange(actor, change))
+    holdToStoredBytes(asked)
     const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
     const outcome = await this.#store.change(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
@@ -74,6 +75,20 @@ export class Posts {
         return { ...change, reach: this.#access.reach(actor, 'delete a post') }
     }
   }
+}
+
+function holdToStoredBytes(asked: readonly AskedChange[]): void {
+  let bytes = 0
+  for (const change of asked) {
+    // A character has a byte at least: what is far too long need not be counted.
+    for (const text of textsOf(change)) bytes += bytes > mostStoredBytes ? text.length : Buffer.byteLength(text)
+  }
+  if (bytes > mostStoredBytes) throw badInput(`An operation stores at most ${mostStoredBytes} bytes of text`)
+}
+
+function textsOf(change: AskedChange): readonly string[] {
+  if (change.kind === 'create post') return [change.title, change.content]
+  return change.kind === 'add comment' ? [change.text] : []
 }
 
 type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
