@@ -7,7 +7,7 @@ import type { Documents, PreparedOperation } from './documents.ts'
 import { refusal, refusalFor } from './errors.ts'
 import type { Subscription } from './fan-out.ts'
 import { Introspection, introspectionBound } from './introspection.ts'
-import { PlanSize } from './limits/plan-size.ts'
+import { PlanSize, planBounds } from './limits/plan-size.ts'
 import { holdToSkippedRows, skippedRows } from './limits/skipped-rows.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import { collect, idIn, planShown, type Request, showOf } from './plan.ts'
@@ -102,7 +102,7 @@ function subscriptionOf({ tree }: PreparedOperation, request: Request): Subscrip
     root === 'post'
       ? { kind: 'posts' as const }
       : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
-  const plan = planShown(root, key, fields, variables, new PlanSize())
+  const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionText))
   const show = showOf(plan, request)
   holdToSkippedRows(skippedRows(plan.skips, show.values))
   return { key, topic, ...show }

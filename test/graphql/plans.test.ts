@@ -110,11 +110,22 @@ describe('An operation that would become too large', () => {
     })
   }
 
-  it('is refused as a subscription, too', async () => {
+  it('is refused as a subscription beyond a quarter of that', async () => {
     using socket = await SocketClient.connect(app)
-    const text = `subscription { postAdded { author { ${repeat(30, n => `p${n}: posts(limit: 1) { ...F }`)} } } } fragment F on Post { ${none(100)} }`
-    const { errors } = await socket.ask(text)
+    const subscription = (count: number) =>
+      `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
+       fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`
+    const { errors } = await socket.ask(subscription(101))
     assert.deepEqual(errors, [{ message: told, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
+    const begun = socket.begin(subscription(100))
+    await begun.listening(async () => {
+      const { createPost } = await read<{ createPost: { id: string } }>(
+        app,
+        'mutation { createPost(title: "T", content: "C") { id } }',
+        ann,
+      )
+      return createPost.id
+    })
   })
 
   it('is answered up to there: a thousand scalars of the longest names, and 480 lists', async () => {

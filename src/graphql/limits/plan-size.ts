@@ -6,8 +6,13 @@ import { refusal } from '../errors.ts'
  * document that is longer than it by far, and lists of none cost nothing. Refused as soon as it is too much.
  */
 export class PlanSize {
+  readonly #most: number
   #text = 0
   #visits = 0
+
+  constructor(most: number = planBounds.text) {
+    this.#most = most
+  }
 
   /** About how many characters the statements have, never fewer than they do. */
   get text(): number {
@@ -16,7 +21,7 @@ export class PlanSize {
 
   addWish(kind: Wish['kind'], key: string): void {
     this.#text += key.length + textOf[kind]
-    if (this.#text > planBounds.text) throw tooLarge()
+    if (this.#text > this.#most) throw tooLarge()
   }
 
   /** Looks at so many fields and spreads, wanted or not. */
@@ -26,8 +31,13 @@ export class PlanSize {
   }
 }
 
-/** A thousand scalars of the longest names fit, or some 480 lists. */
-export const planBounds = Object.freeze({ text: 256 * 1024, visits: 50_000 })
+export const planBounds = Object.freeze({
+  /** A thousand scalars of the longest names fit, or some 480 lists. */
+  text: 256 * 1024,
+  /** Plans of subscriptions are kept for as long as these last, and thousands may last at a time. */
+  subscriptionText: 64 * 1024,
+  visits: 50_000,
+})
 
 /** What a wish adds to a statement beside its key, in the wordier of the two dialects. */
 const textOf: Readonly<Record<Wish['kind'], number>> = {
