@@ -138,7 +138,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const answerOtherMethods = rememberMethods(server)
   const describe = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
-  serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: config.production })
+  serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: !config.metricsOpen })
   servePublicKeys(server, signer.publicKeys)
   const authenticate = authentication(server, tokens)
   const links = new Links(config.linkPrefix)

@@ -17,6 +17,8 @@ export interface Config {
   readonly maintenance: boolean
   readonly corsOrigins: readonly string[]
   readonly metricsToken: string | undefined
+  /** Whether `/metrics` is there without a token. */
+  readonly metricsOpen: boolean
   readonly logLevel: LogLevel
   readonly drainMs: number
   readonly demoData: boolean
@@ -92,6 +94,7 @@ export function readConfig(environment: Environment): Config {
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
     corsOrigins: origins(read('CORS_ORIGINS')),
     metricsToken: token('METRICS_TOKEN', read('METRICS_TOKEN')),
+    metricsOpen: atHome,
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), logLevels),
     drainMs: integer('DRAIN_MS', read('DRAIN_MS'), 0, 8_000),
     demoData: oneOf('DEMO_DATA', read('DEMO_DATA') || String(atHome && storage.kind === 'sqlite'), booleans) === 'true',
@@ -103,7 +106,7 @@ export function readConfig(environment: Environment): Config {
     rateLimit: Object.freeze({
       max: integer('RATE_LIMIT_MAX', read('RATE_LIMIT_MAX'), 0, 1_000_000_000),
       windowMs: integer('RATE_LIMIT_WINDOW_MS', read('RATE_LIMIT_WINDOW_MS'), 1, 86_400_000),
-      paths: paths(read('RATE_LIMIT_PATHS') || (production ? '/' : '/api/,/graphql')),
+      paths: paths(read('RATE_LIMIT_PATHS') || (atHome ? '/api/,/graphql' : '/')),
     }),
     loginLimitMax: integer('LOGIN_LIMIT_MAX', read('LOGIN_LIMIT_MAX'), 0, 1_000_000),
     queryMaxDepth: integer('QUERY_MAX_DEPTH', read('QUERY_MAX_DEPTH'), 0, 20),
@@ -129,7 +132,10 @@ export const settings = {
   BODY_LIMIT_BYTES: { fallback: '1048576', meaning: 'largest request body' },
   MAINTENANCE: { fallback: 'off', meaning: 'on: every request but health answers 503; SIGUSR2 toggles it' },
   CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },
-  METRICS_TOKEN: { fallback: '', meaning: 'bearer token for /metrics; in production /metrics is off without it' },
+  METRICS_TOKEN: {
+    fallback: '',
+    meaning: 'bearer token for /metrics; in production or beyond loopback /metrics is off without it',
+  },
   DEMO_DATA: {
     fallback: '',
     meaning: 'fill an empty database with demo data',
@@ -153,7 +159,7 @@ export const settings = {
   RATE_LIMIT_PATHS: {
     fallback: '',
     meaning: 'paths under the limit, separated by commas; / covers all',
-    default: '/api/,/graphql; / in production',
+    default: '/api/,/graphql on loopback outside production, else /',
   },
   LOGIN_LIMIT_MAX: {
     fallback: '10',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ConfigError, readConfig, settings } from '../../src/config.ts'
+import { ConfigError, type Environment, readConfig, settings } from '../../src/config.ts'
 
 test('without any variable the documented defaults hold', () => {
   assert.deepEqual(readConfig({}), {
@@ -14,6 +14,7 @@ test('without any variable the documented defaults hold', () => {
     maintenance: false,
     corsOrigins: ['*'],
     metricsToken: undefined,
+    metricsOpen: true,
     logLevel: 'info',
     drainMs: 1_000,
     demoData: true,
@@ -83,6 +84,7 @@ test('every variable is honoured', () => {
     maintenance: true,
     corsOrigins: ['https://a.example', 'http://localhost:3000'],
     metricsToken: 'm3trics!',
+    metricsOpen: false,
     logLevel: 'debug',
     drainMs: 0,
     demoData: true,
@@ -98,6 +100,25 @@ test('every variable is honoured', () => {
     queryMaxComplexity: 1_000_000,
     trustProxy: ['10.0.0.0/8', '::1'],
   })
+})
+
+test('beyond loopback, in production, or both: every path is limited, metrics are closed, access is enforced, no demo data', () => {
+  const derived = (environment: Environment) => {
+    const { rateLimit, metricsOpen, accessPolicy, demoData } = readConfig(environment)
+    return { paths: rateLimit.paths, metricsOpen, accessPolicy, demoData }
+  }
+  const safe = { paths: ['/'], metricsOpen: false, accessPolicy: 'enforced', demoData: false }
+  const beyond = ['0.0.0.0', '::', '192.0.2.1', 'duet.example.com', '127.0.0.1.example.com', '::ffff:127.0.0.1']
+  for (const HOST of beyond) {
+    for (const NODE_ENV of ['development', 'test', 'production']) {
+      assert.deepEqual(derived({ HOST, NODE_ENV }), safe, `${HOST} ${NODE_ENV}`)
+    }
+  }
+  for (const HOST of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) {
+    assert.deepEqual(derived({ HOST, NODE_ENV: 'production' }), safe, HOST)
+    const atHome = { paths: ['/api/', '/graphql'], metricsOpen: true, accessPolicy: 'open', demoData: true }
+    assert.deepEqual(derived({ HOST }), atHome, HOST)
+  }
 })
 
 test('keys of payments may be kept for a second at the least', () => {

@@ -106,8 +106,10 @@ test('with METRICS_TOKEN set, only its bearer reads the metrics', async () => {
   assertRefusal(await sendRaw(app.port, `GET /metrics HTTP/1.1\r\nHost: x\r\n${twice}\r\n`), 401)
 })
 
-test('in production there are no metrics without a token', async () => {
-  await using app = await startTestApp({ NODE_ENV: 'production' })
-  assertRefusal(await ask(`${app.url}/metrics`), 404, 'Not found')
-  assertRefusal(await ask(`${app.url}/metrics`, { headers: { authorization: 'Bearer ' } }), 404)
-})
+// The settings take only addresses and the name `localhost` for loopback: in capitals it is a host like any other.
+for (const env of [{ NODE_ENV: 'production' }, { HOST: 'LOCALHOST' }])
+  test(`with ${JSON.stringify(env)} there are no metrics without a token`, async () => {
+    await using app = await startTestApp(env)
+    assertRefusal(await ask(`${app.url}/metrics`), 404, 'Not found')
+    assertRefusal(await ask(`${app.url}/metrics`, { headers: { authorization: 'Bearer ' } }), 404)
+  })
