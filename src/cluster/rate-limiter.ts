@@ -22,6 +22,7 @@ export class MemoryRateLimiter implements RateLimiter {
     window.taken++
     return {
       allowed: window.taken <= this.limit,
+      excess: Math.max(0, window.taken - this.limit),
       remaining: Math.max(0, this.limit - window.taken),
       resetSeconds: Math.max(1, Math.ceil((window.end - now) / 1000)),
     }

@@ -53,6 +53,8 @@ export interface RateLimiter {
 
 export interface Allowance {
   readonly allowed: boolean
+  /** How many takes of this window went beyond the limit. */
+  readonly excess: number
   readonly remaining: number
   readonly resetSeconds: number
 }

@@ -16,14 +16,20 @@ export interface RateLimit {
   readonly proxies: TrustedProxies
 }
 
-/** Counts the requests of each client on the given paths, good and bad ones alike, before anything is done for them. */
+/**
+ * Counts the requests of each client on the given paths, good and bad ones alike, before anything is done for them. A
+ * client that goes on as if nothing was said loses its connection with every further refusal: thousands of requests
+ * that were sent ahead on it are then not even looked at.
+ */
 export function limitRequests(server: FastifyInstance, { limiter, paths, proxies }: RateLimit): void {
   const isLimited = limitedPaths(paths)
   const policy = `"default";q=${limiter.limit};w=${Math.ceil(limiter.windowMs / 1000)}`
-  const decide = (reply: FastifyReply, { allowed, remaining, resetSeconds }: Allowance) => {
+  const decide = (reply: FastifyReply, { allowed, excess, remaining, resetSeconds }: Allowance) => {
     reply.header('ratelimit-policy', policy)
     reply.header('ratelimit', `"default";r=${remaining};t=${resetSeconds}`)
-    return allowed ? undefined : tooManyRequests(resetSeconds)
+    if (allowed) return undefined
+    if (excess > limiter.limit) reply.raw.shouldKeepAlive = false
+    return tooManyRequests(resetSeconds)
   }
   server.addHook('onRequest', (request, reply, next) => {
     const { raw, routeOptions } = request

@@ -9,7 +9,7 @@ import { clientKey, TrustedProxies } from '../../src/server/client-address.ts'
 import { limitedPaths } from '../../src/server/rate-limit.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
-import { ask, postJson, sendRaw } from '../support/http.ts'
+import { ask, postJson, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { within } from '../support/wait.ts'
 
@@ -61,6 +61,26 @@ test('R-LIM-1 R-LIM-3 R-ERR-16: of 1,000 requests of one client exactly 100 pass
     assert.equal(headers['retry-after'], '60')
     assert.equal(remaining(String(headers.ratelimit)), 0)
   }
+})
+
+test('beyond twice the limit every 429 also closes its connection, and no request sent ahead on it is looked at', async () => {
+  await using app = await start({ RATE_LIMIT_MAX: '3' })
+  using connection = await RawConnection.open(app.port)
+  connection.write('GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50))
+  const answers: RawResponse[] = []
+  for (let count = 0; count < 7; count++) answers.push(await connection.response())
+  assert.deepEqual(
+    answers.map(({ status, headers }) => `${status} ${headers.get('connection')}`),
+    [...Array(3).fill('200 keep-alive'), ...Array(3).fill('429 keep-alive'), '429 close'],
+  )
+  assert.equal(await connection.closed(), '')
+  const again = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
+  assertRefusal(again, 429, 'Too many requests. Try again later.')
+  assert.equal(again.headers.get('connection'), 'close', 'also on a connection of its own')
+  assert.equal((await from('127.0.0.2', app.port)).headers.connection, 'keep-alive', 'others keep theirs')
+  app.clock.pass(60_000)
+  const later = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
+  assert.deepEqual([later.status, later.headers.get('connection')], [200, 'keep-alive'])
 })
 
 test('R-LIM-2: another address is another client', async () => {
@@ -162,7 +182,12 @@ test('other paths, health, metrics and OPTIONS do not count', async () => {
   assert.equal(await app.left('/api/users'), 0)
 })
 
-for (const env of [{ RATE_LIMIT_PATHS: '/' }, { NODE_ENV: 'production', METRICS_TOKEN: 'm' }]) {
+// The settings take only addresses and the name `localhost` for loopback: in capitals it is a host like any other.
+for (const env of [
+  { RATE_LIMIT_PATHS: '/' },
+  { NODE_ENV: 'production', METRICS_TOKEN: 'm' },
+  { HOST: 'LOCALHOST', METRICS_TOKEN: 'm' },
+]) {
   test(`with ${JSON.stringify(env)} every path counts but health, metrics and OPTIONS`, async () => {
     await using app = await start({ ...env, LOG_LEVEL: 'error' })
     const targets = ['/users', '/', '/nothing', '/a%zz', '*', 'http://host/users', 'http://host', 'ws://host/users']
@@ -323,6 +348,7 @@ test('the limiter does what a naive count does, at all times and for all keys', 
         window.taken++
         assert.deepEqual(limiter.take(key), {
           allowed: window.taken <= limit,
+          excess: Math.max(0, window.taken - limit),
           remaining: Math.max(0, limit - window.taken),
           resetSeconds: 1,
         })
@@ -341,5 +367,5 @@ test('a clock that is set back locks nobody out for longer than a window', () =>
   assert.ok(!limiter.take('a').allowed)
   clock.pass(-3_600_000)
   assert.ok(limiter.take('a').allowed)
-  assert.deepEqual(limiter.take('a'), { allowed: false, remaining: 0, resetSeconds: 60 })
+  assert.deepEqual(limiter.take('a'), { allowed: false, excess: 1, remaining: 0, resetSeconds: 60 })
 })
