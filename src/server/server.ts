@@ -8,6 +8,7 @@ import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
+import { serveInTurn } from './pipelining.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
@@ -64,6 +65,7 @@ export function createServer({
       server.routing(raw, reply.raw)
     },
   })
+  serveInTurn(server.server)
   refuseTunnels(server, { logger, randomness })
   routeUpgrades(server)
   acceptJsonBodies(server)

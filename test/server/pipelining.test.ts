@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { pipelineLength } from '../../src/server/pipelining.ts'
+import { startTestServer } from '../support/app.ts'
+import { ask, RawConnection } from '../support/http.ts'
+import { inTime, waitUntil } from '../support/wait.ts'
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+/** A server whose answers to `/slow` wait for the test, and which notes what it began to serve, in order. */
+async function start() {
+  const begun: string[] = []
+  const go = Promise.withResolvers<void>()
+  const server = await startTestServer(fastify => {
+    fastify.addHook('onRequest', (request, _reply, next) => {
+      begun.push(request.url)
+      next()
+    })
+    fastify.get('/slow', async () => {
+      await go.promise
+      return { slow: true }
+    })
+    fastify.get('/:name', ({ params }) => params)
+    fastify.post('/echo', ({ body }) => body)
+  })
+  return Object.assign(server, { begun, go: go.resolve })
+}
+
+test('requests sent ahead on one connection are served one after the other, each answered in its turn', async () => {
+  await using server = await start()
+  using connection = await RawConnection.open(server.port)
+  const body = '{"a":1}'
+  const post = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  connection.write(get('/slow') + get('/a') + post + get('/b'))
+  await waitUntil(() => server.begun.length > 0)
+  assert.equal((await ask(`${server.url}/other`)).status, 200)
+  assert.deepEqual(server.begun, ['/slow', '/other'])
+  server.go()
+  const bodies: string[] = []
+  for (let count = 0; count < 4; count++) bodies.push((await inTime('an answer', connection.response())).body)
+  assert.deepEqual(bodies, ['{"slow":true}', '{"name":"a"}', body, '{"name":"b"}'])
+  assert.deepEqual(server.begun, ['/slow', '/other', '/a', '/echo', '/b'])
+})
+
+test('beyond what may wait nothing is taken: the rest is not served, and the last answer closes the connection', async () => {
+  await using server = await start()
+  using connection = await RawConnection.open(server.port)
+  const total = 20 * pipelineLength
+  connection.write(get('/slow') + Array.from({ length: total }, (_, index) => get(`/${index}`)).join(''))
+  await waitUntil(() => server.begun.length > 0)
+  server.go()
+  for (let count = 0; count <= pipelineLength; count++) {
+    const { status, headers } = await inTime('an answer', connection.response())
+    const expected = [200, count === pipelineLength ? 'close' : 'keep-alive']
+    assert.deepEqual([status, headers.get('connection')], expected, `answer ${count}`)
+  }
+  assert.equal(await inTime('the end', connection.closed()), '')
+  assert.equal(server.begun.length, 1 + pipelineLength)
+  assert.equal((await ask(`${server.url}/other`)).status, 200)
+})
+
+test('a connection that never stops sending requests ahead is not read on', async () => {
+  await using server = await start()
+  using connection = await RawConnection.open(server.port)
+  connection.write(get('/slow'))
+  await waitUntil(() => server.begun.length > 0)
+  // Long heads, so that far more is sent than the buffers between both ends hold.
+  const long = `GET /a HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(10_000)}\r\n\r\n`.repeat(100)
+  for (let count = 0; count < 20; count++) connection.write(long)
+  const [served] = server.lifecycle.connections
+  await waitUntil(() => served?.isPaused() === true)
+  for (let count = 0; count < 20; count++) assert.equal((await ask(`${server.url}/other`)).status, 200)
+  const read = served?.bytesRead ?? 0
+  assert.ok(read < 2_000_000, `${read} bytes were read`)
+  server.go()
+  await waitUntil(() => served?.destroyed === true)
+  assert.equal(server.begun.filter(path => path === '/a').length, pipelineLength)
+})
+
+test('after an answer that closes its connection nothing that was sent ahead is served', async () => {
+  await using server = await start()
+  using connection = await RawConnection.open(server.port)
+  connection.write(`GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n${get('/b')}`)
+  assert.equal((await connection.response()).body, '{"name":"a"}')
+  assert.equal(await connection.closed(), '')
+  assert.deepEqual(server.begun, ['/a'])
+})
+
+test('a client that goes away while its requests wait has none of them served', async () => {
+  await using server = await start()
+  using connection = await RawConnection.open(server.port)
+  connection.write(get('/slow') + get('/a') + get('/b'))
+  await waitUntil(() => server.begun.length > 0)
+  connection.reset()
+  await waitUntil(() => server.lifecycle.connections.size === 0)
+  server.go()
+  assert.equal((await ask(`${server.url}/other`)).status, 200)
+  assert.deepEqual(server.begun, ['/slow', '/other'])
+})
