@@ -5,9 +5,7 @@ import { logIn } from './token-operations.ts'
 
 /** `POST /tokens` logs in. It ignores `Authorization`: who logs in need not be anybody yet. */
 export function serveTokens({ server, prefix }: RestServer, tokens: Tokens, proxies: TrustedProxies): void {
-  server.post(`${prefix}/tokens`, { config: { operation: logIn } }, async (request, reply) => {
-    const token = await tokens.logIn(clientKey(proxies.clientOf(request.raw)), request.body)
-    reply.header('cache-control', 'no-store')
-    return { token }
-  })
+  server.post(`${prefix}/tokens`, { config: { operation: logIn } }, async request => ({
+    token: await tokens.logIn(clientKey(proxies.clientOf(request.raw)), request.body),
+  }))
 }

@@ -81,6 +81,7 @@ const refusals: Readonly<Record<string, readonly [status: number, text: string]>
 // what the fault is about.
 function dropHeadersOfHandler(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) if (!ours.test(name)) reply.removeHeader(name)
+  reply.header('cache-control', 'no-store')
 }
 
 const ours = /^(x-request-id|x-content-type-options|vary|access-control-.+|ratelimit.*)$/

@@ -11,8 +11,12 @@ export function serveHealth(
   timeoutMs: number,
 ): void {
   const config = { servedUnderMaintenance: true, unlimited: true } as const
-  server.get('/health/live', { config }, () => ({ status: 'live' }))
-  server.get('/health/ready', { config }, async () => {
+  server.get('/health/live', { config }, (_request, reply) => {
+    reply.header('cache-control', 'no-cache')
+    return { status: 'live' }
+  })
+  server.get('/health/ready', { config }, async (_request, reply) => {
+    reply.header('cache-control', 'no-cache')
     if (lifecycle.draining) throw unavailable(new Error('Shutting down'))
     await answering(store, timeoutMs)
     return { status: 'ready' }

@@ -84,6 +84,8 @@ A token is optional where the access policy lets anyone in, but a token that is 
 everywhere. Under the policy \`open\` everyone may do everything that is described here but change an existing password;
 under \`enforced\` users may see and change themselves and what is theirs, and admins everything.
 
+Answers are not to be kept (\`Cache-Control: no-store\`) unless they say otherwise.
+
 \`HEAD\` works where \`GET\` does. Another method on a known path is answered 405 with \`Allow\`.`,
   license: { name: 'MIT', identifier: 'MIT' },
 } as const

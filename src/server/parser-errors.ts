@@ -58,6 +58,7 @@ function answerRaw(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
       'content-type: application/json; charset=utf-8\r\n' +
       `content-length: ${Buffer.byteLength(body)}\r\n` +
+      'cache-control: no-store\r\n' +
       `x-request-id: ${requestId}\r\n` +
       `connection: close\r\n\r\n${body}`,
   )

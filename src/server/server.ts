@@ -76,6 +76,8 @@ export function createServer({
     lifecycle.track(reply)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
+    // Most answers depend on who asks, or hold what is nobody else's business. A route that serves all alike says so.
+    reply.header('cache-control', 'no-store')
     if (lifecycle.held === undefined) next()
     else lifecycle.held.then(next)
   })

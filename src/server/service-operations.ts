@@ -53,7 +53,8 @@ export const serviceOperations: Readonly<Record<string, Operation>> = {
   '/metrics': {
     operationId: 'getMetrics',
     summary: 'Measurements for Prometheus',
-    description: 'Off in production unless `METRICS_TOKEN` is set; asks for that token where it is. Never limited.',
+    description:
+      'Off in production or beyond loopback unless `METRICS_TOKEN` is set; asks for that token where it is. Never limited.',
     tags,
     security: [{}, { metricsToken: [] }],
     responses: {

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { query } from '../support/graphql.ts'
+import { ask, type RawResponse, sendRaw } from '../support/http.ts'
+import { createMember, createOrder, newKey, pay, payOrder, send, sendText, somebody } from '../support/rest.ts'
+
+function cacheControl({ headers }: RawResponse): string | undefined {
+  return headers.get('cache-control')
+}
+
+test('what depends on the caller or is about a person is not to be kept, refusals included', async () => {
+  await using app = await startTestApp({ LOGIN_LIMIT_MAX: '1', RATE_LIMIT_MAX: '2' })
+  const member = await createMember(app)
+  const order = await createOrder(app, member.id)
+  const answers: Readonly<Record<string, Promise<RawResponse>>> = {
+    'a list': send(app, 'GET /users'),
+    'a user': send(app, `GET /users/${member.id}`),
+    'a user, by HEAD': send(app, `HEAD /users/${member.id}`),
+    'the caller': send(app, 'GET /users/me', undefined, member.token),
+    'a new user': send(app, 'POST /users', somebody()),
+    'a changed user': send(app, `PATCH /users/${member.id}`, { age: 30 }),
+    'a deleted user': send(app, 'DELETE /users/999'),
+    orders: send(app, `GET /users/${member.id}/orders`),
+    'an order': send(app, `GET /orders/${order.id}`),
+    items: send(app, `GET /orders/${order.id}/items`),
+    'a paid order': payOrder(app, order.id),
+    'a payment': pay(app, newKey()),
+    'a token': send(app, 'POST /tokens', { email: member.email, password: 'right password' }),
+    'a wrong password': send(app, 'POST /tokens', { email: 'eve@example.com', password: 'wrong password' }),
+    'a query': query(app, '{ me { email } }', member),
+    'a refused query': query(app, '{ nothing }'),
+    'no token': send(app, 'GET /users/me'),
+    'a wrong token': send(app, 'GET /users', undefined, 'wrong'),
+    'an absent user': send(app, 'GET /users/999'),
+    'an unknown path': send(app, 'GET /nothing'),
+    'a wrong method': send(app, 'DELETE /users'),
+    'a bad body': sendText(app, 'POST /users', '{'),
+    'a bad head': sendRaw(app.port, 'GET /users HTTP/1.1\r\n\r\n'),
+    'no HTTP at all': sendRaw(app.port, 'nonsense\r\n\r\n'),
+    metrics: send(app, 'GET /metrics'),
+  }
+  for (const [what, answer] of Object.entries(answers)) assert.equal(cacheControl(await answer), 'no-store', what)
+  const tooMany = await query(app, '{ me { email } }', member)
+  assert.deepEqual([tooMany.status, cacheControl(tooMany)], [429, 'no-store'])
+})
+
+test('what is the same for everyone may be kept, or asked for again', async () => {
+  await using app = await startTestApp()
+  const expected: Readonly<Record<string, string>> = {
+    '/health/live': 'no-cache',
+    '/health/ready': 'no-cache',
+    '/docs': 'no-cache',
+    '/openapi.json': 'no-cache',
+    '/.well-known/jwks.json': 'public, max-age=300',
+  }
+  for (const [path, told] of Object.entries(expected)) assert.equal(cacheControl(await ask(app.url + path)), told, path)
+  const page = await ask(`${app.url}/graphql`, { headers: { accept: 'text/html' } })
+  assert.deepEqual([page.status, cacheControl(page)], [200, 'no-cache'])
+})
+
+test('a fault is not kept, whatever its route had promised', async () => {
+  await using server = await startTestServer(fastify => {
+    fastify.get('/broken', (_request, reply) => {
+      reply.header('cache-control', 'public, max-age=300')
+      throw new Error('broken')
+    })
+  })
+  const answer = await ask(`${server.url}/broken`)
+  assert.deepEqual([answer.status, cacheControl(answer)], [500, 'no-store'])
+})
