@@ -10,7 +10,7 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
   const path = `${prefix}/payments`
   const creating = {
     onRequest: [authenticate, admission(payments, 'make a payment')],
-    config: { operation: paymentOperations.create },
+    config: { operation: paymentOperations.create, exactNumber: 'amount' },
   }
   server.post(path, creating, async (request, reply) => {
     const key = headerOf(request, 'idempotency-key')

@@ -120,7 +120,9 @@ export const restSchemas = {
   PaymentInput: {
     type: 'object',
     required: ['amount'],
-    properties: { amount: { ...amount, description: 'At most two decimals; kept exactly.' } },
+    properties: {
+      amount: { ...amount, description: 'Its value has at most two decimals, however it is written; kept exactly.' },
+    },
   },
   Credentials: {
     type: 'object',

@@ -1,21 +1,49 @@
 import { isUtf8 } from 'node:buffer'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
+import { isObject } from '../core/input.ts'
+import { isExact } from './exact-number.ts'
 
 /** Bodies are JSON in UTF-8 and nothing else: another type is 415, another encoding or broken syntax 400. */
 export function acceptJsonBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
-  // Refuses `__proto__` and `constructor.prototype` as keys, so that no later copy of the object can be poisoned.
-  const parse = server.getDefaultJsonParser('error', 'error')
   const read = (request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
     if (body.length === 0) return done(null, undefined)
     if (!isJson(request.headers['content-type'])) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE())
     if (!isUtf8(body)) return done(new AppError('bad-input', 'Request body is not valid UTF-8'))
-    return parse(request, body.toString('utf8'), done)
+    let value: unknown
+    try {
+      value = parseBody(body.toString('utf8'), request.routeOptions.config.exactNumber)
+    } catch {
+      return done(new errorCodes.FST_ERR_CTP_INVALID_JSON_BODY())
+    }
+    done(null, value)
   }
   // Both, because Fastify looks a named type up faster; by itself it would also skip parameters that it cannot read.
   server.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, read)
 }
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The field of a body whose number must be kept as it was written; what a double cannot hold comes in as NaN. */
+    exactNumber?: string
+  }
+}
+
+/**
+ * A member named `__proto__` becomes a field like any other, which nobody asks for: `JSON.parse` sets no prototype. It
+ * stays harmless as long as bodies are read by the names of their fields, or spread, and never copied by assignment.
+ */
+export function parseBody(text: string, exactNumber: string | undefined): unknown {
+  const value: unknown = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text)
+  if (exactNumber === undefined || !isObject(value)) return value
+  const fields: Record<string, unknown> = value
+  const number = fields[exactNumber]
+  if (typeof number === 'number' && !isExact(text, exactNumber, number)) fields[exactNumber] = Number.NaN
+  return fields
+}
+
+const byteOrderMark = '\ufeff'
 
 function isJson(type = ''): boolean {
   return type === 'application/json' || jsonType.test(type)

@@ -148,6 +148,17 @@ for (const kind of engineKinds) {
       assert.deepEqual(await itemsOf(created), [{ ...gear, quantity: 3 }])
     })
 
+    it('a field named __proto__ or constructor is ignored at every depth', async () => {
+      for (const name of ['__proto__', 'constructor']) {
+        const poison = `"${name}":{"prototype":{"price":1},"price":1,"items":[]}`
+        const body = `{${poison},"items":[{${poison},"name":"Gear","quantity":2,"price":7}]}`
+        const created = bodyOf<OrderBody>(await sendText(app, `POST ${path}`, body), 201)
+        assert.equal(created.amount, 14)
+        assert.deepEqual(await itemsOf(created), [{ name: 'Gear', quantity: 2, price: 7 }])
+      }
+      assert.ok(!('price' in {}))
+    })
+
     it('numbers may be written in any way of JSON', async () => {
       const text = '{"items":[{"name":"a","quantity":1e1,"price":2.0},{"name":"b","quantity":10E-1,"price":-0}]}'
       const created = bodyOf<OrderBody>(await sendText(app, `POST ${path}`, text), 201)

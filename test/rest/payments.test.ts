@@ -3,6 +3,7 @@ import { after, before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { paymentCents } from '../../src/core/payments/payment.ts'
+import { parseBody } from '../../src/server/json-body.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
@@ -48,10 +49,17 @@ const goodAmounts: readonly (readonly [written: string, cents: number, told: str
   ['999999999999.99', 99_999_999_999_999, '999999999999.99'],
   ['1000000000000', 100_000_000_000_000, '1000000000000'],
   ['1e12', 100_000_000_000_000, '1000000000000'],
+  ['1.100', 110, '1.1'],
+  ['1.10000000000000000000000000000', 110, '1.1'],
+  ['110000000000000000000000e-23', 110, '1.1'],
+  ['0.00000000000000000000001e21', 1, '0.01'],
+  ['999999999999.99000000000000000', 99_999_999_999_999, '999999999999.99'],
 ]
 
 const badAmounts: readonly string[] = [
   ...['0', '-0', '0.00', '-5', '-0.01', '0.001', '0.005', '0.009', '1.001', '0.0100001', '2.675', '999999999999.991'],
+  ...['1.0000000000000001', '0.99999999999999999999', '100000000000000000001e-20', '1000000000000.00001'],
+  ...['0.010000000000000000001', '1.1000000000000000001', '10000000000000000001e-17', '9.99999999999999999e0'],
   ...['1000000000000.01', '1000000000001', '1e13', '1e21', '1e999', '-1e999', '9007199254740993', '1e-3'],
   ...['"100"', '"1.10"', '""', 'null', 'true', 'false', '[]', '[5]', '{}', '{"value":5}'],
 ]
@@ -194,6 +202,24 @@ for (const kind of engineKinds) {
       assert.equal((await payText(key, '{"amount":5}')).status, 201)
     })
 
+    it('only the amount is looked at digit by digit, wherever it stands in the body', async () => {
+      const long = '1.0000000000000001'
+      const good = [
+        `{"other":${long},"amount":5}`,
+        `{"amount":5,"nested":{"amount":${long}},"list":[${long},{"amount":${long}}]}`,
+        `{"amount":${long},"amount":5}`,
+        `{"text":"\\"amount\\":${long}","amount":5,"x\\\\":{"amount":${long}}}`,
+      ]
+      for (const body of good) assert.equal((await payText(usedKey(), body)).status, 201, body)
+      const bad = [
+        `{"amount":5,"amount":${long}}`,
+        `{"\\u0061mount" : ${long}, "other": "amount"}`,
+        `{"list":[{"amount":5}],"amount":\n${long}\n}`,
+        `{"__proto__":{"amount":5},"amount":${long}}`,
+      ]
+      for (const body of bad) assertRefusal(await payText(newKey(), body), 400, badAmount)
+    })
+
     it('further fields are ignored: none of them is taken, and no order is paid by them', async () => {
       const order = await createOrder(app, (await createUser(app)).id)
       const more = { id: 1, order_id: order.id, created_at: 'x', payer_id: 1, currency: 'EUR', status: 'done' }
@@ -254,6 +280,46 @@ test('every amount from a hundredth to 10^12 comes through exactly, however it i
     { numRuns: 20_000 },
   )
 })
+
+test('an amount is accepted exactly when its decimal value is one of hundredths within the bounds', () => {
+  fc.assert(
+    fc.property(anyNumeral, ({ sign, whole, fraction, power }) => {
+      const text = `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${power === 0 ? '' : `e${power}`}`
+      const accepted = () => paymentCents(parseBody(`{"note":"amount","amount":${text}}`, 'amount'))
+      const cents = exactCents(sign, whole + fraction, power - fraction.length)
+      if (cents !== undefined) assert.equal(accepted(), cents, text)
+      else assert.throws(accepted, (error: unknown) => error instanceof AppError && error.code === 'bad-input', text)
+    }),
+    { numRuns: 50_000 },
+  )
+})
+
+/** Numerals as JSON allows them, most of them near an amount of hundredths. */
+const anyNumeral = fc
+  .record({
+    cents: anyCents,
+    zeros: fc.nat(25),
+    tail: fc.oneof(fc.constant(''), fc.constant(''), fc.stringMatching(/^\d{1,25}$/)),
+    shift: fc.integer({ min: -30, max: 30 }),
+    sign: fc.oneof({ weight: 9, arbitrary: fc.constant('') }, fc.constant('-')),
+  })
+  .map(({ cents, zeros, tail, shift, sign }) => {
+    // The same value, its decimal point somewhere else and the exponent making up for it; then perhaps a tail.
+    const digits = `${String(cents).padStart(40, '0')}${'0'.repeat(zeros)}${tail}`
+    const point = Math.max(1, 38 + shift)
+    const whole = digits.slice(0, point).replace(/^0+(?=\d)/, '') || '0'
+    return { sign, whole, fraction: digits.slice(point), power: 38 - point }
+  })
+
+/** The hundredths that so many powers of ten of these digits are, by integers of any size. */
+function exactCents(sign: string, digits: string, power: number): number | undefined {
+  const exponent = power + 2
+  const value = BigInt(digits) * (exponent > 0 ? 10n ** BigInt(exponent) : 1n)
+  const divisor = exponent < 0 ? 10n ** BigInt(-exponent) : 1n
+  const cents = value / divisor
+  if (sign === '-' || value % divisor !== 0n || cents < 1n || cents > 100_000_000_000_000n) return undefined
+  return Number(cents)
+}
 
 test('anything with a third decimal, or beyond the bounds, is refused', () => {
   const refused = (amount: string) =>

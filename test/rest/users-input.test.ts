@@ -18,6 +18,13 @@ const unstorable = {
   'a wrong pair': '\udc00\ud800',
 }
 
+/** Each names what would be taken, were it not ignored. */
+const poisons = [
+  '"__proto__":{"age":1,"role":"admin"}',
+  '"\\u005f_proto__":{"age":1}',
+  '"constructor":{"prototype":{"age":1}}',
+]
+
 /** Values that a field must not have, whichever request carries them. */
 const badFields: Readonly<Record<string, readonly unknown[]>> = {
   name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...Object.values(unstorable)],
@@ -236,6 +243,20 @@ for (const kind of engineKinds) {
       assertRefusal(await sendText(app, 'POST /users', text), 400, required)
       const known = await createUser(app)
       assert.deepEqual(bodyOf(await sendText(app, `PATCH /users/${known.id}`, text)), known)
+    })
+
+    it('a field named __proto__ or constructor is ignored like any unknown one, by POST, PUT and PATCH', async () => {
+      for (const poison of poisons) {
+        const { name, email } = somebody()
+        const text = `{${poison},"name":"${name}","email":"${email}"}`
+        const created = bodyOf(await sendText(app, 'POST /users', text), 201)
+        assert.deepEqual(created, { id: created.id, name, email })
+        for (const method of ['PUT', 'PATCH']) {
+          assert.deepEqual(bodyOf(await sendText(app, `${method} /users/${created.id}`, text)), created)
+        }
+        assertRefusal(await sendText(app, 'POST /users', `{"__proto__":${text}}`), 400, required)
+      }
+      assert.ok(!('age' in {}))
     })
 
     it('a bad body is told before an absent user: PATCH 400, then 404', async () => {

@@ -10,7 +10,10 @@ export interface Payment {
 
 const mostCents = 100_000_000_000_000
 
-/** The amount of a payment's body in hundredths. Numbers of up to 10^12 with two decimals have one each, exactly. */
+/**
+ * The amount of a payment's body in hundredths. Numbers of up to 10^12 with two decimals have one each, exactly. How an
+ * amount is written does not matter, its value does: 1e2 and 1.100 are fine, as they need no more than two decimals.
+ */
 export function paymentCents(body: unknown): number {
   const { amount } = fieldsOf(body)
   const cents = typeof amount === 'number' ? Math.round(amount * 100) : Number.NaN
