@@ -143,11 +143,11 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const authenticate = authentication(server, tokens)
   const links = new Links(config.linkPrefix)
   for (const prefix of prefixes) {
-    const rest = { server, authenticate, prefix }
+    const rest = { server, authenticate, prefix, proxies }
     serveUsers(rest, users, links)
     serveOrders(rest, { orders, payments }, links)
     servePayments(rest, payments, links)
-    serveTokens(rest, tokens, proxies)
+    serveTokens(rest, tokens)
   }
   serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show, sockets, lifecycle })
   serveDocument(server, describe(restComponents))

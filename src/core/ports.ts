@@ -21,10 +21,10 @@ export interface StoreObserver {
 }
 
 export interface Passwords {
-  /** Rejects with `unavailable` when too many wait to be hashed already. */
-  hash(password: string): Promise<string>
-  /** Takes the same time whether there is a hash to compare with or not. */
-  matches(password: string, hash: string | undefined): Promise<boolean>
+  /** Rejects with `unavailable` when too many wait to be hashed already. Clients take turns. */
+  hash(password: string, client?: string): Promise<string>
+  /** Takes the same time whether there is a hash to compare with or not. Waits for other comparisons only. */
+  matches(password: string, hash: string | undefined, client?: string): Promise<boolean>
 }
 
 /** What a token says about its user. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { type Fields, idOf } from '../core/input.ts'
+import { clientKey, type TrustedProxies } from '../server/client-address.ts'
 
 /** What the routes of a resource are registered with. */
 export interface RestServer {
@@ -8,6 +9,7 @@ export interface RestServer {
   readonly authenticate: onRequestHookHandler
   /** The interface is served at the root and below `/api`; the root's routes are the documented ones. */
   readonly prefix: '' | '/api'
+  readonly proxies: TrustedProxies
 }
 
 export const prefixes = ['', '/api'] as const
@@ -22,6 +24,11 @@ export function idIn(request: FastifyRequest): number | undefined {
 /** Fastify joins a header that was sent more than once. */
 export function headerOf(request: FastifyRequest, name: string): string | undefined {
   return request.headers[name] as string | undefined
+}
+
+/** Whose request it is, where it matters that no client is in the way of the others. */
+export function clientOf({ raw }: FastifyRequest, proxies: TrustedProxies): string {
+  return clientKey(proxies.clientOf(raw))
 }
 
 export function queryOf(request: FastifyRequest): Fields {

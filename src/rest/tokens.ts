@@ -1,11 +1,10 @@
 import type { Tokens } from '../core/tokens/operations.ts'
-import { clientKey, type TrustedProxies } from '../server/client-address.ts'
-import type { RestServer } from './routes.ts'
+import { clientOf, type RestServer } from './routes.ts'
 import { logIn } from './token-operations.ts'
 
 /** `POST /tokens` logs in. It ignores `Authorization`: who logs in need not be anybody yet. */
-export function serveTokens({ server, prefix }: RestServer, tokens: Tokens, proxies: TrustedProxies): void {
+export function serveTokens({ server, prefix, proxies }: RestServer, tokens: Tokens): void {
   server.post(`${prefix}/tokens`, { config: { operation: logIn } }, async request => ({
-    token: await tokens.logIn(clientKey(proxies.clientOf(request.raw)), request.body),
+    token: await tokens.logIn(clientOf(request, proxies), request.body),
   }))
 }

@@ -1,11 +1,11 @@
 import type { Users } from '../core/users/operations.ts'
 import type { User } from '../core/users/user.ts'
 import type { Links } from './links.ts'
-import { idIn, queryOf, type RestServer } from './routes.ts'
+import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
 import { userOperations } from './user-operations.ts'
 
 /** `/users`: decode, call one operation, represent. */
-export function serveUsers({ server, authenticate, prefix }: RestServer, users: Users, links: Links): void {
+export function serveUsers({ server, authenticate, prefix, proxies }: RestServer, users: Users, links: Links): void {
   const path = `${prefix}/users`
   const options = (name: keyof typeof userOperations) => ({
     onRequest: authenticate,
@@ -20,7 +20,7 @@ export function serveUsers({ server, authenticate, prefix }: RestServer, users: 
   })
 
   server.post(path, options('create'), async (request, reply) => {
-    const user = await users.create(request.actor, request.body)
+    const user = await users.create(request.actor, request.body, clientOf(request, proxies))
     reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
@@ -30,13 +30,18 @@ export function serveUsers({ server, authenticate, prefix }: RestServer, users: 
   server.get(`${path}/:id`, options('read'), async request => represent(await users.read(request.actor, idIn(request))))
 
   server.put(`${path}/:id`, options('replace'), async (request, reply) => {
-    const { user, created } = await users.replace(request.actor, idIn(request), request.body)
+    const { user, created } = await users.replace(
+      request.actor,
+      idIn(request),
+      request.body,
+      clientOf(request, proxies),
+    )
     if (created) reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
 
   server.patch(`${path}/:id`, options('change'), async request =>
-    represent(await users.change(request.actor, idIn(request), request.body)),
+    represent(await users.change(request.actor, idIn(request), request.body, clientOf(request, proxies))),
   )
 
   server.delete(`${path}/:id`, options('delete'), async (request, reply) => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import { Argon2Passwords, hashing as gate } from '../../src/security/passwords.ts'
+import { Argon2Passwords, hashing } from '../../src/security/passwords.ts'
 import { startTestApp } from '../support/app.ts'
-import { postJson } from '../support/http.ts'
+import { ask, postJson, type RawResponse } from '../support/http.ts'
 import { register, tryLogin } from '../support/logins.ts'
 
 /** Functions that end when the test says so, and note what was asked of them. */
@@ -32,6 +32,10 @@ function controlledArgon2() {
   }
 }
 
+function boundsOf(atOnce: number, mayWait: number): typeof hashing {
+  return { logins: { atOnce, mayWait }, newPasswords: { atOnce, mayWait } }
+}
+
 /** Lets everything that can go on go on. */
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
@@ -55,7 +59,7 @@ test('without a user no password matches, not even the one that is compared with
 
 test('few passwords are hashed at once, few wait, and the rest is refused at once', async () => {
   const functions = controlledArgon2()
-  const passwords = new Argon2Passwords({ atOnce: 2, mayWait: 3 }, functions)
+  const passwords = new Argon2Passwords(boundsOf(2, 3), functions)
   const accepted = Array.from({ length: 5 }, () => passwords.hash('a password'))
   await assert.rejects(passwords.hash('one too many'), isUnavailable)
   assert.equal(functions.calls.length, 2)
@@ -73,7 +77,7 @@ test('few passwords are hashed at once, few wait, and the rest is refused at onc
 
 test('a hash that fails leaves the gate open for the next', async () => {
   const failing = { hash: () => Promise.reject(new Error('out of memory')), verify: async () => true }
-  const passwords = new Argon2Passwords({ atOnce: 1, mayWait: 1 }, failing)
+  const passwords = new Argon2Passwords(boundsOf(1, 1), failing)
   for (let tries = 0; tries < 3; tries++) await assert.rejects(passwords.hash('a password'), /out of memory/)
   const together = [passwords.hash('x'), passwords.hash('y')]
   for (const outcome of await Promise.allSettled(together)) assert.equal(outcome.status, 'rejected')
@@ -81,7 +85,7 @@ test('a hash that fails leaves the gate open for the next', async () => {
 
 test('a known and an unknown user take the same path: one comparison each, through the same gate', async () => {
   const functions = controlledArgon2()
-  const passwords = new Argon2Passwords({ atOnce: 1, mayWait: 0 }, functions)
+  const passwords = new Argon2Passwords(boundsOf(1, 0), functions)
   const known = passwords.matches('a password', 'right')
   functions.calls[0]?.end() // the decoy is made for whoever comes first
   await settle()
@@ -105,7 +109,8 @@ test('a known and an unknown user take the same path: one comparison each, throu
 test('logins beyond what may wait are answered 503 with Retry-After, the others as ever', async () => {
   await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' })
   await register(app.url)
-  const total = gate.atOnce + gate.mayWait + 60
+  const { atOnce, mayWait } = hashing.logins
+  const total = atOnce + mayWait + 60
   const answers = await Promise.all(Array.from({ length: total }, () => tryLogin(app.url)))
   const refused = answers.filter(({ status }) => status === 503)
   assert.ok(refused.length > 0)
@@ -114,7 +119,7 @@ test('logins beyond what may wait are answered 503 with Retry-After, the others 
     assert.equal(headers.get('retry-after'), '1')
   }
   const served = answers.filter(({ status }) => status === 200).length
-  assert.ok(served >= gate.atOnce + gate.mayWait)
+  assert.ok(served >= atOnce + mayWait)
   assert.equal(served + refused.length, total)
   assert.equal((await tryLogin(app.url)).status, 200)
 })
@@ -138,6 +143,74 @@ test('F21: a login does the same work and gets the same answer, whether the user
   assert.deepEqual(await attempt('ben@example.com'), known, 'a user without a password')
 })
 
+test('new passwords and logins do not wait for each other', async () => {
+  const functions = controlledArgon2()
+  const passwords = new Argon2Passwords(boundsOf(1, 1), functions)
+  const decoy = passwords.matches('a password', 'right')
+  functions.calls[0]?.end()
+  await settle()
+  functions.calls[1]?.end()
+  await decoy
+  const hashed = [passwords.hash('one'), passwords.hash('two')]
+  await assert.rejects(passwords.hash('one too many'), isUnavailable)
+  const login = passwords.matches('a password', 'right')
+  await settle()
+  functions.calls[3]?.end()
+  assert.ok(await login)
+  for (const index of [2, 4]) {
+    functions.calls[index]?.end()
+    await settle()
+  }
+  assert.deepEqual(await Promise.all(hashed), ['decoy', 'decoy'])
+})
+
+test('however many sign up at once, nobody is kept from logging in', async () => {
+  await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' })
+  await register(app.url)
+  const { atOnce, mayWait } = hashing.newPasswords
+  const body = (index: number) => JSON.stringify({ name: 'x', email: `${index}@example.com`, password: 'a password' })
+  const signUps = Array.from({ length: atOnce + mayWait + 20 }, (_, index) => postJson(`${app.url}/users`, body(index)))
+  await oneRefused(signUps)
+  const logins = await Promise.all(Array.from({ length: 20 }, () => tryLogin(app.url)))
+  assert.deepEqual(
+    logins.map(({ status }) => status),
+    Array(20).fill(200),
+  )
+  const statuses = (await Promise.all(signUps)).map(({ status }) => status)
+  assert.ok(statuses.every(status => status === 201 || status === 503))
+  assert.ok(statuses.filter(status => status === 201).length >= atOnce + mayWait)
+})
+
+test('a client that fills the queue does not keep others from setting their passwords', async () => {
+  await using app = await startTestApp({ TRUST_PROXY: '127.0.0.1' })
+  assert.equal((await postJson(`${app.url}/users`, '{"name":"x","email":"x@example.com"}')).status, 201)
+  let people = 0
+  const from = (client: string, method: string, path: string) => {
+    const headers = { 'content-type': 'application/json', 'x-forwarded-for': client }
+    const user = { name: 'x', email: `${++people}@example.com`, password: 'a password' }
+    return ask(app.url + path, { method, headers, body: JSON.stringify(user) })
+  }
+  const { atOnce, mayWait } = hashing.newPasswords
+  const many = Array.from({ length: atOnce + mayWait + 20 }, () => from('192.0.2.1', 'POST', '/users'))
+  await oneRefused(many)
+  const others = await Promise.all([
+    from('192.0.2.2', 'POST', '/users'),
+    from('192.0.2.3', 'PUT', '/users/77'),
+    from('192.0.2.4', 'PATCH', '/users/1'),
+  ])
+  assert.deepEqual(
+    others.map(({ status }) => status),
+    [201, 201, 200],
+  )
+  await Promise.all(many)
+})
+
+/** Waits until somebody was refused, which tells that no more may wait. */
+async function oneRefused(answers: readonly Promise<RawResponse>[]): Promise<void> {
+  await Promise.any(answers.map(async answer => assert.equal((await answer).status, 503)))
+}
+
+
 test('F21: what an unknown user is compared with costs as much as the hash of a real password', async () => {
   const costs: unknown[] = []
   const functions = {
@@ -147,7 +220,7 @@ test('F21: what an unknown user is compared with costs as much as the hash of a 
     },
     verify: async () => false,
   }
-  const passwords = new Argon2Passwords(gate, functions)
+  const passwords = new Argon2Passwords(hashing, functions)
   await passwords.hash('a password')
   await passwords.matches('a password', undefined)
   assert.equal(costs.length, 2)

@@ -47,7 +47,7 @@ export class Tokens {
     await take(this.#limits.perClient, client)
     // Taken before the answer is known, so that attempts at the same time cannot pass together.
     await take(this.#limits.perEmail, attempt)
-    const user = await this.#userOf(email, password).catch(async error => {
+    const user = await this.#userOf(email, password, client).catch(async error => {
       await this.#limits.perEmail.giveBack(attempt) // nobody learned whether the password was right
       throw error
     })
@@ -56,9 +56,9 @@ export class Tokens {
     return this.#signer.issue(user)
   }
 
-  async #userOf(email: string, password: string): Promise<Credentials | undefined> {
+  async #userOf(email: string, password: string, client: string): Promise<Credentials | undefined> {
     const user = await this.#store.credentials(email)
-    return (await this.#passwords.matches(password, user?.passwordHash)) ? user : undefined
+    return (await this.#passwords.matches(password, user?.passwordHash, client)) ? user : undefined
   }
 
   async identify(token: string): Promise<Actor> {

@@ -16,7 +16,10 @@ export interface UsersParts {
   readonly bus: EventBus
 }
 
-/** What can be done with users. An id that cannot name a row comes in as `undefined` and is absent. */
+/**
+ * What can be done with users. An id that cannot name a row comes in as `undefined` and is absent. `client` tells those
+ * apart who wait for their new passwords to be hashed.
+ */
 export class Users {
   readonly #store: UserStore
   readonly #access: Access
@@ -49,25 +52,26 @@ export class Users {
     return present(await this.#store.read(actor.id))
   }
 
-  async create(actor: Actor, body: unknown): Promise<User> {
+  async create(actor: Actor, body: unknown, client?: string): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#whole(completeUser(body))))
+    return accepted(actor, await this.#store.create(await this.#whole(completeUser(body), client)))
   }
 
-  async replace(actor: Actor, id: number | undefined, body: unknown): Promise<Replaced> {
+  async replace(actor: Actor, id: number | undefined, body: unknown, client?: string): Promise<Replaced> {
     this.#access.require(actor, 'replace a user', id)
     const input = completeUser(body)
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
-    const replaced = accepted(actor, await this.#store.replace(id, await this.#whole(input), this.#rights(actor, id)))
+    const values = await this.#whole(input, client)
+    const replaced = accepted(actor, await this.#store.replace(id, values, this.#rights(actor, id)))
     this.#bus.tell()
     return replaced
   }
 
-  async change(actor: Actor, id: number | undefined, body: unknown): Promise<User> {
+  async change(actor: Actor, id: number | undefined, body: unknown, client?: string): Promise<User> {
     this.#access.require(actor, 'change a user', id)
     const { password, ...values } = partialUser(body)
     if (id === undefined) throw absentUser()
-    const changes = { ...values, ...(password !== undefined && (await this.#secret(password))) }
+    const changes = { ...values, ...(password !== undefined && (await this.#secret(password, client))) }
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id))
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
@@ -86,14 +90,15 @@ export class Users {
     return { actor, mayChangePassword: this.#access.allows(actor, 'change an existing password', id) }
   }
 
-  async #whole({ name, email, age = null, avatar = null, password }: UserInput): Promise<UserValues> {
+  async #whole(input: UserInput, client: string | undefined): Promise<UserValues> {
+    const { name, email, age = null, avatar = null, password } = input
     const secret =
-      password === undefined ? { password: null, mark: this.#randomness.id() } : await this.#secret(password)
+      password === undefined ? { password: null, mark: this.#randomness.id() } : await this.#secret(password, client)
     return { name, email, age, avatar, ...secret }
   }
 
-  async #secret(password: string): Promise<Pick<UserValues, 'password' | 'mark'>> {
-    return { password: { hash: await this.#passwords.hash(password) }, mark: this.#randomness.id() }
+  async #secret(password: string, client: string | undefined): Promise<Pick<UserValues, 'password' | 'mark'>> {
+    return { password: { hash: await this.#passwords.hash(password, client) }, mark: this.#randomness.id() }
   }
 }
 

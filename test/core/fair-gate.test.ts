@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { AppError } from '../../src/core/errors.ts'
+import { FairGate } from '../../src/core/fair-gate.ts'
+
+/** A gate whose work ends when the test says so. Notes who was let in, in order, and who was refused. */
+function watched(atOnce: number, mayWait: number) {
+  const gate = new FairGate({ atOnce, mayWait })
+  const entered: string[] = []
+  const refused: string[] = []
+  const running: (() => void)[] = []
+  const ask = (client: string) => {
+    const work = () => {
+      entered.push(client)
+      const { promise, resolve } = Promise.withResolvers<void>()
+      running.push(resolve)
+      return promise
+    }
+    gate.pass(client, work).catch((error: unknown) => {
+      assert.ok(error instanceof AppError && error.code === 'unavailable')
+      refused.push(client)
+    })
+  }
+  const settle = () => new Promise(resolve => setImmediate(resolve))
+  const end = async () => {
+    running.shift()?.()
+    await settle()
+  }
+  return { ask, end, settle, entered, refused, running }
+}
+
+test('clients take turns, each in the order in which it asked', async () => {
+  const { ask, end, entered, running } = watched(1, 10)
+  for (const client of ['a', 'a', 'a', 'a', 'b', 'c', 'b']) ask(client)
+  while (running.length > 0) await end()
+  assert.deepEqual(entered, ['a', 'a', 'b', 'c', 'a', 'b', 'a'])
+})
+
+test('where no more may wait, the client that waits for most gives way, with what it asked last', async () => {
+  const { ask, end, settle, entered, refused, running } = watched(1, 4)
+  for (const client of ['a', 'a', 'a', 'a', 'a']) ask(client)
+  ask('a')
+  await settle()
+  assert.deepEqual(refused, ['a'], 'nobody gives way to itself')
+  ask('b')
+  ask('b')
+  await settle()
+  assert.deepEqual(refused, ['a', 'a', 'a'])
+  ask('b')
+  await settle()
+  assert.deepEqual(refused, ['a', 'a', 'a', 'b'], 'who waits for as much as the other is refused')
+  while (running.length > 0) await end()
+  assert.deepEqual(entered, ['a', 'a', 'b', 'a', 'b'])
+})
+
+test('work that fails makes room like any other, and its failure is told', async () => {
+  const gate = new FairGate({ atOnce: 1, mayWait: 0 })
+  for (let times = 0; times < 3; times++) {
+    await assert.rejects(
+      gate.pass('a', () => Promise.reject(new Error('broken'))),
+      /broken/,
+    )
+  }
+  assert.equal(await gate.pass('b', async () => 'done'), 'done')
+})
+
+test('never more at once, never more waiting, and everyone who asks is let in or refused', async () => {
+  const steps = fc.array(fc.constantFrom('a', 'b', 'c', 'end'), { maxLength: 60 })
+  const bounds = fc.record({ atOnce: fc.integer({ min: 1, max: 3 }), mayWait: fc.nat(5) })
+  await fc.assert(
+    fc.asyncProperty(bounds, steps, async ({ atOnce, mayWait }, all) => {
+      const { ask, end, settle, entered, refused, running } = watched(atOnce, mayWait)
+      let asked = 0
+      for (const step of all) {
+        if (step === 'end') await end()
+        else {
+          asked++
+          ask(step)
+          await settle()
+        }
+        assert.ok(running.length <= atOnce)
+        const waiting = asked - entered.length - refused.length
+        assert.ok(waiting >= 0 && waiting <= mayWait)
+        if (waiting > 0) assert.equal(running.length, atOnce, 'nobody waits while there is room')
+      }
+      while (running.length > 0) await end()
+      assert.equal(entered.length + refused.length, asked)
+    }),
+    { numRuns: 500 },
+  )
+})
