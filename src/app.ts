@@ -133,7 +133,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
 
   // After all that it serves: it stops first, and needs them until then.
-  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit })
+  const onCut = () => metrics.cutConnections.inc()
+  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit, proxies, onCut })
   parts.defer(() => shutDown(server, lifecycle, config.drainMs))
   const answerOtherMethods = rememberMethods(server)
   const describe = collectOperations(server, serviceOperations)

@@ -39,6 +39,11 @@ export class Metrics {
   readonly #skipped = this.#counter('duet_events_skipped_total', 'Events about what was gone before they were sent')
   readonly #slowCloses = this.#counter('duet_sockets_closed_slow_total', 'Sockets closed because they were not read')
 
+  readonly cutConnections = this.#counter(
+    'duet_connections_cut_total',
+    'Connections cut because their clients did not read what they asked for',
+  )
+
   constructor() {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
   }

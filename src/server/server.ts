@@ -1,6 +1,7 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Randomness } from '../core/ports.ts'
+import type { TrustedProxies } from './client-address.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
 import { refuseDoubtfulHeads } from './heads.ts'
@@ -12,6 +13,7 @@ import { serveInTurn } from './pipelining.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
+import { cutUnread, type UnreadOptions } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
 export interface ServerOptions {
@@ -21,6 +23,10 @@ export interface ServerOptions {
   readonly lifecycle: Lifecycle
   readonly randomness: Randomness
   readonly rateLimit: RateLimit | undefined
+  readonly proxies: TrustedProxies
+  readonly unread?: Pick<UnreadOptions, 'bounds' | 'now'>
+  /** Told of each connection that is cut because its client does not read. */
+  readonly onCut?: () => void
 }
 
 /** An HTTP server that answers every request well and has no routes yet. The hooks run in the order of this page. */
@@ -31,6 +37,9 @@ export function createServer({
   lifecycle,
   randomness,
   rateLimit,
+  proxies,
+  unread = {},
+  onCut = () => {},
 }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = fastify({
     loggerInstance: logger as FastifyBaseLogger,
@@ -86,6 +95,7 @@ export function createServer({
   refuseDoubtfulHeads(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
+  cutUnread(server, { ...unread, proxies, lifecycle, onCut })
   logAnswers(server, logger)
   return server
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRandomness } from '../../src/app.ts'
+import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { createServer } from '../../src/server/server.ts'
 import { startTestServer } from '../support/app.ts'
@@ -68,6 +69,7 @@ test('the time-outs of the app: 10 s for a head, 30 s for a request, 72 s betwee
     lifecycle,
     randomness: systemRandomness,
     rateLimit: undefined,
+    proxies: new TrustedProxies([]),
   })
   assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
 })

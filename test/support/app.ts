@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type App, startApp, systemClock, systemRandomness, type World } from '../../src/app.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
+import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { rememberMethods } from '../../src/server/routing.ts'
 import { createServer, type ServerOptions } from '../../src/server/server.ts'
@@ -74,6 +75,7 @@ export async function startTestServer(
     lifecycle,
     randomness: systemRandomness,
     rateLimit: undefined,
+    proxies: new TrustedProxies([]),
     ...options,
   })
   const answerOtherMethods = rememberMethods(server)

@@ -1,0 +1,58 @@
+import type { Socket } from 'node:net'
+
+export interface StallOptions {
+  readonly connections: Iterable<Socket>
+  /** How long a connection may have something to send without its client taking any of it. */
+  readonly stalledMs: number
+  readonly sweepMs: number
+  /** Milliseconds, from any start. */
+  readonly now: () => number
+  readonly cut: (connection: Socket) => void
+}
+
+/**
+ * Cuts connections whose clients do not read what they asked for, so that it does not stay in memory for ever. However
+ * slowly a client reads, it is not cut. It works for whatever is sent on a connection, answers as well as messages.
+ */
+export class StalledConnections implements Disposable {
+  readonly #options: StallOptions
+  readonly #known = new WeakMap<Socket, Progress>()
+  readonly #timer: NodeJS.Timeout
+
+  constructor(options: StallOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#sweep(), options.sweepMs).unref()
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer)
+  }
+
+  #sweep(): void {
+    const { connections, stalledMs, now, cut } = this.#options
+    const time = now()
+    for (const connection of connections) {
+      const sent = connection.writableLength === 0 ? undefined : bytesTaken(connection)
+      const known = this.#known.get(connection)
+      if (sent === undefined) this.#known.delete(connection)
+      else if (known?.sent !== sent) this.#known.set(connection, { sent, since: time })
+      else if (time - known.since >= stalledMs) cut(connection)
+    }
+  }
+}
+
+interface Progress {
+  readonly sent: number
+  readonly since: number
+}
+
+/** What the client's side has taken so far. The stream itself counts an answer only when it is sent to its last byte. */
+function bytesTaken(connection: Socket & { _handle?: Handle | null }): number | undefined {
+  const { _handle: handle } = connection
+  return handle ? handle.bytesWritten - handle.writeQueueSize : undefined
+}
+
+interface Handle {
+  readonly bytesWritten: number
+  readonly writeQueueSize: number
+}

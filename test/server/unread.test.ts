@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { unreadBounds } from '../../src/server/unread.ts'
+import { startTestServer } from '../support/app.ts'
+import { ask } from '../support/http.ts'
+import { inTime, waitUntil } from '../support/wait.ts'
+
+/** More than the buffers between two ends of a connection hold. */
+const size = 24 * 1024 * 1024
+const text = 'x'.repeat(size)
+
+/** A client that reads only what the test tells it to read. */
+class Reader implements Disposable {
+  readonly socket: Socket
+  read = 0
+  closed = false
+
+  static async open(port: number, localAddress = '127.0.0.1'): Promise<Reader> {
+    const reader = new Reader(connect({ port, host: '127.0.0.1', localAddress }))
+    await once(reader.socket, 'connect')
+    reader.socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n')
+    return reader
+  }
+
+  private constructor(socket: Socket) {
+    this.socket = socket
+    socket.on('error', () => {}).pause()
+    socket.on('data', chunk => {
+      this.read += chunk.length
+      socket.emit('news')
+    })
+    socket.on('close', () => {
+      this.closed = true
+      socket.emit('news')
+    })
+  }
+
+  /** Reads so many bytes, or what there is before the connection ends. */
+  async take(bytes: number): Promise<void> {
+    const goal = this.read + bytes
+    this.socket.resume()
+    // Not by `once` of events, which takes a reset for a failure of the test.
+    while (this.read < goal && !this.closed) await new Promise(resolve => this.socket.once('news', resolve))
+    this.socket.pause()
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy()
+  }
+}
+
+/** A server whose clock the test sets, and which looks for stalled connections all the time. */
+async function start(
+  bounds: Partial<typeof unreadBounds> = {},
+  register: (server: FastifyInstance) => void = () => {},
+) {
+  let time = 0
+  let sweeps = 0
+  let cut = 0
+  const now = () => {
+    sweeps++
+    return time
+  }
+  const server = await startTestServer(
+    fastify => {
+      fastify.get('/large', (_request, reply) => reply.send(text))
+      register(fastify)
+    },
+    { unread: { bounds: { sweepMs: 1, ...bounds }, now }, onCut: () => cut++ },
+  )
+  return Object.assign(server, {
+    cuts: () => cut,
+    pass: (milliseconds: number) => {
+      time += milliseconds
+    },
+    /** Waits until all connections were looked at, at the present time. */
+    swept: async () => {
+      const before = sweeps
+      await waitUntil(() => sweeps >= before + 2)
+    },
+    /** Waits until so many connections have something that is not sent. */
+    unsent: (count: number) =>
+      waitUntil(() => [...server.lifecycle.connections].filter(each => each.writableLength > 0).length === count),
+  })
+}
+
+test('a client that reads nothing of its answer for 30 seconds is cut', async () => {
+  await using server = await start()
+  using reader = await Reader.open(server.port)
+  await server.unsent(1)
+  await server.swept()
+  server.pass(unreadBounds.stalledMs - 1)
+  await server.swept()
+  assert.equal(server.cuts(), 0)
+  server.pass(1)
+  await server.swept()
+  assert.equal(server.cuts(), 1)
+  await waitUntil(() => server.lifecycle.connections.size === 0)
+  await inTime('the end', reader.take(2 * size))
+  assert.ok(reader.read < size, `${reader.read} bytes`)
+  assert.equal(server.lifecycle.requestsInFlight, 0)
+})
+
+test('a client that reads slowly but steadily gets all of its answer, however long it takes', async () => {
+  await using server = await start()
+  using reader = await Reader.open(server.port)
+  await server.unsent(1)
+  const [connection] = server.lifecycle.connections
+  const queued = () => (connection as unknown as { _handle: { writeQueueSize: number } | null })._handle?.writeQueueSize
+  while ((queued() ?? 0) > 0) {
+    const before = queued()
+    while (queued() === before) await inTime('bytes', reader.take(65_536))
+    await server.swept()
+    server.pass(unreadBounds.stalledMs - 1)
+    await server.swept()
+  }
+  await inTime('the rest', reader.take(size - reader.read))
+  assert.equal(server.cuts(), 0)
+  assert.equal(reader.closed, false)
+})
+
+test('a client that reads a part and then nothing more is cut', async () => {
+  await using server = await start()
+  using reader = await Reader.open(server.port)
+  await server.unsent(1)
+  await inTime('a part of it', reader.take(size / 24))
+  await server.swept()
+  server.pass(unreadBounds.stalledMs)
+  await waitUntil(() => server.cuts() === 1)
+})
+
+test('who has nothing to read is not cut: an idle connection, one that waits for its answer, one that has it', async () => {
+  const go = Promise.withResolvers<void>()
+  await using server = await start({}, fastify => {
+    fastify.get('/slow', async () => {
+      await go.promise
+      return {}
+    })
+  })
+  const slow = ask(`${server.url}/slow`)
+  using others = new DisposableStack()
+  const idle = others.adopt(connect(server.port, '127.0.0.1'), open => open.destroy())
+  await once(idle, 'connect')
+  using reader = await Reader.open(server.port)
+  await inTime('all of it', reader.take(size))
+  await waitUntil(() => server.lifecycle.connections.size === 3 && server.lifecycle.requestsInFlight === 1)
+  for (let count = 0; count < 3; count++) {
+    await server.swept()
+    server.pass(unreadBounds.stalledMs)
+  }
+  await server.swept()
+  go.resolve()
+  assert.equal((await slow).status, 200)
+  assert.equal(server.cuts(), 0)
+})
+
+test('beyond what one client may leave unread its oldest answers are cut, and those of others are not', async () => {
+  await using server = await start({ perClient: 2 * size + 100 })
+  using readers = new DisposableStack()
+  const open = async (address: string) => readers.use(await Reader.open(server.port, address))
+  const other = await open('127.0.0.2')
+  await server.unsent(1)
+  const mine: Reader[] = []
+  for (let count = 1; count <= 4; count++) {
+    mine.push(await open('127.0.0.1'))
+    await waitUntil(() => server.cuts() === Math.max(0, count - 2))
+    await server.unsent(1 + Math.min(2, count))
+  }
+  for (const [index, reader] of [...mine, other].entries()) {
+    if (index >= 2) await inTime('all of it', reader.take(size))
+    else await inTime('the end', reader.take(2 * size))
+  }
+  assert.deepEqual(
+    mine.map(({ closed }) => closed),
+    [true, true, false, false],
+  )
+  assert.equal(other.closed, false)
+  // What was sent completely does not count any more.
+  await server.unsent(0)
+  await open('127.0.0.1')
+  await open('127.0.0.1')
+  await server.unsent(2)
+  assert.equal(server.cuts(), 2)
+})
+
+test('beyond what all clients together may leave unread the oldest answers are cut', async () => {
+  await using server = await start({ inAll: 3 * size + 100 })
+  using readers = new DisposableStack()
+  const all: Reader[] = []
+  for (let count = 1; count <= 5; count++) {
+    all.push(readers.use(await Reader.open(server.port, `127.0.0.${count}`)))
+    await waitUntil(() => server.cuts() === Math.max(0, count - 3))
+    await server.unsent(Math.min(3, count))
+  }
+  for (const [index, reader] of all.entries()) await inTime('all there is', reader.take(index < 2 ? 2 * size : size))
+  assert.deepEqual(
+    all.map(({ closed }) => closed),
+    [true, true, false, false, false],
+  )
+})
+
+test('answers that are ready in one turn of the event loop are bounded too', async () => {
+  const perClient = 2 * size + 100
+  const go = Promise.withResolvers<void>()
+  await using server = await start({ perClient }, fastify => {
+    fastify.get('/together', async (_request, reply) => {
+      await go.promise
+      return reply.send(text)
+    })
+  })
+  const total = 20
+  using readers = new DisposableStack()
+  for (let count = 0; count < total; count++) {
+    const socket = readers.adopt(connect(server.port, '127.0.0.1'), open => open.destroy())
+    socket.on('error', () => {}).pause()
+    socket.write('GET /together HTTP/1.1\r\nHost: x\r\n\r\n')
+  }
+  await waitUntil(() => server.lifecycle.requestsInFlight === total)
+  let most = 0
+  const { connections } = server.lifecycle
+  const watched = [...connections]
+  const unsent = () => watched.reduce((sum, { closed, writableLength }) => sum + (closed ? 0 : writableLength), 0)
+  for (const connection of watched) {
+    const write = connection._write
+    connection._write = (...args) => {
+      most = Math.max(most, unsent())
+      write.apply(connection, args)
+    }
+  }
+  go.resolve()
+  await waitUntil(() => server.cuts() === total - 2)
+  await server.unsent(2)
+  // Those that are not cut, those that were cut and wait to be closed, and the one that crossed the bound.
+  assert.ok(most >= 2 * size && most <= 2 * perClient + size, `${most / size} answers at once`)
+})
+
+test('small answers do not count', async () => {
+  await using server = await start({ perClient: size }, fastify => {
+    fastify.get('/small', (_request, reply) => reply.send('x'.repeat(unreadBounds.countedFrom - 1)))
+  })
+  using reader = await Reader.open(server.port)
+  await server.unsent(1)
+  for (let count = 0; count < 200; count++) assert.equal((await ask(`${server.url}/small`)).status, 200)
+  assert.equal(server.cuts(), 0)
+  await inTime('all of it', reader.take(size))
+})
