@@ -39,7 +39,9 @@ export function cutUnread(server: FastifyInstance, { proxies, lifecycle, bounds,
   server.addHook('onSend', (request, reply, payload, next) => {
     const size = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0
     if (size < all.countedFrom) return next()
-    const bytes = typeof payload === 'string' ? Buffer.byteLength(payload) : size
-    answers.add(reply.raw, clientKey(proxies.clientOf(request.raw)), bytes, next)
+    const client = clientKey(proxies.clientOf(request.raw))
+    if (typeof payload !== 'string') return answers.add(reply.raw, client, size, next)
+    // Node would keep the text as long as its bytes; and of bytes the garbage collector knows how many there are.
+    answers.add(reply.raw, client, Buffer.byteLength(payload), () => next(null, Buffer.from(payload)))
   })
 }

@@ -224,11 +224,12 @@ test('answers that are ready in one turn of the event loop are bounded too', asy
   const watched = [...connections]
   const unsent = () => watched.reduce((sum, { closed, writableLength }) => sum + (closed ? 0 : writableLength), 0)
   for (const connection of watched) {
-    const write = connection._write
-    connection._write = (...args) => {
+    const { write } = connection
+    connection.write = ((...args: Parameters<typeof write>) => {
+      const done = write.apply(connection, args)
       most = Math.max(most, unsent())
-      write.apply(connection, args)
-    }
+      return done
+    }) as typeof write
   }
   go.resolve()
   await waitUntil(() => server.cuts() === total - 2)
