@@ -64,6 +64,8 @@ export interface App extends AsyncDisposable {
   /** Whether the demo data is there and its login, which is no secret, has not been changed. */
   readonly demoLoginWorks: boolean
   toggleMaintenance(): void
+  /** Like disposing, but from now on nobody is let in: not even for the time in which clients should turn away. */
+  stopAtOnce(): Promise<void>
 }
 
 /** What the app takes from the world beside its settings. */
@@ -135,7 +137,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   // After all that it serves: it stops first, and needs them until then.
   const onCut = () => metrics.cutConnections.inc()
   const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit, proxies, onCut })
-  parts.defer(() => shutDown(server, lifecycle, config.drainMs))
+  let { drainMs } = config
+  parts.defer(() => shutDown(server, lifecycle, drainMs))
   const answerOtherMethods = rememberMethods(server)
   const describe = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
@@ -163,6 +166,11 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   parts.use(new Upkeep(() => store.payments.purgeKeys(), observer))
   parts.use(new Upkeep(() => store.events.purge(), observer))
   const running = parts.move()
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= running.disposeAsync()
+    return stopped
+  }
   return {
     url,
     demoLoginWorks,
@@ -171,7 +179,11 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
       if (lifecycle.maintenance) sockets.closeAll(1013, 'Service under maintenance')
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    stopAtOnce() {
+      drainMs = 0
+      return stop()
+    },
+    [Symbol.asyncDispose]: stop,
   }
 }
 

@@ -54,9 +54,21 @@ const commands: Readonly<Record<string, Command>> = {
 async function serve(config: Config): Promise<number> {
   const { startApp, systemClock, systemRandomness } = await import('./app.ts')
   const { createLogger, standardOutput } = await import('./server/logging.ts')
+  const { lastResort } = await import('./server/last-resort.ts')
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)
   let app: App | undefined
+  const exit = (code: number) => {
+    try {
+      output.flushSync()
+    } finally {
+      process.exit(code)
+    }
+  }
+  const stop = async () => app?.stopAtOnce()
+  const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
+  process.on('uncaughtException', fail)
+  process.on('unhandledRejection', fail)
   process.on('SIGUSR2', () => app?.toggleMaintenance()) // from the start: unheard, it would end the process
   process.stdout.on('error', () => {}) // the reader went away; serving goes on
   app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { lastResort } from '../../src/server/last-resort.ts'
+import { RawConnection } from '../support/http.ts'
+import { collectLogs } from '../support/logs.ts'
+import { serveDuet } from '../support/process.ts'
+import { inTime, waitUntil } from '../support/wait.ts'
+
+const preload = pathToFileURL(join(import.meta.dirname, '..', 'support', 'planted-fault.ts'))
+
+async function isRefused(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const refused = await once(socket, 'connect').then(
+    () => false,
+    error => error.code === 'ECONNREFUSED',
+  )
+  socket.destroy()
+  return refused
+}
+
+for (const [what, signal] of [
+  ['an error that nobody caught', 'SIGWINCH'],
+  ['a rejection that nobody handled', 'SIGCONT'],
+] as const) {
+  test(`${what} is logged once, ends listening at once, lets a request under way end, and the process with 1`, async () => {
+    const drainMs = 8_000 // which is not waited for
+    await using duet = serveDuet({ NODE_OPTIONS: `--import=${preload}`, DRAIN_MS: String(drainMs) })
+    const { port } = await duet.address()
+    using slow = await RawConnection.open(port)
+    const body = '{"name":"Ada","email":"ada@example.com"}'
+    const head = `POST /users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+    slow.write(`${head}Expect: 100-continue\r\n\r\n`)
+    assert.equal((await slow.response()).status, 100)
+    const begun = performance.now()
+    duet.child.kill(signal)
+    await waitUntil(() => isRefused(port))
+    assert.ok(performance.now() - begun < drainMs, 'it went on listening')
+    slow.write(body)
+    const answer = await inTime('the answer', slow.response())
+    assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close'])
+    const { code, stdout, stderr } = await inTime('the exit', duet.outcome())
+    assert.deepEqual({ code, stderr }, { code: 1, stderr: '' })
+    const lines = stdout.split('\n').filter(line => line.startsWith('{'))
+    const fatal = lines.map(line => JSON.parse(line)).filter(({ level }) => level === 60)
+    assert.deepEqual(
+      fatal.map(({ msg, err }) => [msg, err.message]),
+      [['Unhandled error: stopping', 'a planted fault']],
+    )
+    assert.match(fatal[0]?.err.stack, /planted-fault\.ts/)
+  })
+}
+
+/** A last resort whose stopping the test decides about. */
+function watched() {
+  const { logger, logs } = collectLogs()
+  const exits: number[] = []
+  const stopped = Promise.withResolvers<void>()
+  let stops = 0
+  const stop = () => {
+    stops++
+    return stopped.promise
+  }
+  const fail = lastResort({ logger, stop, exit: code => exits.push(code), patienceMs: 10_000 })
+  return { fail, logs, exits, stopped, stops: () => stops }
+}
+
+const settle = () => new Promise(resolve => setImmediate(resolve))
+
+test('a second unhandled error while stopping ends the process at once', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { fail, logs, exits, stops } = watched()
+  fail(new Error('one'))
+  await settle()
+  assert.deepEqual([stops(), exits], [1, []])
+  fail('two')
+  assert.deepEqual([stops(), exits], [1, [1]])
+  assert.deepEqual(
+    logs.map(({ level, msg }) => [level, msg]),
+    [
+      [60, 'Unhandled error: stopping'],
+      [60, 'Another unhandled error: exiting'],
+    ],
+  )
+})
+
+test('stopping that does not end, or fails, is not waited for longer than its time', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const endless = watched()
+  endless.fail(new Error('one'))
+  t.mock.timers.tick(9_999)
+  assert.deepEqual(endless.exits, [])
+  t.mock.timers.tick(1)
+  assert.deepEqual(endless.exits, [1])
+  const failing = watched()
+  failing.fail(new Error('one'))
+  failing.stopped.reject(new Error('cannot stop'))
+  await settle()
+  assert.deepEqual(failing.exits, [1])
+})
