@@ -136,7 +136,8 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
 
   // After all that it serves: it stops first, and needs them until then.
   const onCut = () => metrics.cutConnections.inc()
-  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit, proxies, onCut })
+  const onRefused = () => metrics.refusedConnections.inc()
+  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit, proxies, onCut, onRefused })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   const answerOtherMethods = rememberMethods(server)

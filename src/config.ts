@@ -14,6 +14,8 @@ export interface Config {
   /** Milliseconds that a new socket has to send `connection_init`. */
   readonly socketInitTimeoutMs: number
   readonly bodyLimitBytes: number
+  /** Open connections of one client, WebSockets not counted; 0: any number. */
+  readonly connectionsPerClient: number
   readonly maintenance: boolean
   readonly corsOrigins: readonly string[]
   readonly metricsToken: string | undefined
@@ -91,6 +93,7 @@ export function readConfig(environment: Environment): Config {
     databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', read('DATABASE_TIMEOUT_MS'), 200, 600_000),
     socketInitTimeoutMs: integer('SOCKET_INIT_TIMEOUT_MS', read('SOCKET_INIT_TIMEOUT_MS'), 100, 600_000),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
+    connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', read('CONNECTIONS_PER_CLIENT'), 0, 1_000_000),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
     corsOrigins: origins(read('CORS_ORIGINS')),
     metricsToken: token('METRICS_TOKEN', read('METRICS_TOKEN')),
@@ -130,6 +133,10 @@ export const settings = {
   },
   SOCKET_INIT_TIMEOUT_MS: { fallback: '3000', meaning: 'milliseconds that a new socket has to send connection_init' },
   BODY_LIMIT_BYTES: { fallback: '1048576', meaning: 'largest request body' },
+  CONNECTIONS_PER_CLIENT: {
+    fallback: '1000',
+    meaning: 'open connections of one client, WebSockets not counted; further ones are closed; 0: any number',
+  },
   MAINTENANCE: { fallback: 'off', meaning: 'on: every request but health answers 503; SIGUSR2 toggles it' },
   CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },
   METRICS_TOKEN: {

@@ -23,7 +23,7 @@ export class TrustedProxies {
   clientOf({ socket, headers }: IncomingMessage): string {
     const sender = plain(socket.remoteAddress ?? '')
     const forwarded = headers['x-forwarded-for']
-    if (this.#none || forwarded === undefined || !this.#includes(sender)) return sender
+    if (this.#none || forwarded === undefined || !this.includes(sender)) return sender
     const hops = String(forwarded)
       .split(',')
       .map(hop => plain(hop.trim()))
@@ -31,12 +31,13 @@ export class TrustedProxies {
     for (const hop of hops.reverse()) {
       if (isIP(hop) === 0) break
       farthest = hop
-      if (!this.#includes(hop)) break
+      if (!this.includes(hop)) break
     }
     return farthest
   }
 
-  #includes(address: string): boolean {
+  includes(address: string): boolean {
+    if (this.#none) return false
     const family = isIP(address)
     return family !== 0 && this.#list.check(address, family === 4 ? 'ipv4' : 'ipv6')
   }

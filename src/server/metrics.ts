@@ -44,6 +44,11 @@ export class Metrics {
     'Connections cut because their clients did not read what they asked for',
   )
 
+  readonly refusedConnections = this.#counter(
+    'duet_connections_refused_total',
+    'Connections closed because their clients had too many',
+  )
+
   constructor() {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
   }

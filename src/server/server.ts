@@ -2,6 +2,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import type { Randomness } from '../core/ports.ts'
 import type { TrustedProxies } from './client-address.ts'
+import { limitConnections } from './connection-limit.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
 import { refuseDoubtfulHeads } from './heads.ts'
@@ -24,9 +25,12 @@ export interface ServerOptions {
   readonly randomness: Randomness
   readonly rateLimit: RateLimit | undefined
   readonly proxies: TrustedProxies
+  readonly connectionsPerClient: number
   readonly unread?: Pick<UnreadOptions, 'bounds' | 'now'>
   /** Told of each connection that is cut because its client does not read. */
   readonly onCut?: () => void
+  /** Told of each connection that is closed because its client has too many. */
+  readonly onRefused?: () => void
 }
 
 /** An HTTP server that answers every request well and has no routes yet. The hooks run in the order of this page. */
@@ -38,8 +42,10 @@ export function createServer({
   randomness,
   rateLimit,
   proxies,
+  connectionsPerClient,
   unread = {},
   onCut = () => {},
+  onRefused = () => {},
 }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = fastify({
     loggerInstance: logger as FastifyBaseLogger,
@@ -78,6 +84,7 @@ export function createServer({
   refuseTunnels(server, { logger, randomness })
   routeUpgrades(server)
   acceptJsonBodies(server)
+  limitConnections(server.server, { most: connectionsPerClient, proxies, onRefused })
   server.server.on('connection', connection => lifecycle.admit(connection))
   server.setErrorHandler(answerError)
 

@@ -31,6 +31,7 @@ const wrong: Readonly<Record<string, string>> = {
   DATABASE_URL: `mysql://user:${secret}@127.0.0.1/x`,
   DATABASE_POOL_MAX: '0',
   BODY_LIMIT_BYTES: '1',
+  CONNECTIONS_PER_CLIENT: 'many',
   MAINTENANCE: 'perhaps',
   CORS_ORIGINS: 'everyone',
   METRICS_TOKEN: `${secret} ${secret}`,

@@ -70,6 +70,7 @@ test('the time-outs of the app: 10 s for a head, 30 s for a request, 72 s betwee
     randomness: systemRandomness,
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
+    connectionsPerClient: 0,
   })
   assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
 })

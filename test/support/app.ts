@@ -76,6 +76,7 @@ export async function startTestServer(
     randomness: systemRandomness,
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
+    connectionsPerClient: 0,
     ...options,
   })
   const answerOtherMethods = rememberMethods(server)

@@ -1,0 +1,44 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { clientKey, type TrustedProxies } from './client-address.ts'
+
+export interface ConnectionLimit {
+  /** How many connections one client may have open; 0: any number. */
+  readonly most: number
+  /** Their connections are those of many clients, and not counted. */
+  readonly proxies: TrustedProxies
+  readonly onRefused: () => void
+}
+
+/**
+ * Closes connections beyond what one client may have open, without a word: every open one takes memory, and a file that
+ * others could use. One that has become a WebSocket is not counted here any more.
+ */
+export function limitConnections(server: Server, { most, proxies, onRefused }: ConnectionLimit): void {
+  if (most === 0) return
+  const counts = new Map<string, number>()
+  const clients = new Map<Socket, string>()
+  const release = (connection: Socket) => {
+    const client = clients.get(connection)
+    if (client === undefined) return
+    clients.delete(connection)
+    const left = (counts.get(client) ?? 0) - 1
+    if (left > 0) counts.set(client, left)
+    else counts.delete(client)
+  }
+  server.on('connection', connection => {
+    const { remoteAddress: address } = connection
+    if (address === undefined || proxies.includes(address)) return
+    const client = clientKey(address)
+    const count = counts.get(client) ?? 0
+    if (count >= most) {
+      onRefused()
+      connection.destroy()
+      return
+    }
+    counts.set(client, count + 1)
+    clients.set(connection, client)
+    connection.on('close', () => release(connection))
+  })
+  server.on('upgrade', (_request, stream) => release(stream as Socket))
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import { startTestApp } from '../support/app.ts'
+import { ask, sendRaw } from '../support/http.ts'
+import { inTime, waitUntil } from '../support/wait.ts'
+
+const request = (head = '') => `GET /users HTTP/1.1\r\nHost: x\r\n${head}\r\n`
+
+/** Connections that stay open until the test ends. */
+function connections(port: number) {
+  const stack = new DisposableStack()
+  const open = async (localAddress = '127.0.0.1'): Promise<Socket> => {
+    const socket = stack.adopt(connect({ port, host: '127.0.0.1', localAddress }), each => each.destroy())
+    socket.on('error', () => {}).resume()
+    await once(socket, 'connect')
+    return socket
+  }
+  /** Whether a request on a new connection is answered; else the connection was closed without a word. */
+  const answered = async (localAddress?: string, head?: string): Promise<boolean> => {
+    const socket = await open(localAddress)
+    const answer = new Promise(resolve => {
+      socket.once('data', () => resolve(true)).once('close', () => resolve(false))
+    })
+    socket.write(request(head))
+    return (await inTime('an answer, or the end', answer)) === true
+  }
+  return { open, answered, [Symbol.dispose]: () => stack.dispose() }
+}
+
+test('beyond CONNECTIONS_PER_CLIENT a connection is closed at once; other clients have their own, a closed one makes room', async () => {
+  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '3' })
+  using clients = connections(app.port)
+  const first = await clients.open()
+  assert.ok(await clients.answered())
+  assert.ok(await clients.answered())
+  assert.equal(await clients.answered(), false)
+  assert.equal(await clients.answered(), false)
+  assert.ok(await clients.answered('127.0.0.2'))
+  first.destroy()
+  await waitUntil(() => clients.answered())
+  const { body } = await sendFrom('127.0.0.3', app.port)
+  assert.match(body, /^duet_connections_refused_total [1-9]/m)
+})
+
+/** `/metrics`, from an address that has a connection left. */
+async function sendFrom(localAddress: string, port: number): Promise<{ body: string }> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  let body = ''
+  socket.on('data', data => {
+    body += data
+  })
+  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  await once(socket, 'close')
+  return { body }
+}
+
+test('what has become a WebSocket is not counted any more', async () => {
+  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1' })
+  using clients = connections(app.port)
+  for (let count = 0; count < 3; count++) {
+    const socket = await clients.open()
+    const upgraded = once(socket, 'data')
+    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n'
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
+    socket.write(`GET /graphql HTTP/1.1\r\nHost: x\r\n${upgrade}${key}\r\n`)
+    assert.match(String((await inTime('the upgrade', upgraded))[0]), /^HTTP\/1\.1 101 /)
+  }
+  assert.ok(await clients.answered())
+})
+
+test('the connections of a proxy that is trusted are not counted', async () => {
+  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })
+  using clients = connections(app.port)
+  for (let count = 0; count < 5; count++) assert.ok(await clients.answered('127.0.0.1'))
+  assert.ok(await clients.answered('127.0.0.2'))
+  assert.equal(await clients.answered('127.0.0.2', 'X-Forwarded-For: 192.0.2.1\r\n'), false)
+})
+
+test('CONNECTIONS_PER_CLIENT=0 lets any number in', async () => {
+  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '0' })
+  using clients = connections(app.port)
+  for (let count = 0; count < 50; count++) assert.ok(await clients.answered())
+  assert.equal((await ask(`${app.url}/users`)).status, 200)
+  assert.equal((await sendRaw(app.port, request())).status, 200)
+})
