@@ -29,11 +29,11 @@ export class Links {
   }
 
   /** RFC 8288, when a list has more than one page. */
-  pages(path: string, { limit, offset, more }: Page<unknown>): string | undefined {
+  pages(path: string, { items, limit, offset, more }: Page<unknown>): string | undefined {
     if (!more && offset === 0) return undefined
     const link = (from: number, rel: string) => `<${this.#prefix}${path}?limit=${limit}&offset=${from}>; rel="${rel}"`
     return [
-      ...(more ? [link(offset + limit, 'next')] : []),
+      ...(more ? [link(offset + items.length, 'next')] : []),
       ...(offset > 0 ? [link(Math.max(0, offset - limit), 'prev')] : []),
       link(0, 'first'),
     ].join(', ')

@@ -38,7 +38,9 @@ export const userOperations = {
   list: {
     operationId: 'listUsers',
     summary: 'List users',
-    description: 'In the order of their ids. Under the policy `enforced` this is for admins.',
+    description:
+      'In the order of their ids. A page ends before its texts are longer than a million characters; the `Link` then ' +
+      'leads to the rest. Under the policy `enforced` this is for admins.',
     tags,
     security: tokenOptional,
     parameters: paging,

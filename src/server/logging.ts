@@ -6,7 +6,7 @@ import { traceOf } from './request-id.ts'
 /** Structured logs, one JSON object a line. Headers, bodies and query strings are never logged: they hold secrets. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
   return pino(
-    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: describe } },
+    { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: error => describe(error) } },
     destination,
   )
 }
@@ -26,17 +26,29 @@ interface Description {
   readonly cause?: Description
 }
 
+/** Characters of a message and of a stack, and causes of causes: an error may quote whatever it met. */
+const longest = { message: 1_000, stack: 4_000, causes: 4 }
+
 // Named fields only: errors of drivers carry further ones that quote the data they met.
-function describe(error: unknown): Description {
-  if (!(error instanceof Error)) return { type: typeof error, message: String(error) }
+function describe(error: unknown, causes = longest.causes): Description {
+  if (!(error instanceof Error)) return { type: typeof error, message: shortened(textOf(error), longest.message) }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return {
     type: error.name,
-    message: error.message,
+    message: shortened(error.message, longest.message),
     ...(code !== undefined && { code }),
-    ...(error.stack !== undefined && !(error instanceof AppError) && { stack: error.stack }),
-    ...(error.cause !== undefined && { cause: describe(error.cause) }),
+    ...(error.stack !== undefined && !(error instanceof AppError) && { stack: shortened(error.stack, longest.stack) }),
+    ...(error.cause !== undefined && causes > 0 && { cause: describe(error.cause, causes - 1) }),
   }
+}
+
+// An object may have no text, or one that throws.
+function textOf(thrown: unknown): string {
+  return typeof thrown === 'object' ? Object.prototype.toString.call(thrown) : String(thrown)
+}
+
+function shortened(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`
 }
 
 /** One line per answer, once it is sent. */

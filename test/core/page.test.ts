@@ -23,6 +23,27 @@ test('limit and offset are taken within their bounds, and refused with bad input
   )
 })
 
+test('at most 100,000 items can be skipped', () => {
+  assert.deepEqual(pageRequest({ offset: '100000' }), { limit: 1000, offset: 100_000 })
+  assert.throws(() => pageRequest({ offset: '100001' }), { message: 'offset must be an integer from 0 to 100000' })
+})
+
+test('a page of long texts ends before they are too long, has at least one item, and says that there is more', () => {
+  const bound = pageBounds.characters
+  const page = (lengths: readonly number[], limit = 1000) => {
+    const { items, more } = pageOf(lengths, { limit, offset: 7 }, length => length)
+    return [items.length, more]
+  }
+  assert.deepEqual(page([bound]), [1, false])
+  assert.deepEqual(page([bound + 1]), [1, false])
+  assert.deepEqual(page([bound + 1, 1]), [1, true])
+  assert.deepEqual(page([bound - 1, 1]), [2, false])
+  assert.deepEqual(page([bound - 1, 1, 1]), [2, true])
+  assert.deepEqual(page([1, bound, 1]), [1, true])
+  assert.deepEqual(page([1, 1, 1], 2), [2, true])
+  assert.deepEqual(page([]), [0, false])
+})
+
 test('what is not written as a plain whole number, or said twice, is refused', () => {
   for (const value of [
     '',

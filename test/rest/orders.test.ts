@@ -152,7 +152,15 @@ for (const kind of engineKinds) {
       await page('?limit=2&offset=4', all.slice(4), { prev: at(2), first: at(0) })
       await page('?limit=2&offset=1', all.slice(1, 3), { next: at(3), prev: at(0), first: at(0) })
       await page('?limit=2&offset=99', [], { prev: at(97), first: at(0) })
-      for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=1&limit=1', 'offset=-1', 'offset=1.5']) {
+      for (const query of [
+        'limit=0',
+        'limit=1001',
+        'limit=x',
+        'limit=1&limit=1',
+        'offset=-1',
+        'offset=1.5',
+        'offset=100001',
+      ]) {
         assertRefusal(await send(app, `GET ${path}?${query}`), 400)
         assertRefusal(await send(app, `GET /users/${absent}/orders?${query}`), 400)
       }

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it, test } from 'node:test'
+import { pageBounds } from '../../src/core/page.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -93,13 +95,38 @@ for (const kind of engineKinds) {
       assert.deepEqual(met, all)
     })
 
-    it('a limit that is no integer from 1 to 1000, or an offset below 0, is refused with 400', async () => {
+    it('users with long texts come in shorter pages, and following next meets all of them once', async () => {
+      const name = 'n'.repeat(320)
+      const avatar = `https://example.com/${'a'.repeat(2_028)}`
+      const before = bodyOf<UserBody[]>(await send(app, 'GET /users')).length
+      await using engine = app.database.open(catalogue)
+      const long = await Promise.all(
+        Array.from({ length: 450 }, (_, index) => {
+          const values = { name, email: `long-${index}@example.com`, age: null, avatar, password: null, mark: 'm' }
+          return engine.write('createUser', values)
+        }),
+      )
+      const pages: UserBody[][] = []
+      for (let path: string | undefined = '/users'; path !== undefined; ) {
+        const response = await send(app, `GET ${path}`)
+        pages.push(bodyOf<UserBody[]>(response))
+        path = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '')?.[1]
+      }
+      assert.equal(new Set(pages.flat().map(({ id }) => id)).size, before + 450)
+      assert.equal(pages.flat().length, before + 450)
+      assert.equal(pages.length, 2)
+      for (const page of pages) assert.ok(JSON.stringify(page).length < 1.1 * pageBounds.characters)
+      await Promise.all(long.map(user => typeof user === 'object' && send(app, `DELETE /users/${user.id}`)))
+    })
+
+    it('a limit that is no integer from 1 to 1000, or an offset that is none from 0 to 100000, is refused with 400', async () => {
       for (const limit of ['0', '-1', '1001', '1.5', 'x', '', '1e2', '0x1', '%201', '99999999999999999999']) {
         const text = 'limit must be an integer from 1 to 1000'
         assertRefusal(await send(app, `GET /users?limit=${limit}`), 400, text)
       }
-      for (const offset of ['-1', '1.5', 'x', '', '1e2', '99999999999999999999']) {
-        assertRefusal(await send(app, `GET /users?offset=${offset}`), 400)
+      for (const offset of ['-1', '1.5', 'x', '', '1e2', '100001', '99999999999999999999']) {
+        const text = 'offset must be an integer from 0 to 100000'
+        assertRefusal(await send(app, `GET /users?offset=${offset}`), 400, text)
       }
       assertRefusal(await send(app, 'GET /users?limit=1&limit=2'), 400)
       assertRefusal(await send(app, 'GET /users?offset=1&offset=1'), 400)

@@ -129,3 +129,30 @@ test('a path that is not plain is logged as its route, so that nothing put there
   const text = JSON.stringify(app.logs)
   for (const secret of ['ada@', 'eyJ', '1111']) assert.ok(!text.includes(secret), secret)
 })
+
+test('a line of the log has a bounded length, whatever a client sends or an error says', async () => {
+  const long = 'x'.repeat(1_000_000)
+  await using server = await startTestServer(fastify => {
+    fastify.get('/things/:id', () => ({ ok: true }))
+    fastify.get('/fault', () => {
+      let error = new Error(long)
+      for (let count = 0; count < 10; count++) error = new Error(long, { cause: error })
+      throw error
+    })
+    fastify.get('/text', () => Promise.reject(long))
+    fastify.get('/object', () => Promise.reject({ toString: null }))
+  })
+  const many = 'x'.repeat(5_000)
+  const head = `User-Agent: ${many}\r\nX-Request-Id: ${many}\r\nTraceparent: 00-${many}\r\nReferer: /\r\n`
+  for (const path of [`/things/${many}`, `/${many}`, '/fault', '/text', '/object']) {
+    const { status } = await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`)
+    assert.ok([200, 404, 500].includes(status))
+  }
+  await sendRaw(server.port, `${many} / HTTP/1.1\r\n\r\n`)
+  await waitUntil(() => server.logs.filter(({ msg }) => msg === 'answered').length === 5)
+  assert.equal(server.logs.filter(({ level }) => level === 50).length, 3)
+  for (const line of server.logs) {
+    const { length } = JSON.stringify(line)
+    assert.ok(length < (line.level === 50 ? 30_000 : 500), `${length} characters: ${line.msg}`)
+  }
+})

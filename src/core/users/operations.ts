@@ -38,7 +38,7 @@ export class Users {
   async list(actor: Actor, query: Fields): Promise<Page<User>> {
     this.#access.require(actor, 'list users')
     const request = pageRequest(query)
-    return pageOf(await this.#store.list(request), request)
+    return pageOf(await this.#store.list(request), request, lengthOf)
   }
 
   async read(actor: Actor, id: number | undefined): Promise<User> {
@@ -100,6 +100,10 @@ export class Users {
   async #secret(password: string, client: string | undefined): Promise<Pick<UserValues, 'password' | 'mark'>> {
     return { password: { hash: await this.#passwords.hash(password, client) }, mark: this.#randomness.id() }
   }
+}
+
+function lengthOf({ name, email, avatar }: User): number {
+  return name.length + email.length + (avatar?.length ?? 0)
 }
 
 function present(user: User | undefined): User {
