@@ -142,11 +142,11 @@ test('a line of the log has a bounded length, whatever a client sends or an erro
     fastify.get('/text', () => Promise.reject(long))
     fastify.get('/object', () => Promise.reject({ toString: null }))
   })
-  const many = 'x'.repeat(5_000)
+  const many = 'x'.repeat(3_000)
   const head = `User-Agent: ${many}\r\nX-Request-Id: ${many}\r\nTraceparent: 00-${many}\r\nReferer: /\r\n`
   for (const path of [`/things/${many}`, `/${many}`, '/fault', '/text', '/object']) {
     const { status } = await sendRaw(server.port, `GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`)
-    assert.ok([200, 404, 500].includes(status))
+    assert.equal(status, path.startsWith('/things') ? 200 : path.length > 100 ? 404 : 500, path.slice(0, 20))
   }
   await sendRaw(server.port, `${many} / HTTP/1.1\r\n\r\n`)
   await waitUntil(() => server.logs.filter(({ msg }) => msg === 'answered').length === 5)
