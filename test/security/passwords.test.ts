@@ -210,7 +210,6 @@ async function oneRefused(answers: readonly Promise<RawResponse>[]): Promise<voi
   await Promise.any(answers.map(async answer => assert.equal((await answer).status, 503)))
 }
 
-
 test('F21: what an unknown user is compared with costs as much as the hash of a real password', async () => {
   const costs: unknown[] = []
   const functions = {

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
-import { inTime, waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 const request = (head = '') => `GET /users HTTP/1.1\r\nHost: x\r\n${head}\r\n`
 
@@ -24,7 +24,7 @@ function connections(port: number) {
       socket.once('data', () => resolve(true)).once('close', () => resolve(false))
     })
     socket.write(request(head))
-    return (await inTime('an answer, or the end', answer)) === true
+    return (await within(answer, 'an answer, or the end')) === true
   }
   return { open, answered, [Symbol.dispose]: () => stack.dispose() }
 }
@@ -65,7 +65,7 @@ test('what has become a WebSocket is not counted any more', async () => {
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n'
     const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
     socket.write(`GET /graphql HTTP/1.1\r\nHost: x\r\n${upgrade}${key}\r\n`)
-    assert.match(String((await inTime('the upgrade', upgraded))[0]), /^HTTP\/1\.1 101 /)
+    assert.match(String((await within(upgraded, 'the upgrade'))[0]), /^HTTP\/1\.1 101 /)
   }
   assert.ok(await clients.answered())
 })

@@ -8,7 +8,7 @@ import { lastResort } from '../../src/server/last-resort.ts'
 import { RawConnection } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { serveDuet } from '../support/process.ts'
-import { inTime, waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 const preload = pathToFileURL(join(import.meta.dirname, '..', 'support', 'planted-fault.ts'))
 
@@ -40,9 +40,9 @@ for (const [what, signal] of [
     await waitUntil(() => isRefused(port))
     assert.ok(performance.now() - begun < drainMs, 'it went on listening')
     slow.write(body)
-    const answer = await inTime('the answer', slow.response())
+    const answer = await within(slow.response(), 'the answer')
     assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close'])
-    const { code, stdout, stderr } = await inTime('the exit', duet.outcome())
+    const { code, stdout, stderr } = await within(duet.outcome(), 'the exit')
     assert.deepEqual({ code, stderr }, { code: 1, stderr: '' })
     const lines = stdout.split('\n').filter(line => line.startsWith('{'))
     const fatal = lines.map(line => JSON.parse(line)).filter(({ level }) => level === 60)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { pipelineLength } from '../../src/server/pipelining.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, RawConnection } from '../support/http.ts'
-import { inTime, waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
@@ -37,7 +37,7 @@ test('requests sent ahead on one connection are served one after the other, each
   assert.deepEqual(server.begun, ['/slow', '/other'])
   server.go()
   const bodies: string[] = []
-  for (let count = 0; count < 4; count++) bodies.push((await inTime('an answer', connection.response())).body)
+  for (let count = 0; count < 4; count++) bodies.push((await within(connection.response(), 'an answer')).body)
   assert.deepEqual(bodies, ['{"slow":true}', '{"name":"a"}', body, '{"name":"b"}'])
   assert.deepEqual(server.begun, ['/slow', '/other', '/a', '/echo', '/b'])
 })
@@ -50,11 +50,11 @@ test('beyond what may wait nothing is taken: the rest is not served, and the las
   await waitUntil(() => server.begun.length > 0)
   server.go()
   for (let count = 0; count <= pipelineLength; count++) {
-    const { status, headers } = await inTime('an answer', connection.response())
+    const { status, headers } = await within(connection.response(), 'an answer')
     const expected = [200, count === pipelineLength ? 'close' : 'keep-alive']
     assert.deepEqual([status, headers.get('connection')], expected, `answer ${count}`)
   }
-  assert.equal(await inTime('the end', connection.closed()), '')
+  assert.equal(await within(connection.closed(), 'the end'), '')
   assert.equal(server.begun.length, 1 + pipelineLength)
   assert.equal((await ask(`${server.url}/other`)).status, 200)
 })

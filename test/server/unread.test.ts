@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { unreadBounds } from '../../src/server/unread.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask } from '../support/http.ts'
-import { inTime, waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 /** More than the buffers between two ends of a connection hold. */
 const size = 24 * 1024 * 1024
@@ -99,7 +99,7 @@ test('a client that reads nothing of its answer for 30 seconds is cut', async ()
   await server.swept()
   assert.equal(server.cuts(), 1)
   await waitUntil(() => server.lifecycle.connections.size === 0)
-  await inTime('the end', reader.take(2 * size))
+  await within(reader.take(2 * size), 'the end')
   assert.ok(reader.read < size, `${reader.read} bytes`)
   assert.equal(server.lifecycle.requestsInFlight, 0)
 })
@@ -112,12 +112,12 @@ test('a client that reads slowly but steadily gets all of its answer, however lo
   const queued = () => (connection as unknown as { _handle: { writeQueueSize: number } | null })._handle?.writeQueueSize
   while ((queued() ?? 0) > 0) {
     const before = queued()
-    while (queued() === before) await inTime('bytes', reader.take(65_536))
+    while (queued() === before) await within(reader.take(65_536), 'bytes')
     await server.swept()
     server.pass(unreadBounds.stalledMs - 1)
     await server.swept()
   }
-  await inTime('the rest', reader.take(size - reader.read))
+  await within(reader.take(size - reader.read), 'the rest')
   assert.equal(server.cuts(), 0)
   assert.equal(reader.closed, false)
 })
@@ -126,7 +126,7 @@ test('a client that reads a part and then nothing more is cut', async () => {
   await using server = await start()
   using reader = await Reader.open(server.port)
   await server.unsent(1)
-  await inTime('a part of it', reader.take(size / 24))
+  await within(reader.take(size / 24), 'a part of it')
   await server.swept()
   server.pass(unreadBounds.stalledMs)
   await waitUntil(() => server.cuts() === 1)
@@ -145,7 +145,7 @@ test('who has nothing to read is not cut: an idle connection, one that waits for
   const idle = others.adopt(connect(server.port, '127.0.0.1'), open => open.destroy())
   await once(idle, 'connect')
   using reader = await Reader.open(server.port)
-  await inTime('all of it', reader.take(size))
+  await within(reader.take(size), 'all of it')
   await waitUntil(() => server.lifecycle.connections.size === 3 && server.lifecycle.requestsInFlight === 1)
   for (let count = 0; count < 3; count++) {
     await server.swept()
@@ -170,8 +170,8 @@ test('beyond what one client may leave unread its oldest answers are cut, and th
     await server.unsent(1 + Math.min(2, count))
   }
   for (const [index, reader] of [...mine, other].entries()) {
-    if (index >= 2) await inTime('all of it', reader.take(size))
-    else await inTime('the end', reader.take(2 * size))
+    if (index >= 2) await within(reader.take(size), 'all of it')
+    else await within(reader.take(2 * size), 'the end')
   }
   assert.deepEqual(
     mine.map(({ closed }) => closed),
@@ -195,7 +195,7 @@ test('beyond what all clients together may leave unread the oldest answers are c
     await waitUntil(() => server.cuts() === Math.max(0, count - 3))
     await server.unsent(Math.min(3, count))
   }
-  for (const [index, reader] of all.entries()) await inTime('all there is', reader.take(index < 2 ? 2 * size : size))
+  for (const [index, reader] of all.entries()) await within(reader.take(index < 2 ? 2 * size : size), 'all there is')
   assert.deepEqual(
     all.map(({ closed }) => closed),
     [true, true, false, false, false],
@@ -246,5 +246,5 @@ test('small answers do not count', async () => {
   await server.unsent(1)
   for (let count = 0; count < 200; count++) assert.equal((await ask(`${server.url}/small`)).status, 200)
   assert.equal(server.cuts(), 0)
-  await inTime('all of it', reader.take(size))
+  await within(reader.take(size), 'all of it')
 })
