@@ -34,7 +34,7 @@ import { KeyError, keysBeside, readKeys, type TokenKeys } from './security/keys.
 import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication, bearerOf } from './server/authentication.ts'
-import { TrustedProxies } from './server/client-address.ts'
+import { clientKey, TrustedProxies } from './server/client-address.ts'
 import { allowedOrigins } from './server/cors.ts'
 import { serveDocs } from './server/docs.ts'
 import { reportFailure } from './server/errors.ts'
@@ -113,6 +113,12 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     log: store.events,
     observer: metrics.sockets,
     now: () => clock.now(),
+    groups: config.subscriptionGroups,
+    groupsPerClient: config.subscriptionGroupsPerClient,
+    // SQLite reads on this thread: with one at a time others have their turn in between.
+    readsAtOnce: config.database.kind === 'sqlite' ? 1 : Math.max(1, Math.min(4, config.database.poolMax >> 1)),
+    readMs: config.databaseTimeoutMs,
+    report: error => reportFailure(error, logger),
   })
   const sockets = parts.use(
     new Sockets({
@@ -123,6 +129,9 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
       admit: async authorization => tokens.admit(bearerOf(authorization)),
       stillStands: user => tokens.stillStands(user),
       takeFor: operationLimit(rateLimit),
+      clientOf: request => clientKey(proxies.clientOf(request)),
+      socketsPerClient: config.socketsPerClient,
+      messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
       observer: metrics.sockets,
       report: error => reportFailure(error, logger),

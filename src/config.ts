@@ -13,6 +13,12 @@ export interface Config {
   readonly databaseTimeoutMs: number
   /** Milliseconds that a new socket has to send `connection_init`. */
   readonly socketInitTimeoutMs: number
+  readonly socketsPerClient: number
+  /** 0: any number. */
+  readonly socketMessagesPerSecond: number
+  /** Different subscriptions of one client, and of all. */
+  readonly subscriptionGroupsPerClient: number
+  readonly subscriptionGroups: number
   readonly bodyLimitBytes: number
   /** Open connections of one client, WebSockets not counted; 0: any number. */
   readonly connectionsPerClient: number
@@ -92,6 +98,15 @@ export function readConfig(environment: Environment): Config {
     database: storage,
     databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', read('DATABASE_TIMEOUT_MS'), 200, 600_000),
     socketInitTimeoutMs: integer('SOCKET_INIT_TIMEOUT_MS', read('SOCKET_INIT_TIMEOUT_MS'), 100, 600_000),
+    socketsPerClient: integer('SOCKETS_PER_CLIENT', read('SOCKETS_PER_CLIENT'), 1, 1_000_000),
+    socketMessagesPerSecond: integer('SOCKET_MESSAGES_PER_SECOND', read('SOCKET_MESSAGES_PER_SECOND'), 0, 1_000_000),
+    subscriptionGroupsPerClient: integer(
+      'SUBSCRIPTION_GROUPS_PER_CLIENT',
+      read('SUBSCRIPTION_GROUPS_PER_CLIENT'),
+      1,
+      1_000_000,
+    ),
+    subscriptionGroups: integer('SUBSCRIPTION_GROUPS', read('SUBSCRIPTION_GROUPS'), 1, 1_000_000),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
     connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', read('CONNECTIONS_PER_CLIENT'), 0, 1_000_000),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
@@ -132,6 +147,13 @@ export const settings = {
     meaning: 'milliseconds that one operation may take in the database; then the answer is 503',
   },
   SOCKET_INIT_TIMEOUT_MS: { fallback: '3000', meaning: 'milliseconds that a new socket has to send connection_init' },
+  SOCKETS_PER_CLIENT: { fallback: '1000', meaning: 'open sockets of one client; then 429' },
+  SOCKET_MESSAGES_PER_SECOND: {
+    fallback: '50',
+    meaning: 'messages a second on one socket, over ten seconds; 0: any number',
+  },
+  SUBSCRIPTION_GROUPS_PER_CLIENT: { fallback: '200', meaning: 'different subscriptions of one client' },
+  SUBSCRIPTION_GROUPS: { fallback: '10000', meaning: 'different subscriptions of all clients of this instance' },
   BODY_LIMIT_BYTES: { fallback: '1048576', meaning: 'largest request body' },
   CONNECTIONS_PER_CLIENT: {
     fallback: '1000',

@@ -17,6 +17,10 @@ export interface Position {
   readonly id: number
 }
 
+export function isLater(one: Position, other: Position): boolean {
+  return one.transaction > other.transaction || (one.transaction === other.transaction && one.id > other.id)
+}
+
 /**
  * What could be seen at a moment: every transaction below `from`, and of those up to `to` all that were not running. What
  * could not be seen then happened after it.

@@ -57,7 +57,10 @@ export class Feed implements AsyncDisposable {
     try {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
-        for await (const { position } of this.#deliver(found.events)) this.#position = position
+        for await (const { position } of this.#deliver(found.events)) {
+          this.#position = position
+          if (this.#stopped) return
+        }
         // What is about to be seen waits for transactions of others to end, which may take long.
         if (found.events.length > 0) this.#patience = soonMs
         else if (found.more) {

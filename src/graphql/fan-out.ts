@@ -1,63 +1,53 @@
-import { AppError } from '../core/errors.ts'
-import { type Event, type EventLog, isAfter, type Moment } from '../core/events.ts'
-import type { Selection, Slot, SlotValues } from '../core/selection.ts'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+import { AppError, fault } from '../core/errors.ts'
+import { type Event, type EventLog, isAfter } from '../core/events.ts'
+import type { Selection } from '../core/selection.ts'
 import type { PostStore } from '../core/store.ts'
+import { Delivery } from './delivery.ts'
 import { type Refusal, refusal, refusalFor } from './errors.ts'
+import { FairQueue } from './fair-queue.ts'
+import type { Group, Member, Pending, Subscriber, Subscription, Topic } from './group.ts'
+import { type GroupLimits, Groups } from './groups.ts'
 import { SharedMessage } from './shared-message.ts'
 
-/** What a subscription wants to be told about, and what it wants to know of it. */
-export interface Subscription {
-  readonly topic: Topic
-  /** The field's key in the answer. */
-  readonly key: string
-  readonly selection: Selection
-  readonly values: SlotValues
-  /** Where the id of the post or comment goes. */
-  readonly id: Slot
-}
-
-export type Topic = { readonly kind: 'posts' } | { readonly kind: 'comments'; readonly postId: number }
-
-/** Who is told. */
-export interface Subscriber {
-  next(message: SharedMessage): void
-  fail(refusal: Refusal): void
-  complete(): void
-}
+export type { Subscriber, Subscription, Topic } from './group.ts'
 
 export interface FanOutObserver {
-  /** An event reached so many subscribers, so many seconds after it was committed. */
+  /** An event reached so many subscribers of a group, so many seconds after it was committed. */
   delivered(subscribers: number, seconds: number): void
   /** What the event was about is gone by now. */
   skipped(): void
 }
 
-export interface FanOutParts {
+export interface FanOutParts extends GroupLimits {
   readonly store: PostStore
   readonly log: EventLog
   readonly observer: FanOutObserver
   readonly now: () => number
+  /** Reads of events that the store is asked for at once. */
+  readonly readsAtOnce: number
+  /** How long one of them may take. */
+  readonly readMs: number
+  readonly report: (error: AppError) => void
 }
 
 /**
  * Subscribers who want to know the same of the same form a group: an event is read once for each group, turned into one
- * message, and that is written to every socket.
+ * message, and that is written to every socket. Each group is told in order and at its own pace: one whose reads take long,
+ * or fail, holds up no other.
  */
 export class FanOut {
-  readonly #store: PostStore
-  readonly #log: EventLog
-  readonly #observer: FanOutObserver
-  readonly #now: () => number
-  readonly #groups = new Map<string, Group>()
-  /** Groups by what they listen to. */
-  readonly #listening = new Map<string, Set<Group>>()
-  #members = 0
+  readonly #parts: FanOutParts
+  readonly #groups: Groups
+  readonly #reads: FairQueue
+  #underWay: readonly Delivery[] = []
+  #probe: Promise<boolean> | undefined
 
-  constructor({ store, log, observer, now }: FanOutParts) {
-    this.#store = store
-    this.#log = log
-    this.#observer = observer
-    this.#now = now
+  constructor(parts: FanOutParts) {
+    this.#parts = parts
+    this.#groups = new Groups(parts)
+    // Half of the reads at most are those of one client.
+    this.#reads = new FairQueue({ atOnce: parts.readsAtOnce, perOwner: Math.ceil(parts.readsAtOnce / 2) })
   }
 
   get groups(): number {
@@ -65,19 +55,17 @@ export class FanOut {
   }
 
   get subscriptions(): number {
-    return this.#members
+    return this.#groups.members
   }
 
   /** From now on. Returns what ends it. */
-  async subscribe(subscription: Subscription, subscriber: Subscriber): Promise<() => void> {
-    const group = this.#groupOf(subscription)
-    const member: Member = { subscriber, since: undefined, held: [] }
-    group.members.add(member)
-    this.#members++
-    const leave = () => this.#leave(group, member)
+  async subscribe(subscription: Subscription, subscriber: Subscriber, client: string): Promise<() => void> {
+    const member: Member = { subscriber, client, since: undefined, held: [] }
+    const group = this.#groups.join(subscription, member)
+    const leave = () => this.#groups.leave(group, member)
     try {
       // Asked for only now: what happens in between is held back, and then told or dropped.
-      const since = await this.#log.now()
+      const since = await this.#parts.log.now()
       // And the post only then: if it was deleted before that moment it is not found, if after it we are told.
       if (!(await this.#exists(subscription.topic))) {
         throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
@@ -91,140 +79,206 @@ export class FanOut {
     }
   }
 
-  /** Tells each event, and yields it when that is done. Throws where the store is away: nobody was told then. */
+  /**
+   * Hands each event to the groups that listen, and yields it when those that keep up were told. Throws where the store is
+   * away; who has been handed an event by then is told it when the store is back.
+   */
   async *deliver(events: readonly Event[]): AsyncGenerator<Event, void, undefined> {
-    for (let from = 0; from < events.length; from += readAhead) {
-      const readings = events.slice(from, from + readAhead).map(event => ({ event, messages: this.#read(event) }))
-      for (const { messages } of readings) messages.catch(() => {}) // awaited in turn below
-      for (const { event, messages } of readings) {
-        this.#tell(event, await messages)
+    for (const batch of batchesOf(events)) {
+      const deliveries = batch.map(event => ({ event, delivery: this.#handOver(event) }))
+      this.#underWay = deliveries.map(({ delivery }) => delivery)
+      for (const { event, delivery } of deliveries) {
+        await delivery.done
         yield event
       }
     }
   }
 
-  #groupOf(subscription: Subscription): Group {
-    const { topic, selection, values } = subscription
-    const id = JSON.stringify([topic, selection, values])
-    let group = this.#groups.get(id)
-    if (group === undefined) {
-      group = { id, subscription, members: new Set() }
-      this.#groups.set(id, group)
-      const topicId = idOf(topic)
-      const listening = this.#listening.get(topicId) ?? new Set()
-      this.#listening.set(topicId, listening.add(group))
-    }
-    return group
-  }
-
-  #leave(group: Group, member: Member): void {
-    if (!group.members.delete(member)) return
-    this.#members--
-    if (group.members.size > 0) return
-    this.#groups.delete(group.id)
-    const topicId = idOf(group.subscription.topic)
-    const listening = this.#listening.get(topicId)
-    listening?.delete(group)
-    if (listening?.size === 0) this.#listening.delete(topicId)
-  }
-
   async #exists(topic: Topic): Promise<boolean> {
     if (topic.kind === 'posts') return true
-    return (await this.#store.read(onePost, [topic.postId])) !== '{"post":null}'
+    return (await this.#parts.store.read(onePost, [topic.postId])) !== '{"post":null}'
+  }
+
+  #handOver(event: Event): Delivery {
+    const delivery = new Delivery()
+    const at = performance.now()
+    for (const group of this.#groupsFor(event)) {
+      if (!group.isNew(event)) continue
+      if (group.backlog.length >= mostBehind) {
+        this.#end(group, tooExpensive())
+        continue
+      }
+      if (!group.isLate) delivery.waitFor(group)
+      group.backlog.push({ event, at, delivery: group.isLate ? undefined : delivery })
+      if (!group.isTelling) this.#work(group).catch(error => this.#end(group, this.#refusalOf(error)))
+    }
+    delivery.start(promptMs)
+    return delivery
   }
 
   #groupsFor(event: Event): readonly Group[] {
     if (event.kind === 'user-revoked') return []
-    const topic: Topic = event.kind === 'post-added' ? { kind: 'posts' } : { kind: 'comments', postId: event.postId }
-    return [...(this.#listening.get(idOf(topic)) ?? [])]
-  }
-
-  async #read(event: Event): Promise<readonly Reading[]> {
-    return Promise.all(
-      this.#groupsFor(event).map(async group => {
-        const { subscription } = group
-        const { selection, values, id } = subscription
-        if (event.kind !== 'post-added' && event.kind !== 'comment-added') return { group, message: undefined }
-        try {
-          const subject = event.kind === 'post-added' ? event.postId : event.commentId
-          const data = await this.#store.read(selection, values.with(id, subject))
-          return { group, message: data === `{"${subscription.key}":null}` ? 'gone' : new SharedMessage(data) }
-        } catch (error) {
-          if (error instanceof AppError && error.code === 'unavailable') throw error
-          return { group, message: failureOf(error) }
-        }
-      }),
+    return this.#groups.listeningTo(
+      event.kind === 'post-added' ? { kind: 'posts' } : { kind: 'comments', postId: event.postId },
     )
   }
 
-  #tell(event: Event, readings: readonly Reading[]): void {
+  /** Tells a group all that it was handed. */
+  async #work(group: Group): Promise<void> {
+    group.isTelling = true
+    for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
+      const message = await this.#messageFor(group, pending.event)
+      if (message === 'again' || group.isOver) continue
+      group.backlog.shift()
+      await this.#tell(group, pending.event, message)
+      this.#settle(group, pending)
+    }
+    group.isTelling = false
+  }
+
+  #settle(group: Group, { at, delivery }: Pending): void {
+    const isPrompt = group.backlog.length === 0 && performance.now() - at < promptMs
+    if (isPrompt) group.isLate = false
+    delivery?.told(group)
+  }
+
+  async #messageFor(group: Group, event: Event): Promise<Message | 'again'> {
+    if (event.kind !== 'post-added' && event.kind !== 'comment-added') return undefined
+    const { key, selection, values, id } = group.subscription
+    const subject = event.kind === 'post-added' ? event.postId : event.commentId
+    const read = async () => {
+      if (group.isOver) return undefined // nobody waits for it any more
+      const begun = performance.now()
+      const data = await this.#parts.store.read(selection, values.with(id, subject))
+      return { data, ms: performance.now() - begun }
+    }
+    try {
+      const found = await this.#reads.run(group.owner, read)
+      if (found === undefined) return 'again'
+      group.strikes = found.ms > this.#parts.readMs ? group.strikes + 1 : 0
+      if (group.strikes >= mostStrikes) return tooExpensive()
+      return found.data === `{"${key}":null}` ? 'gone' : new SharedMessage(found.data)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unavailable') return this.#refusalOf(error)
+      return this.#missed(group, error)
+    }
+  }
+
+  /** A read was not answered. That lies with the group if the store answers others. */
+  async #missed(group: Group, error: AppError): Promise<Message | 'again'> {
+    if (await this.#storeAnswers()) return ++group.strikes < mostStrikes ? 'again' : tooExpensive()
+    for (const delivery of this.#underWay) delivery.fail(error)
+    await pause(retryMs, undefined, { ref: false })
+    return 'again'
+  }
+
+  /** Asked once for all who want to know. */
+  #storeAnswers(): Promise<boolean> {
+    const asked = () =>
+      this.#parts.log.now().then(
+        () => true,
+        () => false,
+      )
+    this.#probe ??= asked().finally(() => {
+      this.#probe = undefined
+    })
+    return this.#probe
+  }
+
+  async #tell(group: Group, event: Event, message: Message): Promise<void> {
+    if (message === 'gone') return this.#parts.observer.skipped()
     let reached = 0
-    for (const { group, message } of readings) {
-      if (message === 'gone') {
-        this.#observer.skipped()
-        continue
-      }
-      for (const member of group.members) {
-        if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
-        else if (this.#tellMember(event, group, member, message)) reached++
+    let told = 0
+    let end = performance.now() + sliceMs
+    for (const member of group.members) {
+      if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
+      else if (this.#tellMember(event, group, member, message)) reached++
+      // There may be many: others have their turn in between.
+      if (++told % 64 === 0 && performance.now() > end) {
+        await turn()
+        end = performance.now() + sliceMs
       }
     }
     this.#count(event, reached)
   }
 
-  #tellLate(event: Event, group: Group, member: Member, message: Reading['message']): void {
+  #tellLate(event: Event, group: Group, member: Member, message: Message): void {
     this.#count(event, this.#tellMember(event, group, member, message) ? 1 : 0)
   }
 
   #count(event: Event, reached: number): void {
-    if (reached > 0) this.#observer.delivered(reached, Math.max(0, this.#now() - event.at) / 1000)
+    const { observer, now } = this.#parts
+    if (reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
   }
 
-  #tellMember(event: Event, group: Group, member: Member, message: Reading['message']): boolean {
+  #tellMember(event: Event, group: Group, member: Member, message: Message): boolean {
     if (member.since === undefined || !isAfter(event, member.since)) return false
-    if (message instanceof SharedMessage) {
+    if (!(message instanceof SharedMessage)) {
+      this.#dismiss(group, member, message === 'gone' ? undefined : message)
+      return false
+    }
+    try {
       member.subscriber.next(message)
       return true
+    } catch (error) {
+      this.#dismiss(group, member, this.#refusalOf(error))
+      return false
     }
-    // The post is gone, or what is asked for cannot be told: it ends here.
-    this.#leave(group, member)
-    if (message === undefined || message === 'gone') member.subscriber.complete()
-    else member.subscriber.fail(message)
-    return false
+  }
+
+  /** The post is gone, or what is asked for cannot be told: it ends here. */
+  #dismiss(group: Group, member: Member, reason: Refusal | undefined): void {
+    this.#groups.leave(group, member)
+    try {
+      if (reason === undefined) member.subscriber.complete()
+      else member.subscriber.fail(reason)
+    } catch (error) {
+      this.#parts.report(fault(error))
+    }
+  }
+
+  #end(group: Group, reason: Refusal): void {
+    for (const member of group.members) this.#dismiss(group, member, reason)
+  }
+
+  #refusalOf(error: unknown): Refusal {
+    if (error instanceof AppError && error.code === 'answer-too-large') return refusalFor(error, undefined)
+    this.#parts.report(error instanceof AppError ? error : fault(error))
+    return refusal('INTERNAL_SERVER_ERROR', 'Internal server error')
   }
 }
 
-interface Group {
-  readonly id: string
-  readonly subscription: Subscription
-  readonly members: Set<Member>
-}
+/** Nothing: the subscription is over. */
+type Message = SharedMessage | 'gone' | Refusal | undefined
 
-interface Member {
-  readonly subscriber: Subscriber
-  /** Only what happened after this is told. Not known yet: it is held. */
-  since: Moment | undefined
-  readonly held: (() => void)[]
-}
+/** Events that are handed over before the first of them is told. */
+const ahead = 8
+/** How long the next events wait for groups that have not been told yet. */
+const promptMs = 100
+/** Events that a group may be behind. More than are read from the log together. */
+const mostBehind = 1000
+/** A group ends when its reads were not done in time so often in a row. Once may be a store that has just come back. */
+const mostStrikes = 2
+const retryMs = 250
+/** Milliseconds of telling at a time. */
+const sliceMs = 5
 
-interface Reading {
-  readonly group: Group
-  /** Nothing: the subscription is over. */
-  readonly message: SharedMessage | 'gone' | Refusal | undefined
+/** Whoever is revoked must be closed before anything later is told: such an event is the last of its batch. */
+function* batchesOf(events: readonly Event[]): Generator<readonly Event[]> {
+  let batch: Event[] = []
+  for (const event of events) {
+    batch.push(event)
+    if (batch.length < ahead && event.kind !== 'user-revoked') continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
 }
-
-/** Events that are read before the first of them is told. */
-const readAhead = 8
 
 const onePost: Selection = {
   wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: [{ kind: 'value', key: 'id', name: 'id' }] }],
 }
 
-function idOf(topic: Topic): string {
-  return topic.kind === 'posts' ? 'posts' : `comments ${topic.postId}`
-}
-
-function failureOf(error: unknown): Refusal {
-  if (error instanceof AppError && error.code === 'answer-too-large') return refusalFor(error, undefined)
-  return refusal('INTERNAL_SERVER_ERROR', 'Internal server error')
+function tooExpensive(): Refusal {
+  return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
 }

@@ -45,9 +45,7 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
   }
 
   server.get('/graphql', { ...options, onRequest: authenticateUnlessSocket }, async (request, reply) => {
-    if (request.raw.socketUpgrade !== undefined && !sockets.isAllowed(request.raw)) {
-      throw new AppError('forbidden', 'Origin is not allowed')
-    }
+    if (request.raw.socketUpgrade !== undefined) sockets.check(request.raw)
     const upgrade = takeUpgrade(request, reply, lifecycle)
     if (upgrade !== undefined) return sockets.accept(request.raw, upgrade)
     if (preferredType(request.headers.accept, [...answerTypes, page]) === page) return showPage(request, reply)
@@ -122,6 +120,7 @@ const statusOfCode: Readonly<Record<Code, number>> = {
   NOT_FOUND: 404,
   RATE_LIMITED: 429,
   SUBSCRIPTION_LIMIT_EXCEEDED: 400,
+  SUBSCRIPTION_TOO_EXPENSIVE: 400,
   RESPONSE_TOO_LARGE: 400,
   SERVICE_UNAVAILABLE: 503,
   INTERNAL_SERVER_ERROR: 500,

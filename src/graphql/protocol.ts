@@ -1,11 +1,12 @@
 import { type Actor, anonymous, type IdentifiedUser } from '../core/actor.ts'
 import { AppError, fault } from '../core/errors.ts'
+import type { Fields } from '../core/input.ts'
 import type { Allowance } from '../core/ports.ts'
 import type { Admitted } from '../core/tokens/operations.ts'
 import { Refusal, refusal, refusalFor } from './errors.ts'
 import type { Executor, OperationRequest } from './execute.ts'
 import type { FanOut } from './fan-out.ts'
-import { isPayload, type Message, messageIn, requestIn, Violation } from './messages.ts'
+import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, Violation } from './messages.ts'
 import { Run, type Wire } from './run.ts'
 
 export interface ConversationParts {
@@ -15,6 +16,8 @@ export interface ConversationParts {
   readonly admit: (authorization: string) => Promise<Admitted>
   /** Whether somebody who was admitted would still be. */
   readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
+  /** Whose groups of subscriptions are counted together: what the rate limit takes for one client. */
+  readonly client: string
   /** Counts an operation of this client, where operations are limited. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
   readonly clock: { now(): number }
@@ -47,7 +50,8 @@ export class Conversation {
   constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
     this.#parts = parts
     this.#wire = wire
-    this.#patience = setTimeout(() => this.end(4408, 'Connection initialisation timeout'), parts.initTimeoutMs)
+    const tooLate = () => this.end(4408, 'Connection initialisation timeout')
+    this.#patience = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
     if (authorization !== undefined) this.#admission = this.#admit(authorization)
   }
 
@@ -56,13 +60,27 @@ export class Conversation {
   }
 
   receive(text: string): void {
-    if (this.#state === 'over') return
+    this.guarded(() => {
+      if (this.#isOpen) this.#obey(messageIn(text))
+    })
+  }
+
+  /**
+   * Does something for this socket. What it throws closes this socket and no more: thrown out of a callback of the runtime,
+   * it would end the process.
+   */
+  guarded(work: () => void): void {
     try {
-      this.#obey(messageIn(text))
+      work()
     } catch (error) {
-      if (!(error instanceof Violation)) throw error
-      this.end(error.code, error.message)
+      if (error instanceof Violation) this.end(error.code, error.message)
+      else this.#abandon(error)
     }
+  }
+
+  readonly #abandon = (error: unknown): void => {
+    this.end(1011, 'Internal server error')
+    this.#parts.report(fault(error))
   }
 
   /** Ends everything and closes. */
@@ -91,32 +109,39 @@ export class Conversation {
     if (type === 'connection_init') this.#initialise(payload)
     else if (type === 'subscribe') this.#begin(id, payload)
     else if (type === 'complete' && typeof id === 'string') this.#stop(id)
-    else if (type === 'ping' && isPayload(payload)) this.#send({ type: 'pong', ...(payload && { payload }) })
+    else if (type === 'ping' && isPayload(payload)) this.#pong(payload)
     else if (type !== 'pong' || !isPayload(payload)) throw new Violation(4400, 'Invalid message')
+  }
+
+  #pong(payload: Fields | null | undefined): void {
+    if (payload) this.#sendText(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
+    else this.#send({ type: 'pong' })
   }
 
   #initialise(payload: unknown): void {
     if (this.#state !== 'new') throw new Violation(4429, 'Too many initialisation requests')
     if (!isPayload(payload)) throw new Violation(4400, 'Invalid message')
+    const given = payload?.authorization ?? payload?.Authorization ?? undefined
+    if (given !== undefined && typeof given !== 'string') throw new Violation(4400, 'Invalid message')
     this.#state = 'initialising'
     clearTimeout(this.#patience)
-    const given = payload?.authorization ?? payload?.Authorization
     const admitted = Promise.resolve(this.#admission)
     // After the token of the request, so that this one decides.
-    const isGiven = given !== undefined && given !== null
-    this.#admission = isGiven ? admitted.then(() => this.#admit(given)) : admitted
-    this.#admission.then(() => {
-      if (this.#state !== 'initialising') return
-      this.#state = 'acknowledged'
-      this.#send({ type: 'connection_ack' })
-    })
+    this.#admission = given === undefined ? admitted : admitted.then(() => this.#admit(given))
+    this.#admission.then(this.#acknowledge).catch(this.#abandon)
+  }
+
+  readonly #acknowledge = (): void => {
+    if (this.#state !== 'initialising') return
+    this.#state = 'acknowledged'
+    this.#send({ type: 'connection_ack' })
   }
 
   /** Never rejects: who is not admitted is closed. */
-  async #admit(authorization: unknown): Promise<void> {
+  async #admit(authorization: string): Promise<void> {
     try {
       if (this.#state === 'over') return
-      const { actor, expiresAt } = await this.#parts.admit(String(authorization))
+      const { actor, expiresAt } = await this.#parts.admit(authorization)
       this.actor = actor
       // Once more, now that a revocation would find us: one in between found nobody.
       if (!(await this.#parts.stillStands(actor))) return this.end(4403, 'Forbidden')
@@ -132,7 +157,8 @@ export class Conversation {
     clearTimeout(this.#expiry)
     const left = instant - this.#parts.clock.now()
     // A timer holds no more than 24 days.
-    if (left > 0) this.#expiry = setTimeout(() => this.#expireAt(instant), Math.min(left, 2_000_000_000))
+    const again = () => this.#expireAt(instant)
+    if (left > 0) this.#expiry = setTimeout(() => this.guarded(again), Math.min(left, 2_000_000_000))
     else this.end(4403, 'Token expired')
   }
 
@@ -155,19 +181,28 @@ export class Conversation {
     this.#do(run, request)
       .catch((error: unknown) => run.fail(this.#refusalIn(error)))
       .finally(() => this.#done())
+      .catch(this.#abandon)
   }
 
   async #do(run: Run, request: OperationRequest): Promise<void> {
-    const { executor, fanOut, take } = this.#parts
+    const { executor, fanOut, take, client } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
+    // A mutation looks for itself, in its transaction.
+    if (operation.kind !== 'mutation' && !(await this.#stillStands())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
-      run.endsBy(await fanOut.subscribe(subscription, run))
+      run.endsBy(await fanOut.subscribe(subscription, run, client))
       return
     }
     run.answer(await executor.execute(operation, request.variables, this.actor))
+  }
+
+  /** A token may have died on another instance, whose event has not arrived yet. */
+  async #stillStands(): Promise<boolean> {
+    const { actor } = this
+    return actor.kind === 'anonymous' || this.#parts.stillStands(actor)
   }
 
   #done(): void {
@@ -200,6 +235,10 @@ export class Conversation {
   }
 
   #send(message: object): void {
-    if (this.#state !== 'over') this.#wire.send(JSON.stringify(message))
+    this.#sendText(JSON.stringify(message))
+  }
+
+  #sendText(message: string): void {
+    if (this.#isOpen) this.#wire.send(message)
   }
 }

@@ -1,20 +1,23 @@
 import type { IncomingMessage } from 'node:http'
-import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
+import type { IdentifiedUser } from '../core/actor.ts'
+import { AppError, fault } from '../core/errors.ts'
 import type { Upgrade } from '../server/upgrades.ts'
+import { MessageRate } from './message-rate.ts'
 import { Conversation, type ConversationParts, socketBounds } from './protocol.ts'
-import type { Wire } from './run.ts'
+import { beatMs, Socket, type SocketObserver } from './socket.ts'
+import { Unsent } from './unsent.ts'
 
 export const subprotocol = 'graphql-transport-ws'
 
-export interface SocketObserver {
-  /** Somebody did not read what was sent, and was closed. */
-  closedForSlowness(): void
-}
-
-export interface SocketsParts extends Omit<ConversationParts, 'take'> {
+export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'> {
   /** What counts the operations of whoever sent this request. */
   readonly takeFor: (request: IncomingMessage) => ConversationParts['take']
+  /** What counts as one client. */
+  readonly clientOf: (request: IncomingMessage) => string
+  readonly socketsPerClient: number
+  /** Over ten seconds; 0: any number. */
+  readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
   readonly observer: SocketObserver
 }
@@ -30,8 +33,10 @@ export class Sockets implements AsyncDisposable {
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
   readonly #sockets = new Set<Socket>()
+  /** Those with sockets, by what counts as one client. */
+  readonly #clients = new Map<string, Client>()
   #retired: { readonly code: number; readonly reason: string } | undefined
-  readonly #heart = setInterval(() => this.#beat(), pingMs).unref()
+  readonly #heart = setInterval(() => this.beat(), beatMs).unref()
 
   constructor(parts: SocketsParts) {
     this.#parts = parts
@@ -44,44 +49,88 @@ export class Sockets implements AsyncDisposable {
 
   /** Makes a socket of a request that asked for one, which has passed all checks that requests pass. */
   accept(request: IncomingMessage, { stream, head }: Upgrade): void {
-    this.#server.handleUpgrade(request, stream, head, websocket => {
-      delete request.socketUpgrade // done with; a socket may live long
-      const socket = new Socket(websocket, stream, this.#parts.observer)
-      if (websocket.protocol !== subprotocol) {
-        socket.close(4406, 'Subprotocol not acceptable')
-        return
-      }
-      if (this.#retired !== undefined) {
-        socket.close(this.#retired.code, this.#retired.reason)
-        return
-      }
-      const parts = { ...this.#parts, take: this.#parts.takeFor(request) }
-      const conversation = new Conversation(parts, socket, request.headers.authorization)
-      socket.conversation = conversation
-      this.#sockets.add(socket)
-      websocket.on('message', (data, isBinary) => {
-        if (isBinary) conversation.end(4400, 'Invalid message')
-        else conversation.receive(String(data))
-      })
-      websocket.on('close', () => {
-        this.#sockets.delete(socket)
-        conversation.closed()
-      })
-    })
+    try {
+      this.#server.handleUpgrade(request, stream, head, websocket => this.#open(websocket, request, stream))
+    } catch (error) {
+      stream.destroy()
+      this.#parts.report(fault(error))
+    }
+  }
+
+  /** Refuses a request for a socket whose sender may not have one. */
+  check(request: IncomingMessage): void {
+    if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
+    const client = this.#clients.get(this.#parts.clientOf(request))
+    if (client === undefined || client.open < this.#parts.socketsPerClient) return
+    throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
   }
 
   /** Pages of our own, and of origins that may call us. */
-  isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
+  #isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
     if (origin === undefined || this.#parts.isAllowedOrigin(origin)) return true
     return URL.canParse(origin) && new URL(origin).host === host
   }
 
+  #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
+    delete request.socketUpgrade // done with; a socket may live long
+    const name = this.#parts.clientOf(request)
+    const client = this.#clients.get(name) ?? { open: 0, unsent: new Unsent(mostUnsent) }
+    const socket = new Socket({ websocket, stream, unsent: client.unsent, observer: this.#parts.observer })
+    client.open++
+    this.#clients.set(name, client)
+    websocket.on('error', () => {}) // followed by `close`
+    websocket.on('close', () => {
+      client.unsent.forget(socket)
+      if (--client.open === 0) this.#clients.delete(name)
+      this.#sockets.delete(socket)
+      this.#guarded(() => socket.conversation?.closed())
+    })
+    if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
+    else if (this.#retired !== undefined) socket.close(this.#retired.code, this.#retired.reason)
+    else this.#converse(websocket, socket, request, name)
+  }
+
+  #converse(websocket: WebSocket, socket: Socket, request: IncomingMessage, client: string): void {
+    const parts = { ...this.#parts, client, take: this.#parts.takeFor(request) }
+    const conversation = new Conversation(parts, socket, request.headers.authorization)
+    socket.conversation = conversation
+    this.#sockets.add(socket)
+    const rate = new MessageRate(parts.messagesPerSecond, () => parts.clock.now())
+    const count = () => {
+      if (!rate.take()) conversation.end(1008, 'Too many messages')
+    }
+    websocket.on('message', (data, isBinary) => {
+      count()
+      if (isBinary) conversation.end(4400, 'Invalid message')
+      else conversation.receive(String(data))
+    })
+    websocket.on('ping', count)
+    websocket.on('pong', payload => {
+      count()
+      socket.pong(payload)
+    })
+  }
+
   /** A user's tokens may be dead: whoever holds one is looked at again. */
   async revoke(userId: number): Promise<void> {
+    const known = new Map<string, boolean>() // a user may have a thousand sockets, with few tokens
     for (const { conversation } of this.#sockets) {
       const actor = conversation?.actor
       if (actor?.kind !== 'user' || actor.id !== userId) continue
-      if (!(await this.#parts.stillStands(actor))) conversation?.end(4403, 'Forbidden')
+      const stands = known.get(actor.mark) ?? (await this.#stillStands(actor))
+      known.set(actor.mark, stands)
+      if (!stands) conversation?.end(4403, 'Forbidden')
+    }
+  }
+
+  /** Where that cannot be found out for a reason that would not pass, nobody stays. */
+  async #stillStands(user: IdentifiedUser): Promise<boolean> {
+    try {
+      return await this.#parts.stillStands(user)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unavailable') throw error
+      this.#parts.report(error instanceof AppError ? error : fault(error))
+      return false
     }
   }
 
@@ -93,11 +142,21 @@ export class Sockets implements AsyncDisposable {
 
   /** Each as soon as what it has under way is answered. */
   closeAll(code: number, reason: string): void {
-    for (const { conversation } of this.#sockets) conversation?.endSoon(code, reason)
+    for (const { conversation } of this.#sockets) this.#guarded(() => conversation?.endSoon(code, reason))
   }
 
-  #beat(): void {
-    for (const socket of this.#sockets) socket.beat()
+  /** Looks whether they live. */
+  beat(): void {
+    for (const socket of this.#sockets) this.#guarded(() => socket.beat())
+  }
+
+  /** Thrown out of a callback of the runtime, an error would end the process. */
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#parts.report(fault(error))
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -107,79 +166,13 @@ export class Sockets implements AsyncDisposable {
   }
 }
 
-const pingMs = 20_000
-/** Bytes that may wait for one who does not read. */
-const mostWaiting = 1024 * 1024
-/** A message of fewer characters cannot be more than that: each takes four bytes at most. */
-const smallest = mostWaiting / 4
-/** How long who was closed has to read what waits for it, and to answer. */
-const farewellMs = 5_000
-
-const pingFrame = Buffer.from([0x89, 0])
-
-/** One socket. Frames that many get are written to the stream as they are: `ws` would build each anew. */
-class Socket implements Wire {
-  readonly #websocket: WebSocket
-  readonly #stream: Duplex
-  readonly #observer: SocketObserver
-  conversation: Conversation | undefined
-  #bound = mostWaiting
-  #isAlive = true
-
-  constructor(websocket: WebSocket, stream: Duplex, observer: SocketObserver) {
-    this.#websocket = websocket
-    this.#stream = stream
-    this.#observer = observer
-    websocket.on('error', () => {}) // followed by `close`
-    websocket.on('pong', () => {
-      this.#isAlive = true
-    })
-  }
-
-  send(message: string): void {
-    if (!this.#isReading()) return
-    this.#websocket.send(message)
-    if (message.length > smallest) this.#allow(Buffer.byteLength(message))
-  }
-
-  sendFrame(frame: Buffer): void {
-    if (!this.#isReading()) return
-    this.#stream.write(frame)
-    if (frame.length > smallest) this.#allow(frame.length)
-  }
-
-  close(code: number, reason: string): void {
-    this.#websocket.close(code, reason)
-    setTimeout(() => this.#websocket.terminate(), farewellMs).unref()
-  }
-
-  /** Who has not answered the last ping is gone. */
-  beat(): void {
-    if (!this.#isAlive) this.#websocket.terminate()
-    else {
-      this.#isAlive = false
-      this.#stream.write(pingFrame)
-    }
-  }
-
-  /** Who lets too much wait is closed. */
-  #isReading(): boolean {
-    if (this.#websocket.readyState !== openState) return false
-    const waiting = this.#stream.writableLength
-    if (waiting <= mostWaiting) {
-      this.#bound = mostWaiting
-      return true
-    }
-    if (waiting <= this.#bound) return true
-    this.#observer.closedForSlowness()
-    this.conversation?.end(1013, 'Too slow')
-    return false
-  }
-
-  /** One message may be more than the bound: while it is being sent, others may wait behind it. */
-  #allow(bytes: number): void {
-    if (bytes > mostWaiting && this.#bound === mostWaiting) this.#bound = this.#stream.writableLength + mostWaiting
-  }
+interface Client {
+  /** Sockets, those that are being closed included. */
+  open: number
+  readonly unsent: Unsent
 }
 
-const openState = 1
+/** Bytes that may wait for one client on all its sockets. */
+const mostUnsent = 64 * 1024 * 1024
+/** After how long somebody with too many sockets is asked to try again. */
+const retrySeconds = 10

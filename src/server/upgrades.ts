@@ -30,20 +30,26 @@ export function asksForSocket({ method, headers }: IncomingMessage): boolean {
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on('upgrade', (request: IncomingMessage, stream: Socket, head: Buffer) => {
     stream.on('error', () => {}) // Node has let go of the stream: an error of it would end the process
-    if (answerOn(stream) !== undefined) {
-      closeWhenAnswered(stream)
-      return
+    try {
+      if (answerOn(stream) !== undefined) closeWhenAnswered(stream)
+      else route(server, request, stream, head)
+    } catch (err) {
+      server.log.error({ err }, 'A request for a WebSocket met a fault')
+      stream.destroy()
     }
-    request.socketUpgrade = { stream, head, headers: [] }
-    const response = new ServerResponse(request)
-    response.shouldKeepAlive = false
-    response.assignSocket(stream)
-    response.on('finish', () => {
-      stream.end()
-      setTimeout(() => stream.destroy(), lingerMs).unref()
-    })
-    server.routing(request, response)
   })
+}
+
+function route(server: FastifyInstance, request: IncomingMessage, stream: Socket, head: Buffer): void {
+  request.socketUpgrade = { stream, head, headers: [] }
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(stream)
+  response.on('finish', () => {
+    stream.end()
+    setTimeout(() => stream.destroy(), lingerMs).unref()
+  })
+  server.routing(request, response)
 }
 
 /** Earlier requests on the connection are still being answered: that is all there will be. */
@@ -82,7 +88,13 @@ function isHandshake({ headers }: IncomingMessage): boolean {
     'sec-websocket-version': version,
     'sec-websocket-protocol': protocols,
   } = headers
-  return /^[+/0-9A-Za-z]{22}==$/.test(key) && version === '13' && (protocols === undefined || tokens.test(protocols))
+  return /^[+/0-9A-Za-z]{22}==$/.test(key) && version === '13' && (protocols === undefined || areProtocols(protocols))
+}
+
+function areProtocols(list: string): boolean {
+  if (!tokens.test(list)) return false
+  const names = list.split(',').map(name => name.trim())
+  return new Set(names).size === names.length
 }
 
 const tokens = /^[\w!#$%&'*+.^`|~-]+(?:\s*,\s*[\w!#$%&'*+.^`|~-]+)*$/

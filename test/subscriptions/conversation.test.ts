@@ -40,6 +40,7 @@ function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): 
     fanOut: stage.fanOut,
     admit: async () => assert.fail('nobody has a token'),
     stillStands: async () => true,
+    client: 'a client',
     take: () => undefined,
     clock: { now: Date.now },
     initTimeoutMs: patienceMs,
@@ -438,6 +439,9 @@ async function serveSockets(stage: FanOutStage, parts: Partial<SocketsParts> = {
   const sockets = new Sockets({
     ...partsOver(stage),
     takeFor: () => () => undefined,
+    clientOf: () => 'a client',
+    socketsPerClient: 1000,
+    messagesPerSecond: 0,
     isAllowedOrigin: () => true,
     observer: { closedForSlowness() {} },
     ...parts,

@@ -7,9 +7,10 @@ import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
 import { Documents } from '../../src/graphql/documents.ts'
 import { Executor } from '../../src/graphql/execute.ts'
-import { FanOut, type Subscriber, type Subscription } from '../../src/graphql/fan-out.ts'
+import { FanOut, type FanOutParts, type Subscriber, type Subscription } from '../../src/graphql/fan-out.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
 import { startOf } from '../../src/graphql/shared-message.ts'
+import { patienceMs } from '../support/wait.ts'
 
 /** A store of which the test decides when it answers, and what. */
 export class FakePosts implements PostStore {
@@ -85,7 +86,7 @@ export class FanOutStage {
   readonly executor: Executor
   readonly fanOut: FanOut
 
-  constructor() {
+  constructor(parts: Partial<FanOutParts> = {}) {
     const posts = new Posts({ store: this.store, access: new Access('open'), bus: { tell() {}, listen() {} } })
     const documents = new Documents({ schema, maxDepth: 5, suggestions: true })
     this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
@@ -93,7 +94,18 @@ export class FanOutStage {
       delivered: (...told: [number, number]) => this.delivered.push(told),
       skipped: () => this.skipped++,
     }
-    this.fanOut = new FanOut({ store: this.store, log: this.log, observer, now: () => 1250 })
+    this.fanOut = new FanOut({
+      store: this.store,
+      log: this.log,
+      observer,
+      now: () => 1250,
+      groups: 10_000,
+      groupsPerClient: 200,
+      readsAtOnce: 4,
+      readMs: patienceMs,
+      report: error => this.reported.push(error),
+      ...parts,
+    })
   }
 
   subscription(query: string, variables: Readonly<Record<string, unknown>> = {}): Subscription {
@@ -101,9 +113,9 @@ export class FanOutStage {
     return this.executor.subscription(operation, variables, anonymous)
   }
 
-  async subscribe(query: string, variables?: Readonly<Record<string, unknown>>) {
+  async subscribe(query: string, variables?: Readonly<Record<string, unknown>>, client = 'a client') {
     const subscriber = new FakeSubscriber()
-    const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber)
+    const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber, client)
     return { told: subscriber.told, leave }
   }
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError, unavailable } from '../../src/core/errors.ts'
+import { waitUntil } from '../support/wait.ts'
 import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
 
 const ids = 'subscription { postAdded { id } }'
@@ -82,7 +83,7 @@ describe('FanOut', () => {
     const before = stage.log.add(postAdded(1))
     stage.log.held = promise
     const subscriber = new FakeSubscriber()
-    const beginning = stage.fanOut.subscribe(stage.subscription(ids), subscriber)
+    const beginning = stage.fanOut.subscribe(stage.subscription(ids), subscriber, 'a client')
     await stage.deliver([before])
     await stage.happen(postAdded(2), postAdded(3))
     assert.deepEqual(subscriber.told, [])
@@ -100,7 +101,7 @@ describe('FanOut', () => {
     const stage = new FanOutStage()
     const { promise, resolve } = Promise.withResolvers<void>()
     stage.log.held = promise
-    const beginning = stage.fanOut.subscribe(stage.subscription(ids), new FakeSubscriber())
+    const beginning = stage.fanOut.subscribe(stage.subscription(ids), new FakeSubscriber(), 'a client')
     await stage.happen(postAdded(2))
     resolve()
     await beginning
@@ -147,17 +148,27 @@ describe('FanOut', () => {
     await delivery
     for (const { told } of [one, other]) assert.deepEqual(told, [{ postAdded: { id: '2' } }])
     assert.equal(stage.skipped, 2) // once for each group
-    assert.deepEqual(stage.delivered, [[2, 0.25]])
+    assert.deepEqual(stage.delivered, [
+      [1, 0.25],
+      [1, 0.25],
+    ])
   })
 
-  it('while the store is away nobody is told, and then everybody once', async () => {
+  it('while the store is away delivery is refused; when it is back everybody is told everything once, in order', async () => {
     const stage = new FanOutStage()
     const one = await stage.subscribe(ids)
     const other = await stage.subscribe(titles)
-    const answer = stage.store.answer
-    let reads = 0
+    const { answer } = stage.store
+    const { now } = stage.log
+    let isAway = false
+    stage.log.now = async () => {
+      if (isAway) throw unavailable(new Error('away'))
+      return now.call(stage.log)
+    }
+    // It goes away between the reads of the two groups, and the second one finds out.
     stage.store.answer = (id, selection) => {
-      if (id === 2 && ++reads === 1) throw unavailable(new Error('away'))
+      if (id === 2 && isAway) throw unavailable(new Error('away'))
+      isAway ||= id === 2
       return answer(id, selection)
     }
     const events = [postAdded(1), postAdded(2), postAdded(3)].map(each => stage.log.add(each))
@@ -169,14 +180,14 @@ describe('FanOut', () => {
       { code: 'unavailable' },
     )
     assert.deepEqual(done, events.slice(0, 1))
-    for (const { told } of [one, other]) assert.equal(told.length, 1)
+    isAway = false
+    stage.store.answer = answer
     await stage.deliver(events.slice(1))
-    for (const { told } of [one, other]) {
-      assert.deepEqual(
-        told,
-        ['1', '2', '3'].map(id => ({ postAdded: { id } })),
-      )
-    }
+    const expected = ['1', '2', '3'].map(id => ({ postAdded: { id } }))
+    await waitUntil(() => one.told.length >= 3 && other.told.length >= 3)
+    await stage.happen(postAdded(4))
+    for (const { told } of [one, other]) assert.deepEqual(told.slice(0, 4), [...expected, { postAdded: { id: '4' } }])
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
   })
 
   it('what cannot be told to one group ends its subscriptions, and no other', async () => {
@@ -234,7 +245,7 @@ describe('FanOut', () => {
       return stage.log.moment
     }
     const subscriber = new FakeSubscriber()
-    const beginning = stage.fanOut.subscribe(stage.subscription(comments, { post: '5' }), subscriber)
+    const beginning = stage.fanOut.subscribe(stage.subscription(comments, { post: '5' }), subscriber, 'a client')
     const refused = beginning.then(
       () => false,
       () => true,
@@ -266,7 +277,11 @@ describe('FanOut', () => {
         told.push(name)
         for (const leave of leaving.splice(0)) leave()
       }
-      const leave = await stage.fanOut.subscribe(stage.subscription(ids), { next, fail() {}, complete() {} })
+      const leave = await stage.fanOut.subscribe(
+        stage.subscription(ids),
+        { next, fail() {}, complete() {} },
+        'a client',
+      )
       if (name !== 'c') leaving.push(leave)
     }
     await stage.happen(postAdded(1), postAdded(2))

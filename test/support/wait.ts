@@ -11,7 +11,12 @@ const { setTimeout, clearTimeout } = globalThis
 export const patienceMs = process.env.DUET_TEST_FULL ? 300_000 : 120_000
 
 /** The bounds of the service itself, where a test is not about them: as generous as the test's own. */
-export const generous = { DATABASE_TIMEOUT_MS: String(patienceMs), SOCKET_INIT_TIMEOUT_MS: String(patienceMs) } as const
+export const generous = {
+  DATABASE_TIMEOUT_MS: String(patienceMs),
+  SOCKET_INIT_TIMEOUT_MS: String(patienceMs),
+  SOCKETS_PER_CLIENT: '100000',
+  SOCKET_MESSAGES_PER_SECOND: '0',
+} as const
 
 /** For tests in which the database does not answer: nobody has to wait long for the refusal. */
 export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const

@@ -1,0 +1,26 @@
+/** Counts what comes over a socket in windows of ten seconds, each of which begins with the first message after the last. */
+export class MessageRate {
+  readonly #most: number
+  readonly #now: () => number
+  #begun = Number.NEGATIVE_INFINITY
+  #count = 0
+
+  /** 0 a second: any number. */
+  constructor(perSecond: number, now: () => number) {
+    this.#most = perSecond === 0 ? Number.POSITIVE_INFINITY : perSecond * windowSeconds
+    this.#now = now
+  }
+
+  /** Whether one more is allowed. */
+  take(): boolean {
+    const now = this.#now()
+    // A clock that was set back begins a new window, too.
+    if (now < this.#begun || now >= this.#begun + windowSeconds * 1000) {
+      this.#begun = now
+      this.#count = 0
+    }
+    return ++this.#count <= this.#most
+  }
+}
+
+const windowSeconds = 10
