@@ -1,5 +1,5 @@
 import { AppError } from './errors.ts'
-import type { Event, EventBus, EventLog, Position } from './events.ts'
+import { type Event, type EventBus, type EventLog, isLater, type Position } from './events.ts'
 import type { StoreObserver } from './ports.ts'
 
 export interface FeedParts {
@@ -13,7 +13,8 @@ export type Deliver = (events: readonly Event[]) => AsyncIterable<Event>
 
 /**
  * Reads the log of events from now on, each once and in order, and hands them over. It looks when it is told that
- * something happened, and once a second in case that was not told. What cannot be handed over is tried again.
+ * something happened, and once a second in case that was not told. What cannot be handed over is tried again:
+ * without end where the store is away, else a few times.
  */
 export class Feed implements AsyncDisposable {
   readonly #log: EventLog
@@ -23,6 +24,8 @@ export class Feed implements AsyncDisposable {
   #running: Promise<void> | undefined
   #told = false
   #patience = soonMs
+  /** How often the next event was tried in vain, though the store was there. */
+  #tries = 0
   #stopped = false
   #timer: NodeJS.Timeout | undefined
 
@@ -57,24 +60,40 @@ export class Feed implements AsyncDisposable {
     try {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
-        for await (const { position } of this.#deliver(found.events)) {
-          this.#position = position
-          if (this.#stopped) return
-        }
+        const leftOut = await this.#handOver(found.events)
+        if (this.#stopped) return
         // What is about to be seen waits for transactions of others to end, which may take long.
         if (found.events.length > 0) this.#patience = soonMs
         else if (found.more) {
           next = this.#patience
           this.#patience = Math.min(this.#patience * 2, retryMs)
         }
-        more = found.events.length > 0 && found.more
+        more = found.events.length > 0 && (found.more || leftOut)
       }
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'unavailable')
-        this.#observer.trouble('Events could not be delivered', error)
+      if (!isOutage(error)) this.#observer.trouble('Events could not be delivered', error)
       next = retryMs
     }
     this.#lookAgainIn(next)
+  }
+
+  /** Whether one of them was left out, and those after it are still to come. */
+  async #handOver(events: readonly Event[]): Promise<boolean> {
+    try {
+      for await (const { position } of this.#deliver(events)) {
+        this.#position = position
+        this.#tries = 0
+        if (this.#stopped) break
+      }
+      return false
+    } catch (error) {
+      if (isOutage(error) || ++this.#tries < mostTries) throw error
+      // It will not succeed: those that follow are not to wait for it for ever.
+      this.#tries = 0
+      this.#observer.trouble('An event was left out: it could not be delivered', error)
+      this.#position = events.find(({ position }) => isLater(position, this.#position))?.position ?? this.#position
+      return true
+    }
   }
 
   #lookAgainIn(ms: number): void {
@@ -88,6 +107,11 @@ export class Feed implements AsyncDisposable {
   }
 }
 
+function isOutage(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable'
+}
+
+const mostTries = 10
 const pollMs = 1000
 const retryMs = 250
 const soonMs = 5

@@ -96,7 +96,7 @@ export class Socket implements Wire, Connection {
 
   #askForLife(): void {
     this.#sent = Number.NEGATIVE_INFINITY
-    if (this.#quietBeats++ % beatsPerPing > 0) return
+    if (++this.#quietBeats % beatsPerPing > 0) return
     if (this.#ping !== undefined) {
       this.#stream.destroy()
       return

@@ -183,6 +183,39 @@ describe('Feed', () => {
     }
   })
 
+  it('an event that can never be handed over is left out after ten tries; one that finds the store away is not', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.log.add(4)
+      const failAt = (id: number, failure: unknown) => stage.failures.set(id, failure)
+      failAt(2, new Error('a defect'))
+      stage.tell()
+      await settle()
+      for (let tries = 1; tries < 10; tries++) {
+        assert.deepEqual(stage.told, [1], `after ${tries} tries`)
+        failAt(2, new Error('a defect'))
+        mock.timers.tick(250)
+        await settle()
+      }
+      assert.deepEqual([stage.told, stage.troubles.length], [[1, 3, 4], 10])
+      stage.log.add(2)
+      for (let tries = 0; tries < 30; tries++) {
+        failAt(5, unavailable(new Error('away')))
+        mock.timers.tick(1000)
+        await settle()
+        assert.deepEqual(stage.told, [1, 3, 4])
+      }
+      stage.failures.clear()
+      mock.timers.tick(250)
+      await settle()
+      assert.deepEqual(stage.told, [1, 3, 4, 5, 6])
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
   it('a log that cannot be read is tried again; what is no fault of the store is told', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
@@ -223,6 +256,7 @@ describe('Feed', () => {
     resolve()
     await disposal
     const { length } = stage.told
+    assert.ok(length <= 1, 'it went on after it was to stop')
     stage.log.add(2)
     stage.tell()
     await settle()

@@ -46,18 +46,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
 
       it('4403 for a token in connection_init that is none', async () => {
         const tampered = `${ann.token.slice(0, -8)}AAAAAAAA`
-        const values = [
-          'Bearer nonsense',
-          'Bearer ',
-          'Bearer',
-          '',
-          'nonsense',
-          ann.token,
-          `Basic ${ann.token}`,
-          1,
-          {},
-          true,
-        ]
+        const values = ['Bearer nonsense', 'Bearer ', 'Bearer', '', 'nonsense', ann.token, `Basic ${ann.token}`]
         for (const value of [...values, `Bearer ${tampered}`, `Bearer ${ann.token}, Bearer ${ann.token}`]) {
           for (const name of ['Authorization', 'authorization']) {
             using client = await SocketClient.open(app)
@@ -66,6 +55,32 @@ describe('The life of a socket', { concurrency: 10 }, () => {
             assert.deepEqual(client.messages, [])
           }
         }
+      })
+
+      it("4400 for a token in connection_init that is no text, which is nobody else's fault", async () => {
+        const values: unknown[] = [
+          1,
+          0,
+          true,
+          false,
+          {},
+          [],
+          [`Bearer ${ann.token}`],
+          { toString: null },
+          { toString: 1 },
+        ]
+        for (const value of values) {
+          for (const name of ['Authorization', 'authorization']) {
+            using client = await SocketClient.open(app)
+            client.send({ type: 'connection_init', payload: { [name]: value } })
+            assert.equal((await client.closed).code, CloseCode.BadRequest, `${name}: ${JSON.stringify(value)}`)
+            assert.deepEqual(client.messages, [])
+          }
+        }
+        assert.deepEqual(
+          app.logs.filter(({ level }) => Number(level) >= 40),
+          [],
+        )
       })
 
       it('4403 for a token in the request that is none, before anything is said', async () => {

@@ -300,7 +300,7 @@ describe('graphql-transport-ws', () => {
     }
   })
 
-  it('a ping is sent every 20 s; who does not answer it is cut off at the next', async () => {
+  it('a ping is sent every 20 s; who does not answer it with its bytes is cut off at the next', async () => {
     mock.timers.enable({ apis: ['setInterval'] })
     try {
       await using own = await startTestApp({ RATE_LIMIT_MAX: '0' })
@@ -308,18 +308,26 @@ describe('graphql-transport-ws', () => {
       using dead = await RawSocket.connect(own.port)
       dead.say({ type: 'subscribe', id: '1', payload: { query: posts } })
       await waitUntil(async () => (await metricOf(own, 'duet_subscriptions')) === 1)
-      const pings = () => dead.frames.filter(({ opcode }) => opcode === opcodes.ping).length
+      const pingsIn = () => dead.frames.filter(({ opcode }) => opcode === opcodes.ping)
+      const pings = () => pingsIn().length
       mock.timers.tick(19_999)
       await alive.read('{ __typename }')
       assert.deepEqual([alive.pings, pings()], [0, 0])
       mock.timers.tick(1)
       await waitUntil(() => alive.pings === 1 && pings() === 1)
-      dead.write(clientFrame('', { opcode: opcodes.pong }))
+      const first = pingsIn()[0] ?? assert.fail()
+      dead.write(clientFrame(first.payload, { opcode: opcodes.pong }))
       dead.say({ type: 'ping' })
       await waitUntil(() => dead.frames.some(({ payload }) => payload.includes('pong')))
       await alive.read('{ __typename }')
       mock.timers.tick(20_000)
       await waitUntil(() => alive.pings === 2 && pings() === 2)
+      // Pongs of every kind but the one that is due: nothing, the bytes of the last ping, and some others.
+      for (const payload of ['', first.payload, Buffer.alloc(8)]) {
+        dead.write(clientFrame(payload, { opcode: opcodes.pong }))
+      }
+      dead.say({ type: 'ping' })
+      await waitUntil(() => dead.frames.filter(({ payload }) => payload.includes('pong')).length === 2)
       await alive.read('{ __typename }') // its answer to the ping was read before this
       mock.timers.tick(20_000)
       await waitUntil(() => dead.isEnded)

@@ -7,7 +7,7 @@ import { ask, postJson, RawConnection, type RawResponse } from '../support/http.
 import { serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember } from '../support/rest.ts'
-import { clientFrame, metricOf, RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
+import { clientFrame, metricOf, RawSocket, SocketClient, subprotocol, upgradeLines } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
@@ -135,6 +135,8 @@ describe('A request for a socket', () => {
     ['no version', { 'Sec-WebSocket-Version': undefined }],
     ['another version', { 'Sec-WebSocket-Version': '7' }],
     ['subprotocols that are none', { 'Sec-WebSocket-Protocol': 'a,,b' }],
+    ['a subprotocol twice', { 'Sec-WebSocket-Protocol': 'a, a' }],
+    ['our subprotocol twice', { 'Sec-WebSocket-Protocol': `${subprotocol} ,\t${subprotocol}` }],
   ] as const
 
   for (const [what, headers] of flawed) {
