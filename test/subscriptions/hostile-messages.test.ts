@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { startTestApp, type TestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { ask } from '../support/http.ts'
+import { serveDuet } from '../support/process.ts'
+import { clientFrame, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const unlimited = { RATE_LIMIT_MAX: '0' }
+
+/** JSON of so many arrays, one in the other. */
+const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
+
+/** A message that nests so deep in all: it, its payload, and arrays. */
+const pingOf = (depth: number) => `{"type":"ping","payload":{"a":${nested(depth - 2)}}}`
+
+describe('A message that nests deep', () => {
+  it('before connection_init closes its socket with 4400, and the process goes on', async () => {
+    await using duet = serveDuet({ ...unlimited, LOG_LEVEL: 'warn' })
+    const served = await duet.address()
+    using bystander = await SocketClient.connect(served)
+    for (const depth of [5_000, 6_000, 20_000, 100_000]) {
+      using client = await SocketClient.open(served)
+      client.sendText(pingOf(depth))
+      assert.equal((await client.closed).code, 4400, `depth ${depth}`)
+      assert.equal((await ask(`${served.url}/health/live`)).status, 200)
+    }
+    assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
+  })
+
+  describe('on one app', () => {
+    let app: Omit<TestApp, 'database'>
+    before(async () => {
+      app = await startTestApp(unlimited)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    it('is taken up to 64 levels, and closes its socket beyond, whatever its type', async () => {
+      using client = await SocketClient.connect(app)
+      client.sendText(pingOf(64))
+      await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+      const messages = [
+        pingOf(65),
+        `{"type":"pong","payload":{"a":${nested(63)}}}`,
+        `{"type":"connection_init","payload":{"a":${nested(63)}}}`,
+        `{"type":"subscribe","id":"1","payload":{"query":"{ __typename }","variables":{"a":${nested(62)}}}}`,
+        `{"type":"ping","ignored":${nested(64)}}`,
+        `{"type":"ping","payload":{"a":${'{"b":'.repeat(63)}1${'}'.repeat(63)}}}`,
+      ]
+      for (const message of messages) {
+        using other = await SocketClient.open(app)
+        other.sendText(message)
+        assert.equal((await other.closed).code, 4400, message)
+      }
+    })
+
+    it('is told from one whose texts contain brackets, however they are escaped', async () => {
+      using client = await SocketClient.connect(app)
+      const brackets = '[{'.repeat(50)
+      for (const text of [brackets, `\\"${brackets}`, `\\\\\\"${brackets}`, `${brackets}\\\\`, `"${brackets}"`]) {
+        client.messages.length = 0
+        client.send({ type: 'ping', payload: { text } })
+        await client.until(() => client.messages.length > 0)
+        assert.deepEqual(client.messages, [{ type: 'pong', payload: { text } }])
+      }
+    })
+
+    it('a ping is answered with its payload up to 1 KiB of JSON, and closes its socket with 4400 beyond', async () => {
+      const payloadOf = (bytes: number, character: string) => {
+        const room = bytes - Buffer.byteLength('{"a":""}')
+        return { a: character.repeat(room / Buffer.byteLength(character)) }
+      }
+      using client = await SocketClient.connect(app)
+      for (const character of ['x', 'é', '€']) {
+        const payload = payloadOf(1024, character)
+        client.messages.length = 0
+        client.send({ type: 'ping', payload })
+        await client.until(() => client.messages.length > 0)
+        assert.deepEqual(client.messages, [{ type: 'pong', payload }])
+      }
+      for (const payload of [payloadOf(1025, 'x'), payloadOf(1026, 'é'), payloadOf(200_000, 'x')]) {
+        using other = await SocketClient.connect(app)
+        other.send({ type: 'ping', payload })
+        assert.equal((await other.closed).code, 4400)
+      }
+    })
+  })
+})
+
+describe('Messages that come fast', () => {
+  /** An app on which no time passes but by the test. */
+  const start = async (perSecond: string) => {
+    const clock = new TestClock()
+    const app = await startTestApp({ ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond }, { clock })
+    return { app, clock, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+  }
+  const pongs = (socket: RawSocket) => socket.frames.filter(({ payload }) => payload.includes('"pong"')).length
+
+  it('close their socket with 1008 beyond 50 a second over ten seconds; others go on', async () => {
+    await using stage = await start('')
+    using socket = await RawSocket.connect(stage.app.port) // its connection_init is the first
+    using bystander = await SocketClient.connect(stage.app)
+    for (let n = 1; n < 500; n++) socket.say({ type: 'ping' })
+    await waitUntil(() => pongs(socket) === 499 || socket.closeCode !== undefined)
+    assert.deepEqual([pongs(socket), socket.closeCode], [499, undefined])
+    socket.say({ type: 'ping' })
+    await waitUntil(() => socket.closeCode !== undefined || pongs(socket) > 499)
+    assert.deepEqual([pongs(socket), socket.closeCode], [499, 1008])
+    assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
+  })
+
+  const frames = {
+    'messages of every type': () => clientFrame('{"type":"pong"}'),
+    pings: () => clientFrame('x', { opcode: opcodes.ping }),
+    pongs: () => clientFrame('x', { opcode: opcodes.pong }),
+  }
+  for (const [what, frame] of Object.entries(frames)) {
+    it(`are counted in windows of ten seconds: ${what}`, async () => {
+      await using stage = await start('2')
+      using socket = await RawSocket.connect(stage.app.port)
+      const send = async (count: number) => {
+        for (let n = 0; n < count; n++) socket.write(frame())
+        // Counted, too: its answer tells that those before it were.
+        const before = pongs(socket)
+        socket.say({ type: 'ping' })
+        await waitUntil(() => pongs(socket) > before || socket.closeCode !== undefined)
+      }
+      await send(18)
+      assert.equal(socket.closeCode, undefined)
+      stage.clock.pass(9_999)
+      using other = await RawSocket.connect(stage.app.port) // has a window of its own
+      stage.clock.pass(1)
+      await send(19)
+      assert.equal(socket.closeCode, undefined)
+      stage.clock.pass(9_999)
+      await send(0)
+      assert.equal(socket.closeCode, 1008)
+      assert.equal(other.closeCode, undefined)
+    })
+  }
+
+  it('are not counted where the setting is 0', async () => {
+    await using stage = await start('0')
+    using socket = await RawSocket.connect(stage.app.port)
+    for (let n = 0; n < 1_000; n++) socket.say({ type: 'ping' })
+    await waitUntil(() => pongs(socket) === 1_000 || socket.closeCode !== undefined)
+    assert.equal(socket.closeCode, undefined)
+  })
+})

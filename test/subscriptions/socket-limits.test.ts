@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startTestApp } from '../support/app.ts'
+import type { RawResponse } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const unlimited = { RATE_LIMIT_MAX: '0' }
+
+function assertTooMany(response: RawResponse): void {
+  assertRefusal(response, 429, 'Too many open sockets. Try again later.')
+  assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
+}
+
+describe('Sockets of one client', () => {
+  it('are bounded: one more is refused with 429, and there is room again when one is closed', async () => {
+    await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '3' })
+    const clients = await Promise.all(Array.from({ length: 3 }, () => SocketClient.connect(app)))
+    for (let n = 0; n < 2; n++) {
+      using refused = await RawSocket.open(app.port)
+      assertTooMany(refused.handshake)
+      await waitUntil(() => refused.isEnded)
+    }
+    using other = await SocketClient.connect(app, { localAddress: '127.0.0.2' })
+    assert.deepEqual(await other.read('{ __typename }'), { __typename: 'Query' })
+    await clients[0]?.close()
+    await waitUntil(async () => {
+      using again = await RawSocket.open(app.port)
+      return again.handshake.status === 101
+    })
+    for (const client of clients) client[Symbol.dispose]()
+  })
+
+  it('count until they are gone, whatever they were closed for', async () => {
+    await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '2' })
+    // It is told that it is closed, and stays.
+    using foreign = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': 'other' }))
+    using flawed = await RawSocket.connect(app.port)
+    flawed.say({ type: 'nonsense' })
+    await waitUntil(() => foreign.closeCode === 4406 && flawed.closeCode === 4400)
+    using refused = await RawSocket.open(app.port)
+    assertTooMany(refused.handshake)
+    foreign.stream.end()
+    flawed.stream.end()
+    await waitUntil(async () => {
+      using again = await RawSocket.open(app.port)
+      return again.handshake.status === 101
+    })
+  })
+
+  it('are those of an address, or of a network of IPv6, behind a proxy that is trusted', async () => {
+    await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })
+    const open = (address: string) => RawSocket.open(app.port, upgradeLines({ 'X-Forwarded-For': address }))
+    using first = await open('2001:db8:1:2::1')
+    assert.equal(first.handshake.status, 101)
+    using same = await open('2001:db8:1:2:ffff::2')
+    assertTooMany(same.handshake)
+    using other = await open('2001:db8:1:3::1')
+    assert.equal(other.handshake.status, 101)
+    using another = await open('192.0.2.7')
+    assert.equal(another.handshake.status, 101)
+  })
+})
