@@ -56,7 +56,7 @@ export class Groups {
   }
 
   #groupFor(subscription: Subscription, client: string): Group {
-    const id = idOf(subscription)
+    const id = groupId(subscription)
     const known = this.#groups.get(id)
     const own = this.#ofClients.get(client)
     if (known !== undefined && own?.has(known)) return known
@@ -90,7 +90,7 @@ export class Groups {
 }
 
 /** Of the same length whatever is selected: ids are kept, and a selection can be long. */
-function idOf({ topic, selection, values }: Subscription): string {
+export function groupId({ topic, selection, values }: Subscription): string {
   return createHash('sha256')
     .update(JSON.stringify([topic, selection, values]))
     .digest('base64')

@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { unavailable } from '../../src/core/errors.ts'
+import type { Selection } from '../../src/core/selection.ts'
+import { groupId } from '../../src/graphql/groups.ts'
+import { repeat } from '../support/graphql.ts'
+import { waitUntil } from '../support/wait.ts'
+import { FakeSubscriber, FanOutStage, postAdded } from './fakes.ts'
+
+const ids = 'subscription { postAdded { id } }'
+const titles = 'subscription { postAdded { title } }'
+
+/** Subscriptions that all differ. */
+const different = (n: number) => `subscription { postAdded { a${n}: id } }`
+
+/** The key of the first value that is wished for. */
+function wishIn({ wishes: [wish] }: Selection): string | undefined {
+  return wish?.kind === 'one' ? wish.wishes[0]?.key : undefined
+}
+
+function told(...posts: readonly number[]) {
+  return posts.map(id => ({ postAdded: { id: String(id) } }))
+}
+
+describe('A group whose reads', () => {
+  it('are not answered holds up no other, and is told everything in order once they are', async () => {
+    const stage = new FanOutStage()
+    const stuck = await stage.subscribe(titles, {}, 'somebody')
+    const other = await stage.subscribe(ids, {}, 'another')
+    const { answer } = stage.store
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.store.answer = async (id, selection) => {
+      if (wishIn(selection) === 'title') await promise
+      return answer(id, selection)
+    }
+    for (let id = 1; id <= 20; id += 2) await stage.happen(postAdded(id), postAdded(id + 1))
+    const all = told(...Array.from({ length: 20 }, (_, index) => index + 1))
+    assert.deepEqual([other.told, stuck.told], [all, []])
+    resolve()
+    await waitUntil(() => stuck.told.length >= 20)
+    await stage.happen(postAdded(21))
+    assert.deepEqual(
+      [other.told, stuck.told],
+      [
+        [...all, ...told(21)],
+        [...all, ...told(21)],
+      ],
+    )
+  })
+
+  it('fail while the store answers others is ended with SUBSCRIPTION_TOO_EXPENSIVE; others are told every event once', async () => {
+    const stage = new FanOutStage()
+    const other = await stage.subscribe(ids)
+    const failing = [await stage.subscribe(titles), await stage.subscribe(titles)]
+    const another = await stage.subscribe('subscription { postAdded { likes } }')
+    const { answer } = stage.store
+    stage.store.answer = (id, selection) => {
+      if (wishIn(selection) === 'title') throw unavailable(new Error('Too late'))
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(1), postAdded(2))
+    await stage.happen(postAdded(3))
+    for (const each of [other, another]) assert.deepEqual(each.told, told(1, 2, 3))
+    for (const each of failing) assert.deepEqual(each.told, ['SUBSCRIPTION_TOO_EXPENSIVE'])
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
+  })
+
+  it('fail once is told everything: the store may have been away', async () => {
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const { answer } = stage.store
+    const failures = new Set([1, 2, 4])
+    stage.store.answer = (id, selection) => {
+      if (failures.delete(id)) throw unavailable(new Error('away'))
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(1), postAdded(2), postAdded(3), postAdded(4), postAdded(5))
+    await waitUntil(() => one.told.length >= 5)
+    assert.deepEqual(one.told, told(1, 2, 3, 4, 5))
+  })
+
+  it('take longer than they may, twice in a row, is ended', async () => {
+    const stage = new FanOutStage({ readMs: -1 })
+    const one = await stage.subscribe(ids)
+    await stage.happen(postAdded(1), postAdded(2), postAdded(3))
+    assert.deepEqual(one.told, [...told(1), 'SUBSCRIPTION_TOO_EXPENSIVE'])
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('are never answered is ended when it is a thousand events behind', async () => {
+    const stage = new FanOutStage()
+    const stuck = await stage.subscribe(titles)
+    const other = await stage.subscribe(ids)
+    const { answer } = stage.store
+    stage.store.answer = (id, selection) =>
+      wishIn(selection) === 'title' ? new Promise<never>(() => {}) : answer(id, selection)
+    const posts = Array.from({ length: 1_000 }, (_, index) => postAdded(index + 1))
+    await stage.happen(...posts)
+    assert.deepEqual([other.told.length, stuck.told], [1_000, []])
+    await stage.happen(postAdded(1_001))
+    assert.deepEqual([other.told.length, stuck.told], [1_001, ['SUBSCRIPTION_TOO_EXPENSIVE']])
+  })
+
+  it('are many asks the store for few at a time, and everybody is told', async () => {
+    const stage = new FanOutStage({ readsAtOnce: 4 })
+    const all = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => stage.subscribe(different(n), {}, `client ${n}`)),
+    )
+    const { answer } = stage.store
+    let reading = 0
+    let most = 0
+    stage.store.answer = async (id, selection) => {
+      most = Math.max(most, ++reading)
+      await turn()
+      reading--
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(1), postAdded(2), postAdded(3))
+    await waitUntil(() => all.every(each => each.told.length === 3))
+    assert.equal(most, 4)
+    for (const each of all) assert.deepEqual(each.told, told(1, 2, 3))
+  })
+})
+
+describe('A client with many groups', () => {
+  /** Which wishes are read for one event, in this order. */
+  const readsFor = async (stage: FanOutStage, post: number): Promise<readonly (string | undefined)[]> => {
+    const { answer } = stage.store
+    const wishes: (string | undefined)[] = []
+    stage.store.answer = async (id, selection) => {
+      wishes.push(wishIn(selection))
+      await turn()
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(post))
+    await waitUntil(() => wishes.length === stage.fanOut.groups)
+    stage.store.answer = answer
+    return wishes
+  }
+
+  for (const readsAtOnce of [1, 4]) {
+    it(`delays others by a read or two, with ${readsAtOnce} at once`, async () => {
+      const stage = new FanOutStage({ readsAtOnce })
+      for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
+      await stage.subscribe(ids, {}, 'modest')
+      await stage.subscribe(titles, {}, 'another')
+      const wishes = await readsFor(stage, 1)
+      const places = ['id', 'title'].map(wish => wishes.indexOf(wish))
+      assert.ok(
+        places.every(place => place >= 0 && place <= 4),
+        `read at ${places}`,
+      )
+    })
+  }
+
+  it('has no more than half of the reads at once, so that others need not wait for those that hang', async () => {
+    const stage = new FanOutStage({ readsAtOnce: 4 })
+    for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
+    const modest = await stage.subscribe(ids, {}, 'modest')
+    const { answer } = stage.store
+    stage.store.answer = (id, selection) =>
+      wishIn(selection) === 'id' ? answer(id, selection) : new Promise<never>(() => {})
+    await stage.happen(postAdded(1), postAdded(2))
+    assert.deepEqual(modest.told, told(1, 2))
+    assert.equal(stage.store.reads.length, 2 + 2)
+  })
+
+  it('does not slow down a group that it shares with a client that has few', async () => {
+    const stage = new FanOutStage({ readsAtOnce: 1 })
+    for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
+    await stage.subscribe(ids, {}, 'greedy')
+    const modest = await stage.subscribe(ids, {}, 'modest')
+    assert.ok((await readsFor(stage, 1)).indexOf('id') <= 2)
+    // Nor when that client leaves, and another one is left with the greedy one.
+    await stage.subscribe(ids, {}, 'another')
+    modest.leave()
+    await stage.subscribe(titles, {}, 'greedy')
+    await stage.subscribe(ids, {}, 'a third')
+    assert.ok((await readsFor(stage, 2)).indexOf('id') <= 2)
+  })
+
+  it('may have so many and no more, over all its sockets; groups that it is in already are not counted again', async () => {
+    const stage = new FanOutStage({ groupsPerClient: 3 })
+    const own = []
+    for (let n = 0; n < 3; n++) own.push(await stage.subscribe(different(n), {}, 'greedy'))
+    await stage.subscribe(different(3), {}, 'modest')
+    await stage.subscribe(different(0), {}, 'greedy')
+    // Whether others are in it already makes no difference.
+    for (const n of [3, 4]) {
+      await assert.rejects(stage.subscribe(different(n), {}, 'greedy'), {
+        code: 'SUBSCRIPTION_LIMIT_EXCEEDED',
+        message: 'At most 3 different subscriptions of one client at a time.',
+      })
+    }
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [4, 5])
+    own[0]?.leave() // it has another in that group
+    await assert.rejects(stage.subscribe(different(4), {}, 'greedy'), { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' })
+    own[1]?.leave()
+    await stage.subscribe(different(4), {}, 'greedy')
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [4, 4])
+  })
+
+  it('and all others have so many together; who wants what is read anyway is let in', async () => {
+    const stage = new FanOutStage({ groups: 3 })
+    for (let n = 0; n < 3; n++) await stage.subscribe(different(n), {}, `client ${n}`)
+    await stage.subscribe(different(1), {}, 'another')
+    await assert.rejects(stage.subscribe(different(3), {}, 'another'), {
+      code: 'SUBSCRIPTION_LIMIT_EXCEEDED',
+      message: 'There are too many different subscriptions. Try again later.',
+    })
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [3, 4])
+  })
+})
+
+describe('Telling', () => {
+  it('a subscriber that throws is ended, is reported, and keeps nobody from being told once', async () => {
+    const stage = new FanOutStage()
+    const before = await stage.subscribe(ids)
+    const failing = new FakeSubscriber()
+    const broken = {
+      next: () => assert.fail('a defect'),
+      fail: failing.fail,
+      complete: failing.complete,
+    }
+    await stage.fanOut.subscribe(stage.subscription(ids), broken, 'a client')
+    const hopeless = { ...broken, fail: () => assert.fail('another defect') }
+    await stage.fanOut.subscribe(stage.subscription(ids), hopeless, 'a client')
+    const after = await stage.subscribe(ids)
+    await stage.happen(postAdded(1), postAdded(2))
+    for (const each of [before, after]) assert.deepEqual(each.told, told(1, 2))
+    assert.deepEqual(failing.told, ['INTERNAL_SERVER_ERROR'])
+    assert.equal(stage.fanOut.subscriptions, 2)
+    assert.deepEqual(
+      stage.reported.map(({ cause }) => (cause as Error).message),
+      ['a defect', 'a defect', 'another defect'],
+    )
+  })
+
+  it('a defect that a group meets is reported', async () => {
+    const stage = new FanOutStage()
+    await stage.subscribe(ids)
+    stage.store.answer = () => assert.fail('a defect')
+    await stage.happen(postAdded(1))
+    assert.deepEqual(
+      stage.reported.map(({ code }) => code),
+      ['fault'],
+    )
+  })
+
+  it('nothing that happened after a revocation is told before it is dealt with', async () => {
+    const stage = new FanOutStage()
+    const one = await stage.subscribe(ids)
+    const events = [postAdded(1), { kind: 'user-revoked', userId: 1 } as const, postAdded(2)]
+    const seen: unknown[] = []
+    for await (const { kind } of stage.fanOut.deliver(events.map(each => stage.log.add(each)))) {
+      for (let n = 0; n < 5; n++) await turn()
+      seen.push([kind, one.told.length])
+    }
+    assert.deepEqual(seen, [
+      ['post-added', 1],
+      ['user-revoked', 1],
+      ['post-added', 2],
+    ])
+  })
+
+  it('thousands of subscribers leaves time for others in between', async () => {
+    const stage = new FanOutStage()
+    let count = 0
+    const spin = () => {
+      count++
+      for (const end = performance.now() + 0.2; performance.now() < end; );
+    }
+    const slow = { next: spin, fail() {}, complete() {} }
+    for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(stage.subscription(ids), slow, 'a client')
+    const toldAtTurns: number[] = []
+    let isOver = false
+    const watching = (async () => {
+      while (!isOver) {
+        await turn()
+        toldAtTurns.push(count)
+      }
+    })()
+    await stage.happen(postAdded(1))
+    await waitUntil(() => count === 500)
+    isOver = true
+    await watching
+    assert.ok(new Set(toldAtTurns.filter(each => each > 0 && each < 500)).size >= 3, `turns at ${toldAtTurns}`)
+  })
+
+  it('the id of a group is no longer the more is selected, and another for every selection', () => {
+    const stage = new FanOutStage()
+    const long = `subscription { postAdded { ${repeat(300, n => `${'x'.repeat(100)}${n}: id`)} } }`
+    const groupIds = [ids, titles, long].map(text => groupId(stage.subscription(text)))
+    assert.equal(new Set(groupIds).size, 3)
+    for (const id of groupIds) assert.ok(id.length < 50, id)
+  })
+})
