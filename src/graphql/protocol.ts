@@ -7,7 +7,7 @@ import { Refusal, refusal, refusalFor } from './errors.ts'
 import type { Executor, OperationRequest } from './execute.ts'
 import type { FanOut } from './fan-out.ts'
 import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, Violation } from './messages.ts'
-import { Run, type Wire } from './run.ts'
+import { type Outlet, Run, type Wire } from './run.ts'
 
 export interface ConversationParts {
   readonly executor: Executor
@@ -32,7 +32,7 @@ export const socketBounds = Object.freeze({ operations: 100, idLength: 256, mess
  * One client's side of graphql-transport-ws, without a socket: what came goes into `receive`, what is to be sent goes to
  * the wire. Queries and mutations take the very way that they take over HTTP.
  */
-export class Conversation {
+export class Conversation implements Outlet {
   readonly #parts: ConversationParts
   readonly #wire: Wire
   readonly #operations = new Map<string, Run>()
@@ -114,8 +114,8 @@ export class Conversation {
   }
 
   #pong(payload: Fields | null | undefined): void {
-    if (payload) this.#sendText(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
-    else this.#send({ type: 'pong' })
+    if (payload) this.send(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
+    else this.#say({ type: 'pong' })
   }
 
   #initialise(payload: unknown): void {
@@ -134,7 +134,7 @@ export class Conversation {
   readonly #acknowledge = (): void => {
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
-    this.#send({ type: 'connection_ack' })
+    this.#say({ type: 'connection_ack' })
   }
 
   /** Never rejects: who is not admitted is closed. */
@@ -175,7 +175,7 @@ export class Conversation {
       this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
       return
     }
-    const run = new Run(id, this.#wire, this.#finish)
+    const run = new Run(id, this, this.#finish)
     this.#operations.set(id, run)
     this.#executing++
     this.#do(run, request)
@@ -213,7 +213,7 @@ export class Conversation {
   /** Of one that was still under way. The id may name another by now where it was not. */
   readonly #finish = (run: Run, refused: Refusal | undefined): void => {
     this.#operations.delete(run.id)
-    if (refused === undefined) this.#send({ id: run.id, type: 'complete' })
+    if (refused === undefined) this.#say({ id: run.id, type: 'complete' })
     else this.#fail(run.id, refused)
   }
 
@@ -231,14 +231,28 @@ export class Conversation {
   }
 
   #fail(id: string, { errors }: Refusal): void {
-    this.#send({ id, type: 'error', payload: errors })
+    this.#say({ id, type: 'error', payload: errors })
   }
 
-  #send(message: object): void {
-    this.#sendText(JSON.stringify(message))
+  #say(message: object): void {
+    this.send(JSON.stringify(message))
   }
 
-  #sendText(message: string): void {
-    if (this.#isOpen) this.#wire.send(message)
+  send(message: string): void {
+    if (!this.#isOpen) return
+    try {
+      this.#wire.send(message)
+    } catch (error) {
+      this.#abandon(error)
+    }
+  }
+
+  sendFrame(frame: Buffer): void {
+    if (!this.#isOpen) return
+    try {
+      this.#wire.sendFrame(frame)
+    } catch (error) {
+      this.#abandon(error)
+    }
   }
 }

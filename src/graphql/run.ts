@@ -2,10 +2,14 @@ import type { Refusal } from './errors.ts'
 import type { Subscriber } from './fan-out.ts'
 import { type SharedMessage, startOf } from './shared-message.ts'
 
-/** The other end, however it is reached. */
-export interface Wire {
+/** Where messages go. */
+export interface Outlet {
   send(message: string): void
   sendFrame(frame: Buffer): void
+}
+
+/** The other end, however it is reached. */
+export interface Wire extends Outlet {
   close(code: number, reason: string): void
 }
 
@@ -15,15 +19,15 @@ export interface Wire {
  */
 export class Run implements Subscriber {
   readonly id: string
-  readonly #wire: Wire
+  readonly #outlet: Outlet
   readonly #finished: (run: Run, refused: Refusal | undefined) => void
   #start: Buffer | undefined
   #stop: (() => void) | undefined
   #isOver = false
 
-  constructor(id: string, wire: Wire, finished: (run: Run, refused: Refusal | undefined) => void) {
+  constructor(id: string, outlet: Outlet, finished: (run: Run, refused: Refusal | undefined) => void) {
     this.id = id
-    this.#wire = wire
+    this.#outlet = outlet
     this.#finished = finished
   }
 
@@ -40,14 +44,14 @@ export class Run implements Subscriber {
 
   answer(data: string): void {
     if (this.#isOver) return
-    this.#wire.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
+    this.#outlet.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
     this.complete()
   }
 
   next(message: SharedMessage): void {
     if (this.#isOver) return
     this.#start ??= startOf(this.id)
-    this.#wire.sendFrame(message.frame(this.#start))
+    this.#outlet.sendFrame(message.frame(this.#start))
   }
 
   fail(refused: Refusal): void {

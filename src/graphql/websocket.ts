@@ -96,19 +96,20 @@ export class Sockets implements AsyncDisposable {
     socket.conversation = conversation
     this.#sockets.add(socket)
     const rate = new MessageRate(parts.messagesPerSecond, () => parts.clock.now())
-    const count = () => {
-      if (!rate.take()) conversation.end(1008, 'Too many messages')
-    }
-    websocket.on('message', (data, isBinary) => {
-      count()
-      if (isBinary) conversation.end(4400, 'Invalid message')
-      else conversation.receive(String(data))
-    })
-    websocket.on('ping', count)
-    websocket.on('pong', payload => {
-      count()
-      socket.pong(payload)
-    })
+    // Frames of WebSocket itself count like messages: each is work.
+    const counted = (work: () => void) =>
+      conversation.guarded(() => {
+        if (rate.take()) work()
+        else conversation.end(1008, 'Too many messages')
+      })
+    websocket.on('message', (data, isBinary) =>
+      counted(() => {
+        if (isBinary) conversation.end(4400, 'Invalid message')
+        else conversation.receive(String(data))
+      }),
+    )
+    websocket.on('ping', () => counted(() => {}))
+    websocket.on('pong', payload => counted(() => socket.pong(payload)))
   }
 
   /** A user's tokens may be dead: whoever holds one is looked at again. */

@@ -144,6 +144,26 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await bystander.read('{ me { id } }')
   })
 
+  it('4403: a user who was deleted on one instance is told nothing on the other, even before that hears of it', async () => {
+    const { id, token: own } = await createMember(one)
+    using socket = await SocketClient.connect(other, { token: own })
+    assert.deepEqual(await socket.read('{ me { id } }'), { me: { id: String(id) } })
+    const slow = new pg.Client({ connectionString: database.location })
+    await slow.connect()
+    try {
+      // While this is open, no later event is told to anybody.
+      await slow.query('begin')
+      await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', 1, now_plus(0))`)
+      await send(one, `DELETE /users/${id}`, undefined, own)
+      const asked = socket.begin('{ posts { id } }')
+      await waitUntil(() => socket.isClosed || asked.isOver)
+      assert.deepEqual([asked.events, asked.isOver], [[], false])
+      assert.equal((await socket.closed).code, 4403)
+    } finally {
+      await slow.end()
+    }
+  })
+
   it('an instance that loses the database and finds it again tells everything that happened meanwhile', async () => {
     const { hostname, port } = new URL(database.location)
     await using proxy = await TcpProxy.to({ host: hostname, port: Number(port) })

@@ -1,53 +1,14 @@
 import assert from 'node:assert/strict'
-import { createServer, IncomingMessage } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
-import { Duplex } from 'node:stream'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError, unavailable } from '../../src/core/errors.ts'
 import type { Admitted } from '../../src/core/tokens/operations.ts'
 import { Conversation, type ConversationParts, socketBounds } from '../../src/graphql/protocol.ts'
-import type { Wire } from '../../src/graphql/run.ts'
-import { Sockets, type SocketsParts } from '../../src/graphql/websocket.ts'
 import { TestClock } from '../support/clock.ts'
-import { clientFrame, SocketClient, upgradeLines } from '../support/sockets.ts'
-import { patienceMs, waitUntil } from '../support/wait.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
 import { commentAdded, FanOutStage, postAdded, postDeleted } from './fakes.ts'
-
-/** The other end, as a list of what it was sent. */
-class FakeWire implements Wire {
-  readonly sent: unknown[] = []
-  closed: [code: number, reason: string] | undefined
-
-  send(message: string): void {
-    assert.equal(this.closed, undefined, message)
-    this.sent.push(JSON.parse(message))
-  }
-
-  sendFrame(frame: Buffer): void {
-    this.send(frame.subarray(frame.indexOf('{')).toString())
-  }
-
-  close(code: number, reason: string): void {
-    assert.equal(this.closed, undefined)
-    this.closed = [code, reason]
-  }
-}
-
-function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): ConversationParts {
-  return {
-    executor: stage.executor,
-    fanOut: stage.fanOut,
-    admit: async () => assert.fail('nobody has a token'),
-    stillStands: async () => true,
-    client: 'a client',
-    take: () => undefined,
-    clock: { now: Date.now },
-    initTimeoutMs: patienceMs,
-    report: error => stage.reported.push(error),
-    ...parts,
-  }
-}
+import { FakeWire, partsOver, StuckStream, serveSockets } from './served-sockets.ts'
 
 function converse(parts: Partial<ConversationParts> = {}, authorization?: string) {
   const stage = new FanOutStage()
@@ -402,73 +363,3 @@ describe('Sockets', () => {
 })
 
 const mebibyte = 1024 * 1024
-
-/** A connection whose other end has stopped reading: whatever is written to it waits until it is drained. */
-class StuckStream extends Duplex {
-  #taken: (() => void) | undefined
-
-  override _read(): void {}
-
-  override _write(_chunk: unknown, _encoding: BufferEncoding, taken: () => void): void {
-    this.#taken = taken
-  }
-
-  /** The other end reads all that waits, and nothing after that. */
-  async drain(): Promise<void> {
-    while (this.writableLength > 0) {
-      this.#taken?.()
-      await turn()
-    }
-  }
-
-  setTimeout(): this {
-    return this
-  }
-
-  setNoDelay(): this {
-    return this
-  }
-
-  hear(message: object): void {
-    this.push(clientFrame(JSON.stringify(message)))
-  }
-}
-
-/** Sockets at any path, without the rest of the app. */
-async function serveSockets(stage: FanOutStage, parts: Partial<SocketsParts> = {}) {
-  const sockets = new Sockets({
-    ...partsOver(stage),
-    takeFor: () => () => undefined,
-    clientOf: () => 'a client',
-    socketsPerClient: 1000,
-    messagesPerSecond: 0,
-    isAllowedOrigin: () => true,
-    observer: { closedForSlowness() {} },
-    ...parts,
-  })
-  const accept = (request: IncomingMessage, stream: Duplex, head: Buffer) =>
-    sockets.accept(request, { stream: stream as Socket, head, headers: [] })
-  const server = createServer()
-  server.on('upgrade', accept)
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  return {
-    sockets,
-    port,
-    url: `http://127.0.0.1:${port}`,
-    /** As if this were a connection that asked for a socket. */
-    accept(stream: Duplex): void {
-      const request = new IncomingMessage(stream as Socket)
-      request.method = 'GET'
-      for (const line of upgradeLines().slice(1)) {
-        const [name = '', value] = line.split(': ')
-        request.headers[name.toLowerCase()] = value
-      }
-      accept(request, stream, Buffer.alloc(0))
-    },
-    [Symbol.asyncDispose]: async () => {
-      await sockets[Symbol.asyncDispose]()
-      server.close()
-    },
-  }
-}

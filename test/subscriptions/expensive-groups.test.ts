@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import pg from 'pg'
+import { startTestAppOn } from '../support/app.ts'
+import { engineKinds, postgres, sqlite } from '../support/engines.ts'
+import { createMember } from '../support/rest.ts'
+import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { impatient, waitUntil } from '../support/wait.ts'
+
+const unlimited = { RATE_LIMIT_MAX: '0' }
+const ids = 'subscription { postAdded { id } }'
+const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
+const different = (n: number) => `subscription { postAdded { a${n}: id } }`
+
+async function write(writer: SocketClient, text: string): Promise<string> {
+  return (await writer.read<{ createPost: { id: string } }>(create, { text })).createPost.id
+}
+
+function idsIn({ events }: Operation): readonly string[] {
+  return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
+}
+
+function codeOf({ errors }: Operation): unknown {
+  return errors?.[0]?.extensions.code
+}
+
+/** From now on comments take longer to read than any read may take; everything else goes on. */
+const slowComments = `
+  begin;
+  alter table comments rename to quick_comments;
+  create function slow_comments() returns setof quick_comments language plpgsql as
+    $$ begin perform pg_sleep(3600); return query select * from quick_comments; end $$;
+  create view comments as select * from slow_comments();
+  commit`
+const quickComments = `
+  begin;
+  drop view comments;
+  drop function slow_comments();
+  alter table quick_comments rename to comments;
+  commit`
+
+describe('A subscription that cannot be read in time, on PostgreSQL', { skip: postgres.skip }, () => {
+  it('is ended with SUBSCRIPTION_TOO_EXPENSIVE; others are told every event, once and in order', async () => {
+    await using app = await startTestAppOn(postgres, { ...unlimited, ...impatient })
+    const { token } = await createMember(app)
+    using writer = await SocketClient.connect(app, { token })
+    using reader = await SocketClient.connect(app)
+    const other = await reader.begin(ids).listening(text => write(writer, text))
+    const expensive = await reader
+      .begin('subscription { postAdded { id comments { id } } }')
+      .listening(text => write(writer, text))
+    other.events.length = 0
+    const database = new pg.Client({ connectionString: app.database.location })
+    await database.connect()
+    try {
+      await database.query(slowComments)
+      const written: string[] = []
+      const deadline = performance.now() + 30_000 // two reads of a second each are due
+      const isLate = () => performance.now() > deadline
+      const writeAndHear = async () => {
+        written.push(await write(writer, 'T'))
+        await other.until(() => other.events.length >= written.length || isLate())
+        assert.deepEqual(idsIn(other), written)
+      }
+      while (!expensive.isOver && !isLate()) await writeAndHear()
+      await writeAndHear()
+      assert.deepEqual([expensive.events, codeOf(expensive)], [[], 'SUBSCRIPTION_TOO_EXPENSIVE'])
+      await database.query(quickComments)
+    } finally {
+      await database.end()
+    }
+    // It may be tried again.
+    const again = await reader
+      .begin('subscription { postAdded { id comments { id } } }')
+      .listening(text => write(writer, text))
+    assert.ok(!again.isOver)
+    await reader.close()
+    await writer.close()
+    await untilNobodyListens(app)
+  })
+})
+
+for (const kind of engineKinds) {
+  describe(`Different subscriptions of one client, on ${kind.name}`, { skip: kind.skip }, () => {
+    it('are bounded over all its sockets; beyond it gets SUBSCRIPTION_LIMIT_EXCEEDED, and others get theirs', async () => {
+      await using app = await startTestAppOn(kind, {
+        ...unlimited,
+        SUBSCRIPTION_GROUPS_PER_CLIENT: '3',
+        SUBSCRIPTION_GROUPS: '5',
+      })
+      using one = await SocketClient.connect(app)
+      using two = await SocketClient.connect(app)
+      const first = one.begin(different(0))
+      one.begin(different(1))
+      two.begin(different(2))
+      two.begin(different(0))
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 4)
+      const { errors } = await two.ask(different(3))
+      assert.deepEqual(errors, [
+        {
+          message: 'At most 3 different subscriptions of one client at a time.',
+          extensions: { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' },
+        },
+      ])
+      using other = await SocketClient.connect(app, { localAddress: '127.0.0.2' })
+      other.begin(different(3))
+      other.begin(different(4))
+      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 5)
+      const full = await other.ask(different(5))
+      assert.equal(full.errors?.[0]?.extensions.code, 'SUBSCRIPTION_LIMIT_EXCEEDED')
+      other.begin(different(1))
+      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 7)
+      first.complete()
+      await two.close()
+      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 3)
+      one.begin(different(6))
+      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 4)
+    })
+  })
+}
+
+const full = process.env.DUET_TEST_FULL ? false : 'a long form, for `npm run test:full`'
+
+for (const [kind, groups, settings] of [
+  [sqlite, 10_050, {}],
+  [postgres, 600, { DATABASE_TIMEOUT_MS: '1200' }],
+] as const) {
+  describe(`${groups} different subscriptions, on ${kind.name}`, { skip: full || kind.skip }, () => {
+    it('all are told, and nobody else has to wait for them', { timeout: 300_000 }, async t => {
+      await using app = await startTestAppOn(kind, {
+        ...unlimited,
+        ...settings,
+        SUBSCRIPTION_GROUPS_PER_CLIENT: '20000',
+        SUBSCRIPTION_GROUPS: '20000',
+      })
+      const { token } = await createMember(app)
+      using writer = await SocketClient.connect(app, { token })
+      const greedy: Operation[] = []
+      const clients: SocketClient[] = []
+      while (greedy.length < groups) {
+        const client = await SocketClient.connect(app)
+        clients.push(client)
+        for (let n = 0; n < 100 && greedy.length < groups; n++) greedy.push(client.begin(different(greedy.length)))
+        await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === greedy.length)
+      }
+      using modest = await SocketClient.connect(app, { localAddress: '127.0.0.2' })
+      const victim = modest.begin(ids)
+      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === groups + 1)
+      const begun = performance.now()
+      const written: string[] = []
+      for (let n = 0; n < 5; n++) written.push(await write(writer, 'T'))
+      await victim.told(5)
+      const told = performance.now()
+      const behind = greedy.filter(({ events }) => events.length < 5).length
+      assert.deepEqual(idsIn(victim), written)
+      await waitUntil(() => greedy.every(({ events, isOver }) => events.length === 5 || isOver))
+      t.diagnostic(
+        `five events reached the one after ${Math.round(told - begun)} ms, when ${behind} of the ${groups} were behind, ` +
+          `and those after ${Math.round(performance.now() - begun)} ms`,
+      )
+      assert.deepEqual(greedy.filter(({ isOver }) => isOver).map(codeOf), [])
+      for (const client of clients) client[Symbol.dispose]()
+    })
+  })
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { createServer, IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { ConversationParts } from '../../src/graphql/protocol.ts'
+import type { Wire } from '../../src/graphql/run.ts'
+import { Sockets, type SocketsParts } from '../../src/graphql/websocket.ts'
+import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
+import { patienceMs } from '../support/wait.ts'
+import type { FanOutStage } from './fakes.ts'
+
+/** The other end, as a list of what it was sent. */
+export class FakeWire implements Wire {
+  readonly sent: unknown[] = []
+  closed: [code: number, reason: string] | undefined
+
+  send(message: string): void {
+    assert.equal(this.closed, undefined, message)
+    this.sent.push(JSON.parse(message))
+  }
+
+  sendFrame(frame: Buffer): void {
+    this.send(frame.subarray(frame.indexOf('{')).toString())
+  }
+
+  close(code: number, reason: string): void {
+    assert.equal(this.closed, undefined)
+    this.closed = [code, reason]
+  }
+}
+
+export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): ConversationParts {
+  return {
+    executor: stage.executor,
+    fanOut: stage.fanOut,
+    admit: async () => assert.fail('nobody has a token'),
+    stillStands: async () => true,
+    client: 'a client',
+    take: () => undefined,
+    clock: { now: Date.now },
+    initTimeoutMs: patienceMs,
+    report: error => stage.reported.push(error),
+    ...parts,
+  }
+}
+
+/** A connection whose other end has stopped reading: whatever is written to it waits. */
+export class StuckStream extends Duplex {
+  #done: (() => void) | undefined
+
+  override _read(): void {}
+
+  /** Nothing that was written is done with until the test says so. */
+  override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#done = done
+  }
+
+  setTimeout(): this {
+    return this
+  }
+
+  setNoDelay(): this {
+    return this
+  }
+
+  /** The other end reads the first of what waits. */
+  letThrough(): void {
+    const done = this.#done
+    this.#done = undefined
+    done?.()
+  }
+
+  /** The other end reads all that waits, and nothing after that. */
+  async drain(): Promise<void> {
+    while (this.writableLength > 0) {
+      this.letThrough()
+      await turn()
+    }
+  }
+
+  /** A frame that answers no ping of ours. */
+  hearPong(): void {
+    this.push(clientFrame('', { opcode: opcodes.pong }))
+  }
+
+  hear(message: object): void {
+    this.push(clientFrame(JSON.stringify(message)))
+  }
+}
+
+/** Sockets at any path, without the rest of the app. */
+export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsParts> = {}) {
+  const sockets = new Sockets({
+    ...partsOver(stage),
+    takeFor: () => () => undefined,
+    clientOf: () => 'a client',
+    socketsPerClient: 1000,
+    messagesPerSecond: 0,
+    isAllowedOrigin: () => true,
+    observer: { closedForSlowness() {} },
+    ...parts,
+  })
+  const streams: Duplex[] = []
+  const accept = (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    streams.push(stream)
+    sockets.accept(request, { stream: stream as Socket, head, headers: [] })
+  }
+  const server = createServer()
+  server.on('upgrade', accept)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    sockets,
+    /** Our ends of the connections. */
+    streams,
+    port,
+    url: `http://127.0.0.1:${port}`,
+    /** As if this were a connection that asked for a socket. */
+    accept(stream: Duplex): void {
+      const request = new IncomingMessage(stream as Socket)
+      request.method = 'GET'
+      for (const line of upgradeLines().slice(1)) {
+        const [name = '', value] = line.split(': ')
+        request.headers[name.toLowerCase()] = value
+      }
+      accept(request, stream, Buffer.alloc(0))
+    },
+    [Symbol.asyncDispose]: async () => {
+      await sockets[Symbol.asyncDispose]()
+      server.close()
+    },
+  }
+}

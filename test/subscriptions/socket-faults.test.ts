@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { unavailable } from '../../src/core/errors.ts'
+import type { Admitted } from '../../src/core/tokens/operations.ts'
+import { Conversation, type ConversationParts } from '../../src/graphql/protocol.ts'
+import { clientFrame, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { FanOutStage, postAdded } from './fakes.ts'
+import { FakeWire, partsOver, serveSockets } from './served-sockets.ts'
+
+// What is thrown and not caught, or rejected and not handled, fails any of these tests by itself.
+
+const posts = 'subscription { postAdded { id } }'
+const post = '{ post(id: 1) { id } }'
+
+/** Throws at the message that a test chooses. */
+class BrokenWire extends FakeWire {
+  #at: string
+
+  constructor(at: string) {
+    super()
+    this.#at = at
+  }
+
+  override send(message: string): void {
+    if (JSON.parse(message).type === this.#at) throw new Error(`no ${this.#at}`)
+    super.send(message)
+  }
+}
+
+function converse(wire: FakeWire, parts: Partial<ConversationParts> = {}) {
+  const stage = new FanOutStage()
+  const conversation = new Conversation(partsOver(stage, parts), wire, undefined)
+  const say = (message: object) => conversation.receive(JSON.stringify(message))
+  const begin = (query: string) => say({ type: 'subscribe', id: '1', payload: { query } })
+  return { stage, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
+}
+
+describe('A fault in what is done for a socket', () => {
+  for (const at of ['connection_ack', 'pong', 'complete', 'error']) {
+    it(`closes it with 1011 and is reported: sending "${at}"`, async () => {
+      const wire = new BrokenWire(at)
+      using talk = converse(wire)
+      talk.say({ type: 'connection_init' })
+      await turn()
+      talk.say({ type: 'ping' })
+      talk.begin(at === 'error' ? '{ nothing }' : post)
+      await turn()
+      assert.deepEqual(wire.closed, [1011, 'Internal server error'])
+      assert.deepEqual(
+        talk.stage.reported.map(({ code, cause }) => [code, (cause as Error).message]),
+        [['fault', `no ${at}`]],
+      )
+    })
+  }
+
+  it('closes it with 1011 and is reported: telling an event', async () => {
+    const wire = new BrokenWire('next')
+    using talk = converse(wire)
+    talk.say({ type: 'connection_init' })
+    await turn()
+    talk.begin(posts)
+    await turn()
+    await talk.stage.happen(postAdded(1), postAdded(2))
+    assert.deepEqual(wire.closed, [1011, 'Internal server error'])
+    assert.deepEqual([talk.stage.fanOut.subscriptions, talk.stage.reported.length], [0, 1])
+  })
+
+  it('closes it with 1011, and no other: a message, a ping, a pong', async () => {
+    const frames = [
+      clientFrame('{"type":"ping"}'),
+      clientFrame('x', { opcode: opcodes.ping }),
+      clientFrame('x', { opcode: opcodes.pong }),
+    ]
+    for (const frame of frames) {
+      const stage = new FanOutStage()
+      let isBroken = false
+      const now = () => (isBroken ? assert.fail('no time') : Date.now())
+      await using server = await serveSockets(stage, { clock: { now }, messagesPerSecond: 1000 })
+      using bystander = await SocketClient.connect(server)
+      using socket = await RawSocket.connect(server.port)
+      isBroken = true
+      socket.write(frame)
+      await waitUntil(() => socket.closeCode !== undefined)
+      isBroken = false
+      assert.equal(socket.closeCode, 1011)
+      assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
+      assert.deepEqual(
+        stage.reported.map(({ code }) => code),
+        ['fault'],
+      )
+    }
+  })
+
+  it('while it is opened, cuts it off', async () => {
+    const stage = new FanOutStage()
+    await using server = await serveSockets(stage, { clientOf: () => assert.fail('nobody') })
+    using _socket = await RawSocket.open(server.port)
+    assert.equal(server.streams[0]?.destroyed, true)
+    assert.deepEqual([server.sockets.size, stage.reported.map(({ code }) => code)], [0, ['fault']])
+  })
+
+  it('while it is closed, cuts it off', async () => {
+    await using server = await serveSockets(new FanOutStage())
+    using client = await SocketClient.connect(server)
+    server.sockets.closeAll(1005, 'a code that cannot be sent')
+    assert.equal(server.streams[0]?.destroyed, true)
+    assert.equal((await client.closed).code, 1006)
+    await waitUntil(() => server.sockets.size === 0)
+  })
+})
+
+describe('Somebody whose token has died since', () => {
+  const admitted: Admitted = {
+    actor: { kind: 'user', id: 1, role: 'member', mark: 'mark' },
+    expiresAt: Date.now() / 1000 + 1000,
+  }
+
+  const connect = async (stillStands: ConversationParts['stillStands']) => {
+    const wire = new FakeWire()
+    const talk = converse(wire, { admit: async () => admitted, stillStands })
+    talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+    await turn()
+    assert.deepEqual(wire.sent.splice(0), [{ type: 'connection_ack' }])
+    return { ...talk, wire }
+  }
+
+  for (const [what, query] of Object.entries({ query: post, subscription: posts })) {
+    it(`is closed with 4403 at the next ${what}, and is told nothing`, async () => {
+      let stands = true
+      using talk = await connect(async () => stands)
+      talk.begin('{ post(id: 2) { id } }')
+      await turn()
+      assert.deepEqual([talk.wire.sent.splice(0).length, talk.wire.closed], [2, undefined])
+      stands = false
+      talk.begin(query)
+      await turn()
+      assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], [4403, 'Forbidden']])
+      assert.equal(talk.stage.fanOut.subscriptions, 0)
+    })
+  }
+
+  it('cannot be told from others while the store is away: the operation fails, and the socket stays', async () => {
+    let isAway = false
+    using talk = await connect(async () => {
+      if (isAway) throw unavailable(new Error('away'))
+      return true
+    })
+    isAway = true
+    talk.begin(post)
+    await turn()
+    const [message] = talk.wire.sent as { type: string }[]
+    assert.deepEqual([message?.type, talk.wire.closed, talk.stage.store.reads], ['error', undefined, []])
+  })
+
+  it('has one read for all sockets with the same token when its user is revoked', async () => {
+    const stage = new FanOutStage()
+    let asked = 0
+    let stands = true
+    const stillStands = async () => {
+      asked++
+      return stands
+    }
+    await using server = await serveSockets(stage, { admit: async () => admitted, stillStands })
+    const clients = await Promise.all(Array.from({ length: 20 }, () => SocketClient.connect(server, { token: 'x' })))
+    asked = 0
+    stands = false
+    await server.sockets.revoke(1)
+    for (const client of clients) assert.equal((await client.closed).code, 4403)
+    assert.equal(asked, 1)
+  })
+
+  it('is closed where a defect keeps that from being found out; where the store is away it is tried again', async () => {
+    const stage = new FanOutStage()
+    let failure: Error | undefined
+    const stillStands = async () => {
+      if (failure !== undefined) throw failure
+      return true
+    }
+    await using server = await serveSockets(stage, { admit: async () => admitted, stillStands })
+    using client = await SocketClient.connect(server, { token: 'x' })
+    failure = unavailable(new Error('away'))
+    await assert.rejects(server.sockets.revoke(1), { code: 'unavailable' })
+    assert.ok(!client.isClosed)
+    failure = new Error('a defect')
+    await server.sockets.revoke(1)
+    assert.equal((await client.closed).code, 4403)
+    assert.deepEqual(
+      stage.reported.map(({ code }) => code),
+      ['fault'],
+    )
+  })
+})
