@@ -115,8 +115,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     now: () => clock.now(),
     groups: config.subscriptionGroups,
     groupsPerClient: config.subscriptionGroupsPerClient,
-    // SQLite reads on this thread: with one at a time others have their turn in between.
-    readsAtOnce: config.database.kind === 'sqlite' ? 1 : Math.max(1, Math.min(4, config.database.poolMax >> 1)),
+    readsAtOnce: eventReadsAtOnce(config.database),
     readMs: config.databaseTimeoutMs,
     report: error => reportFailure(error, logger),
   })
@@ -195,6 +194,11 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
     },
     [Symbol.asyncDispose]: stop,
   }
+}
+
+/** PostgreSQL: some of the connections. SQLite reads on this thread: what is done before others have their turn. */
+function eventReadsAtOnce(database: DatabaseConfig): number {
+  return database.kind === 'sqlite' ? 16 : Math.max(1, Math.min(4, database.poolMax >> 1))
 }
 
 /** Those who are told, and those who may not be told any more. */

@@ -40,6 +40,8 @@ export class FanOut {
   readonly #parts: FanOutParts
   readonly #groups: Groups
   readonly #reads: FairQueue
+  /** For groups that were not read in time: one after the other, so that none is blamed for another's read. */
+  readonly #suspects = new FairQueue({ atOnce: 1, perOwner: 1 })
   #underWay: readonly Delivery[] = []
   #probe: Promise<boolean> | undefined
 
@@ -153,7 +155,7 @@ export class FanOut {
       return { data, ms: performance.now() - begun }
     }
     try {
-      const found = await this.#reads.run(group.owner, read)
+      const found = await (group.strikes === 0 ? this.#reads : this.#suspects).run(group.owner, read)
       if (found === undefined) return 'again'
       group.strikes = found.ms > this.#parts.readMs ? group.strikes + 1 : 0
       if (group.strikes >= mostStrikes) return tooExpensive()

@@ -49,7 +49,11 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     const expensive = await reader
       .begin('subscription { postAdded { id comments { id } } }')
       .listening(text => write(writer, text))
-    other.events.length = 0
+    const mark = await write(writer, 'from here on')
+    for (const each of [other, expensive]) {
+      await each.until(() => idsIn(each).includes(mark))
+      each.events.length = 0
+    }
     const database = new pg.Client({ connectionString: app.database.location })
     await database.connect()
     try {
