@@ -1,4 +1,5 @@
 import { bounds } from './engine.ts'
+import { type List, type Page, postgresPage, sqlitePage } from './page.ts'
 
 /** A key of a JSON object and the expression of its value. */
 export type Pair = readonly [key: string, value: string]
@@ -17,6 +18,8 @@ export interface Dialect {
   object(pairs: readonly Pair[]): string
   /** An object of the one row that there is, or null. */
   one(pairs: readonly Pair[], from: string): string
+  /** The rows of a part of a list, which they are skipped to over an index. */
+  page(list: List): Page
   /** A list of objects of the rows, in this order. */
   many(pairs: readonly Pair[], from: string, order: string): string
   /** The same statement, giving null instead of a text beyond the bound, unless the engine itself refuses to build it. */
@@ -33,6 +36,7 @@ export const sqliteDialect: Dialect = {
   json: parameter => `json(${parameter})`,
   object: sqliteObject,
   one: (pairs, from) => `(select ${sqliteObject(pairs)} from ${from})`,
+  page: sqlitePage,
   // Rows come in the order of the page that they are made of: it is cut there, and joins keep it (`cross join`).
   many: (pairs, from) => `(select json_group_array(${sqliteObject(pairs)}) from ${from})`,
   bounded: statement => statement,
@@ -65,6 +69,7 @@ export const postgresDialect: Dialect = {
   json: parameter => `${parameter}::json`,
   object: pairs => postgresRow(pairs, ''),
   one: (pairs, from) => postgresRow(pairs, ` from ${from}`),
+  page: postgresPage,
   many: (pairs, from, order) =>
     `(select coalesce(json_agg(${postgresMade(pairs)}), '[]'::json) from (${postgresSelect(pairs, ` from ${from} order by ${order}`)}) as o)`,
   bounded: statement =>
@@ -94,7 +99,7 @@ function fits(pairs: readonly Pair[]): boolean {
 }
 
 /** Instead of the JSON, how many bytes its long texts have: what an answer's size depends on. */
-export function measuring({ joins, bounded, name }: Dialect): Dialect {
+export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
   const sum = (pairs: readonly Pair[]) =>
     pairs
       .map(([, value]) => value)
@@ -104,6 +109,7 @@ export function measuring({ joins, bounded, name }: Dialect): Dialect {
     name,
     joins,
     bounded,
+    page,
     emptyList: '0',
     id: () => '0',
     value: column => (/\.(?:content|text)$/.test(column) ? `octet_length(${column})` : '0'),

@@ -3,6 +3,7 @@ import type { Actor } from '../core/actor.ts'
 import { allows, amountOf, type Order, type OrderItem, type StoredItem } from '../core/orders/order.ts'
 import type { TrackedOrder } from '../core/store.ts'
 import { isRevoked } from './actors.ts'
+import type { Dialect } from './dialect.ts'
 import { type Row, type Statement, sql, type Value } from './sql.ts'
 import type { Steps } from './verb.ts'
 
@@ -44,13 +45,16 @@ export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
 }
 
 export const orderReads = {
-  /** No row when there is no such user; a row of nulls when there is one without orders. */
-  listOf: (userId: number, limit: number, offset: number) =>
-    sql`select listed.id, status, amount_cents from users
-        left join (select id, user_id, status, amount_cents from orders
-                   where user_id = ${userId} order by id limit ${limit} offset ${offset}) as listed
-        on listed.user_id = users.id
-        where users.id = ${userId} order by listed.id`,
+  /** By id. No row when there is no such user; a row of nulls when there is one without orders. */
+  listOf(dialect: Pick<Dialect, 'page'>) {
+    const list = { table: 'orders', owner: ['user_id', '$1'], published: [], order: 'asc' } as const
+    const columns = ['id', 'user_id', 'status', 'amount_cents']
+    const { rows, sorting } = dialect.page({ ...list, columns, limit: '$2', offset: '$3' })
+    const text = `select listed.id, status, amount_cents from users left join ${rows} as listed
+                  on listed.user_id = users.id where users.id = $1
+                  order by ${sorting.map(column => `listed.${column}`).join(', ')}`
+    return (userId: number, limit: number, offset: number): Statement => ({ text, values: [userId, limit, offset] })
+  },
   byId: (id: number, reach: Reach) =>
     sql`select id, status, amount_cents, tracking_carrier, tracking_number, shipped_at from orders
         where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0)`,

@@ -152,13 +152,17 @@ class Compiler {
     const { to, by, order = 'asc' } = relationOf(parent.entity, wish.name)
     const scope = this.scope(to)
     const pairs = this.pairs(scope, wish.wishes)
-    const { conditions, sorting } = criteria(wish, by && `${by} = ${parent.alias}.id`)
-    const ordered = (prefix: string) => sorting.map(column => `${prefix}${column} ${order}`).join(', ')
-    const columns = [...new Set([...scope.columns, ...sorting])].join(', ')
-    const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
-    const page = `limit $${wish.limit + 1} offset $${wish.offset + 1}`
-    const rows = `(select ${columns} from ${descriptions[to].table}${where} order by ${ordered('')} ${page})`
-    return this.#dialect.many(pairs, `${rows} as ${scope.alias}${scope.joins.join('')}`, ordered(`${scope.alias}.`))
+    const page = this.#dialect.page({
+      table: descriptions[to].table,
+      columns: scope.columns,
+      owner: by === undefined ? undefined : [by, `${parent.alias}.id`],
+      published: publishedIn(wish),
+      order,
+      limit: `$${wish.limit + 1}`,
+      offset: `$${wish.offset + 1}`,
+    })
+    const sorted = page.sorting.map(column => `${scope.alias}.${column} ${order}`).join(', ')
+    return this.#dialect.many(pairs, `${page.rows} as ${scope.alias}${scope.joins.join('')}`, sorted)
   }
 }
 
@@ -168,10 +172,9 @@ function relationOf(entity: Entity, name: string): Relation {
   return relation
 }
 
-function criteria({ after, before }: ManyWish, related: string | undefined) {
-  const conditions = related === undefined ? [] : [related]
+function publishedIn({ after, before }: ManyWish): readonly string[] {
+  const conditions: string[] = []
   if (after !== undefined) conditions.push(`published_at > $${after + 1}`)
   if (before !== undefined) conditions.push(`published_at < $${before + 1}`)
-  const byPublication = after !== undefined || before !== undefined
-  return { conditions, sorting: byPublication ? ['published_at', 'id'] : ['id'] }
+  return conditions
 }

@@ -26,10 +26,12 @@ export function createStore(engine: Engine<typeof verbs>): Store {
     const { selection, values, id } = change.show
     return { ...change, show: { text: engine.dialect.bounded(statementOf(selection, values)), values, id } }
   }
+  const listUsers = userReads.list(engine.dialect)
+  const listOrdersOf = orderReads.listOf(engine.dialect)
   return {
     ping: () => engine.ping(),
     users: {
-      list: async ({ limit, offset }) => (await engine.read(userReads.list(limit + 1, offset))).map(userOf),
+      list: async ({ limit, offset }) => (await engine.read(listUsers(limit + 1, offset))).map(userOf),
       read: id => one(userReads.byId(id), userOf),
       standing: id => one(userReads.standing(id), standingOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
@@ -41,7 +43,7 @@ export function createStore(engine: Engine<typeof verbs>): Store {
     },
     orders: {
       async listOf(userId, { limit, offset }) {
-        const rows = await engine.read(orderReads.listOf(userId, limit + 1, offset))
+        const rows = await engine.read(listOrdersOf(userId, limit + 1, offset))
         return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
       },
       read: (id, reach) => one(orderReads.byId(id, reach), orderOf),

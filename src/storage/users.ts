@@ -2,7 +2,8 @@ import type { Actor, Role } from '../core/actor.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../core/store.ts'
 import { loginKeyOf, type Standing, type User } from '../core/users/user.ts'
 import { isRevoked, revoked } from './actors.ts'
-import { type Row, sql, type Value } from './sql.ts'
+import type { Dialect } from './dialect.ts'
+import { type Row, type Statement, sql, type Value } from './sql.ts'
 import type { Steps } from './verb.ts'
 
 export const userVerbs = {
@@ -65,8 +66,14 @@ export const userVerbs = {
 }
 
 export const userReads = {
-  list: (limit: number, offset: number) =>
-    sql`select id, name, email, age, avatar from users order by id limit ${limit} offset ${offset}`,
+  /** By id. */
+  list(dialect: Pick<Dialect, 'page'>) {
+    const columns = ['id', 'name', 'email', 'age', 'avatar']
+    const list = { table: 'users', owner: undefined, published: [], order: 'asc', limit: '$1', offset: '$2' } as const
+    const { rows } = dialect.page({ ...list, columns })
+    const text = `select ${columns.join(', ')} from ${rows} as listed order by id`
+    return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
+  },
   byId: (id: number) => sql`select id, name, email, age, avatar from users where id = ${id}`,
   standing: (id: number) => sql`select role, token_mark from users where id = ${id}`,
   credentials: (loginKey: string) =>

@@ -160,8 +160,8 @@ function assertNoValue(statement: string, names: ReadonlySet<string>): void {
     assert.ok(ours.has(word) || names.has(word) || /^c\d+$/.test(word), `${quoted} in ${statement}`)
     return ''
   })
-  // A statement that first adds up how much there is names the bound.
-  const plain = rest.replaceAll(/, 0\)|<= 8388608 then/g, '')
+  // A statement that first adds up how much there is names the bound; one that skips rows names the ends of all ids.
+  const plain = rest.replaceAll(/, 0\)|<= 8388608 then|= 0 then (?:0|9223372036854775807) else|\blimit 1 offset/g, '')
   assert.doesNotMatch(plain.replaceAll(/(?<!\w)(?:\$|t|o\.c)\d+/g, ''), /\d/)
 }
 

@@ -81,7 +81,11 @@ const examples: Readonly<Record<string, Example>> = {
             'c', (
               select json_group_array(json_object('text', t4.text))
               from (select id, text from comments where post_id = t2.id order by id asc limit $3 offset $4) as t4)))
-        from (select id, title, author_id from posts order by id desc limit $1 offset $2) as t2
+        from (
+          select id, title, author_id from posts
+          where id <= case when $2 = 0 then 9223372036854775807
+            else (select id from posts order by id desc limit 1 offset $2) end
+          order by id desc limit $1) as t2
         cross join users as t3 on t3.id = t2.author_id))`,
     postgres: `
       select (select row_to_json(o.*) from (select
@@ -92,9 +96,20 @@ const examples: Readonly<Record<string, Example>> = {
               select t3.name as "name" from users as t3 where t3.id = t2.author_id) as o) as "author",
             (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
               select t4.text as "text"
-              from (select id, text from comments where post_id = t2.id order by id asc limit $3 offset $4) as t4
-              order by t4.id asc) as o) as "c"
-          from (select id, title, author_id from posts order by id desc limit $1 offset $2) as t2
+              from (
+                select id, text, post_id from comments
+                where (post_id, id) >= (t2.id, case when $4::bigint = 0 then 0
+                  else (
+                    select id from comments where post_id >= t2.id and post_id <= t2.id
+                    order by post_id asc, id asc limit 1 offset $4) end)
+                and post_id <= t2.id
+                order by post_id asc, id asc limit $3) as t4
+              order by t4.post_id asc, t4.id asc) as o) as "c"
+          from (
+            select id, title, author_id from posts
+            where id <= case when $2::bigint = 0 then 9223372036854775807
+              else (select id from posts order by id desc limit 1 offset $2) end
+            order by id desc limit $1) as t2
           order by t2.id desc) as o) as "posts") as o)`,
     answer: {
       posts: [
@@ -117,8 +132,13 @@ const examples: Readonly<Record<string, Example>> = {
         (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
           select t2.id::text as "id"
           from (
-            select id, published_at from posts where published_at > $3 and published_at < $4
-            order by published_at desc, id desc limit $1 offset $2) as t2
+            with first as materialized (
+              select published_at, id from posts where published_at > $3 and published_at < $4
+              order by published_at desc, id desc limit 1 offset $2)
+            select id, published_at from posts
+            where published_at > $3 and published_at < $4
+            and (published_at, id) <= ((select published_at from first), (select id from first))
+            order by published_at desc, id desc limit $1) as t2
           order by t2.published_at desc, t2.id desc) as o) as "posts") as o)`,
     answer: { posts: [{ id: '1' }, { id: '2' }] },
   },
@@ -157,14 +177,20 @@ const examples: Readonly<Record<string, Example>> = {
         'user', (select json_object() from users as t2 where t2.id = $2),
         'users', (
           select json_group_array(json_object())
-          from (select id from users order by id asc limit $3 offset $4) as t3))`,
+          from (
+            select id from users
+            where id >= case when $4 = 0 then 0 else (select id from users order by id asc limit 1 offset $4) end
+            order by id asc limit $3) as t3))`,
     postgres: `
       select (select row_to_json(o.*) from (select
         $1::json as "given",
         '[]'::json as "none",
         (select row_to_json(o.*) from (select from users as t2 where t2.id = $2) as o) as "user",
         (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
-          select from (select id from users order by id asc limit $3 offset $4) as t3
+          select from (
+            select id from users
+            where id >= case when $4::bigint = 0 then 0 else (select id from users order by id asc limit 1 offset $4) end
+            order by id asc limit $3) as t3
           order by t3.id asc) as o) as "users") as o)`,
     answer: { given: { b: [1, '\u2028'], a: null }, none: [], user: {}, users: [{}, {}] },
   },

@@ -266,8 +266,8 @@ describe('A SQLite file', () => {
     const posts = compile({ wishes: [{ ...list, limit: 0, offset: 1, wishes: [values] }] }, sqliteDialect)
     const statements: readonly ((n: number) => Statement)[] = [
       n => ({ text: posts, values: [n, n] }),
-      n => userReads.list(n, n),
-      n => orderReads.listOf(n, n, n),
+      n => userReads.list(sqliteDialect)(n, n),
+      n => orderReads.listOf(sqliteDialect)(n, n, n),
     ]
     for (const statement of statements) {
       connection.run(statement(1))

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import pg from 'pg'
+import type { ManyWish, Selection, Wish } from '../../src/core/selection.ts'
+import { postgresDialect, sqliteDialect } from '../../src/storage/dialect.ts'
+import { orderReads } from '../../src/storage/orders.ts'
+import { planning } from '../../src/storage/postgres-pool.ts'
+import { compile } from '../../src/storage/select.ts'
+import { SqliteConnection } from '../../src/storage/sqlite-connection.ts'
+import { userReads } from '../../src/storage/users.ts'
+import { inForm } from '../faults/form.ts'
+import { postgres, sqlite } from '../support/engines.ts'
+
+const title: Wish = { kind: 'value', key: 'title', name: 'title' }
+const text: Wish = { kind: 'value', key: 'text', name: 'text' }
+const name: Wish = { kind: 'value', key: 'name', name: 'name' }
+
+/** Every list that rows can be skipped in, and the index that its rows are found by, in their order. */
+const lists: Readonly<Record<string, { readonly selection: Selection; readonly index: string }>> = {
+  posts: { selection: { wishes: [many('posts', [title])] }, index: 'posts_pkey' },
+  users: { selection: { wishes: [many('users', [name])] }, index: 'users_pkey' },
+  'posts published in between': {
+    selection: { wishes: [{ ...many('posts', [title]), after: 2, before: 3 }] },
+    index: 'posts_by_publication',
+  },
+  "a user's posts": { selection: { wishes: [one('user', [many('posts', [title])])] }, index: 'posts_by_author' },
+  "a post's comments": { selection: { wishes: [one('post', [many('comments', [text])])] }, index: 'comments_by_post' },
+}
+
+describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
+  for (const rows of inForm([1_000, 20_000], [1_000, 100_000, 1_000_000])) {
+    for (const owners of ['one', 'many'] as const) {
+      for (const known of ['without statistics', 'with statistics'] as const) {
+        it(`is found and skipped by its own index alone: ${rows} rows of ${owners}, ${known}`, async () => {
+          await using planted = await plantedPostgres(rows, owners === 'one' ? 1 : rows / 10, known)
+          for (const [what, { selection, index }] of Object.entries(lists)) {
+            const nodes = await planted.plan(compile(selection, postgresDialect))
+            assertOrdered(nodes, what)
+            assert.deepEqual(scansOf(nodes, index), ['Index Only Scan', 'Index Scan'], what)
+          }
+          const users = await planted.plan(userReads.list(postgresDialect)(1, 1).text)
+          assertOrdered(users, 'GET /users')
+          assert.deepEqual(scansOf(users, 'users_pkey'), ['Index Only Scan', 'Index Scan'], 'GET /users')
+          const orders = await planted.plan(orderReads.listOf(postgresDialect)(1, 1, 1).text)
+          assert.deepEqual(scansOf(orders, 'orders_by_user'), ['Index Only Scan', 'Index Scan'], 'orders')
+          assert.deepEqual(scansOf(orders, 'orders_pkey'), [], 'orders')
+        })
+      }
+    }
+  }
+})
+
+describe('A list on SQLite', () => {
+  it('is found in order by an index, and skipped without a look at its rows', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    using connection = new SqliteConnection(database.location, 'read')
+    const statements = [
+      ...Object.entries(lists).map(([what, { selection }]) => [what, compile(selection, sqliteDialect)] as const),
+      ['GET /users', userReads.list(sqliteDialect)(1, 1).text] as const,
+      ['orders', orderReads.listOf(sqliteDialect)(1, 1, 1).text] as const,
+    ]
+    for (const [what, statement] of statements) {
+      const slots = Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
+      const values = Array.from({ length: slots }, () => 1)
+      const run = (prefix: string) => connection.run({ text: `${prefix} ${statement}`, values })
+      const plan = run('explain query plan').map(([, , , detail]) => String(detail))
+      assert.ok(!plan.some(step => /SCAN (posts|users|comments|orders)$/.test(step)), `${what}: ${plan.join('; ')}`)
+      const isWhole = ['posts', 'users', 'GET /users'].includes(what)
+      if (isWhole)
+        assert.ok(
+          plan.some(step => /COVERING INDEX (posts|users)_by_id$/.test(step)),
+          plan.join('; '),
+        )
+      else assert.ok(skipsBeforeLooking(run('explain').map(([, opcode]) => String(opcode))), what)
+    }
+  })
+})
+
+/** Whether a row that is found by an index is skipped (`IfPos`) before anything of it is looked up. */
+function skipsBeforeLooking(opcodes: readonly string[]): boolean {
+  const found = opcodes.indexOf('DeferredSeek')
+  const next = opcodes.slice(found + 1).find(opcode => ['IfPos', 'Column', 'FinishSeek', 'Rowid'].includes(opcode))
+  return found >= 0 && next === 'IfPos'
+}
+
+interface Node {
+  readonly type: string
+  readonly index: string | undefined
+  readonly filter: string | undefined
+}
+
+/** No rows are sorted, read beside the index, or read and then thrown away. */
+function assertOrdered(nodes: readonly Node[], what: string): void {
+  for (const { type, filter } of nodes) {
+    assert.ok(!/Sort|Seq Scan|Bitmap|Join/.test(type), `${what}: ${type}`)
+    assert.equal(filter, undefined, what)
+  }
+}
+
+function scansOf(nodes: readonly Node[], name: string): readonly string[] {
+  const scans = nodes.filter(({ index }) => index === name).map(({ type }) => type)
+  // The owner of a list is looked up by its id.
+  return scans.sort().slice(0, 2)
+}
+
+async function plantedPostgres(rows: number, owners: number, known: 'without statistics' | 'with statistics') {
+  const database = await postgres.create()
+  await database.migrate()
+  const options = Object.entries(planning).map(([setting, value]) => `-c ${setting}=${value}`)
+  const client = new pg.Client({ connectionString: database.location, options: options.join(' ') })
+  await client.connect()
+  const at = "'2026-01-31T12:00:00.000Z'"
+  for (const statement of [
+    `alter table users set (autovacuum_enabled = off)`,
+    `alter table posts set (autovacuum_enabled = off)`,
+    `alter table comments set (autovacuum_enabled = off)`,
+    `insert into users (id, name, email, token_mark, created_at)
+     select i, 'User', 'user@example.com', 'mark', ${at} from generate_series(1, ${owners}) as i`,
+    `insert into posts (author_id, title, content, published_at)
+     select i % ${owners} + 1, 'Title', 'Content', ${at} from generate_series(1, ${rows}) as i`,
+    `insert into comments (post_id, author_id, text, created_at)
+     select i % ${owners} + 1, i % ${owners} + 1, 'Text', ${at} from generate_series(1, ${rows}) as i`,
+    `insert into orders (user_id, amount_cents, created_at)
+     select i % ${owners} + 1, 100, ${at} from generate_series(1, ${rows}) as i`,
+    ...(known === 'with statistics' ? ['analyze'] : []),
+  ]) {
+    await client.query(statement)
+  }
+  let prepared = 0
+  return {
+    /** The plan that a connection of the service keeps for the statement. */
+    async plan(statement: string): Promise<readonly Node[]> {
+      const called = `plan_${++prepared}`
+      await client.query(`prepare ${called} as ${statement}`)
+      const { rows: counted } = await client.query(
+        `select cardinality(parameter_types) as n from pg_prepared_statements where name = '${called}'`,
+      )
+      const values = Array.from({ length: counted[0].n }, () => 'null').join(', ')
+      const { rows: told } = await client.query(`explain (format json) execute ${called}(${values})`)
+      return nodesOf(told[0]['QUERY PLAN'][0].Plan)
+    },
+    async [Symbol.asyncDispose]() {
+      await client.end()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+interface Told {
+  readonly 'Node Type': string
+  readonly 'Index Name'?: string
+  readonly Filter?: string
+  readonly Plans?: readonly Told[]
+}
+
+function nodesOf(told: Told): readonly Node[] {
+  const node = { type: told['Node Type'], index: told['Index Name'], filter: told.Filter }
+  return [node, ...(told.Plans ?? []).flatMap(nodesOf)]
+}
+
+function one(relation: string, wishes: readonly Wish[]): Wish {
+  return { kind: 'one', key: relation, name: relation, id: 2, wishes }
+}
+
+function many(relation: string, wishes: readonly Wish[]): ManyWish {
+  return {
+    kind: 'many',
+    key: relation,
+    name: relation,
+    limit: 0,
+    offset: 1,
+    after: undefined,
+    before: undefined,
+    wishes,
+  }
+}
