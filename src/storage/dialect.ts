@@ -43,7 +43,7 @@ export const sqliteDialect: Dialect = {
 }
 
 // A function takes a thousand arguments at most; further pairs are set on the object of the first ones.
-const sqlitePairs = 400
+const sqlitePairs = 499
 
 function sqliteObject(pairs: readonly Pair[]): string {
   const first = pairs.slice(0, sqlitePairs).map(([key, value]) => `'${key}', ${value}`)
@@ -90,8 +90,9 @@ function postgresSelect(pairs: readonly Pair[], from: string): string {
 
 function postgresMade(pairs: readonly Pair[]): string {
   if (fits(pairs)) return 'row_to_json(o.*)'
+  // Put together by an array and not by one `||` after the other, which would nest too deep.
   const parts = pairs.map(([key], index) => `'"${key}":' || coalesce(to_json(o.c${index})::text, 'null')`)
-  return `('{' || ${parts.join(` || ',' || `)} || '}')::json`
+  return `('{' || array_to_string(array[${parts.join(', ')}], ',') || '}')::json`
 }
 
 function fits(pairs: readonly Pair[]): boolean {
@@ -100,11 +101,7 @@ function fits(pairs: readonly Pair[]): boolean {
 
 /** Instead of the JSON, how many bytes its long texts have: what an answer's size depends on. */
 export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
-  const sum = (pairs: readonly Pair[]) =>
-    pairs
-      .map(([, value]) => value)
-      .filter(value => value !== '0')
-      .join(' + ') || '0'
+  const sum = (pairs: readonly Pair[]) => sumOf(pairs.map(([, value]) => value).filter(value => value !== '0'))
   return {
     name,
     joins,
@@ -119,4 +116,11 @@ export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
     one: (pairs, from) => (sum(pairs) === '0' ? '0' : `coalesce((select ${sum(pairs)} from ${from}), 0)`),
     many: (pairs, from) => (sum(pairs) === '0' ? '0' : `(select coalesce(sum(${sum(pairs)}), 0) from ${from})`),
   }
+}
+
+/** A sum whose halves are sums: engines bound how deep an expression nests, and `a + b + c` nests once for each term. */
+function sumOf(terms: readonly string[]): string {
+  if (terms.length <= 2) return terms.join(' + ') || '0'
+  const half = terms.length >> 1
+  return `(${sumOf(terms.slice(0, half))}) + (${sumOf(terms.slice(half))})`
 }

@@ -28,9 +28,12 @@ export interface EngineOptions<V extends Verbs> {
 export const bounds = Object.freeze({
   /** Bytes of one answer built by the database. */
   answerBytes: 8 * 1024 * 1024,
-  /** Prepared statements kept per connection, and characters of all of them: wide ones take a lot of memory. */
+  /**
+   * Prepared statements kept per connection, and characters of all of them: a prepared statement takes some 20 bytes of
+   * memory per character in SQLite and 160 in PostgreSQL.
+   */
   statements: 400,
-  statementText: 4 * 1024 * 1024,
+  statementText: { sqlite: 1024 * 1024, postgres: 256 * 1024 },
   /** Operations that may wait for the store at once; further ones are refused at once. */
   waiting: 10_000,
 })

@@ -24,7 +24,7 @@ export class PostgresSession {
     dropped: ({ name }) => {
       if (name !== undefined) this.#stale.push(name)
     },
-    weights: { of: ({ length }) => length, most: bounds.statementText },
+    weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
   })
   #stale: string[] = []
   #names = 0

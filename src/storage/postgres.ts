@@ -26,7 +26,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #pool: PostgresPool
   /** A text that was seen before is found faster by far than a new one that reads the same. */
   readonly #bounded = new Recent<string, string>(bounds.statements, {
-    weights: { of: ({ length }) => length, most: bounds.statementText },
+    weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
   })
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver

@@ -77,6 +77,8 @@ interface Scope {
   readonly columns: Set<string>
   /** Of the whole FROM, shared by all rows that it joins. */
   readonly joins: string[]
+  /** The rows joined to this one, by the relations that lead to them. SQLite joins at most 64. */
+  readonly joined: Map<string, Scope>
 }
 
 class Compiler {
@@ -88,15 +90,14 @@ class Compiler {
   }
 
   pairs(scope: Scope, wishes: readonly Wish[]): Pair[] {
-    const joined = new Map<string, Scope>()
-    return wishes.map(wish => [wish.key, this.#expression(scope, wish, joined)])
+    return wishes.map(wish => [wish.key, this.#expression(scope, wish)])
   }
 
   scope(entity: Entity, joins: string[] = []): Scope {
-    return { entity, alias: `t${++this.#aliases}`, columns: new Set(['id']), joins }
+    return { entity, alias: `t${++this.#aliases}`, columns: new Set(['id']), joins, joined: new Map() }
   }
 
-  #expression(scope: Scope, wish: Wish, joined: Map<string, Scope>): string {
+  #expression(scope: Scope, wish: Wish): string {
     switch (wish.kind) {
       case 'value':
         return this.#value(scope, wish.name)
@@ -107,7 +108,7 @@ class Compiler {
       case 'empty':
         return this.#dialect.emptyList
       case 'one':
-        return wish.id === undefined ? this.#related(scope, wish, joined) : this.#byId(wish, wish.id)
+        return wish.id === undefined ? this.#related(scope, wish) : this.#byId(wish, wish.id)
       case 'many':
         return this.#many(scope, wish)
     }
@@ -128,7 +129,7 @@ class Compiler {
     return this.#dialect.one(pairs, `${from} where ${scope.alias}.id = $${slot + 1}`)
   }
 
-  #related(parent: Scope, { name, wishes }: OneWish, joined: Map<string, Scope>): string {
+  #related(parent: Scope, { name, wishes }: OneWish): string {
     const { to, by = '' } = relationOf(parent.entity, name)
     const { table } = descriptions[to]
     parent.columns.add(by)
@@ -138,10 +139,10 @@ class Compiler {
       return this.#dialect.one(pairs, `${table} as ${scope.alias} where ${scope.alias}.id = ${parent.alias}.${by}`)
     }
     // Every wish for the same relation is about the same row: one join serves them all.
-    let scope = joined.get(name)
+    let scope = parent.joined.get(name)
     if (scope === undefined) {
       scope = this.scope(to, parent.joins)
-      joined.set(name, scope)
+      parent.joined.set(name, scope)
       parent.joins.push(` cross join ${table} as ${scope.alias} on ${scope.alias}.id = ${parent.alias}.${by}`)
     }
     return this.#dialect.object(this.pairs(scope, wishes))

@@ -8,7 +8,7 @@ import type { Row, Statement } from './sql.ts'
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync
   readonly #statements = new Recent<string, StatementSync>(bounds.statements, {
-    weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText },
+    weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText.sqlite },
   })
   #now = 0
 

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { mostLists, type Selection, type Wish } from '../../src/core/selection.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { instants } from '../graphql/support/data.ts'
+import { actorOf, Stage } from '../graphql/support/stage.ts'
+import { startTestAppOn } from '../support/app.ts'
+import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { dataOf, query } from '../support/graphql.ts'
+
+/** Where objects are put together from portions, or were found to nest too deep. */
+const widths = [1, 2, 128, 129, 330, 399, 400, 499, 500, 501, 660, 998, 999, 1000]
+
+for (const kind of engineKinds) {
+  describe(`A wide selection on ${kind.name}`, { skip: kind.skip }, () => {
+    it('of long texts of one object is answered at every width that its cost allows', async () => {
+      await using stage = await planted(kind)
+      const { posts } = createStore(stage.engine)
+      const answered = async (width: number, keyLength: number) => {
+        const keys = Array.from({ length: width }, (_, at) => `k${at}`.padEnd(keyLength, '_'))
+        const selection = { wishes: [one('post', 0, keys.map(contentAs))] }
+        const expected = JSON.stringify({ post: Object.fromEntries(keys.map(key => [key, 'Words'])) })
+        assert.equal(compact(await posts.read(selection, [1])), expected, `${width} keys of ${keyLength} characters`)
+        const show = { selection, values: [null], id: 0 }
+        const [shown] = (await posts.change(actorOf(1), [{ kind: 'like post', id: 1, show }])) as readonly string[]
+        assert.equal(compact(shown ?? ''), expected, `${width} keys of ${keyLength} characters, shown`)
+      }
+      for (const width of widths) for (const length of [5, 64, 128]) await answered(width, length)
+      const property = fc.asyncProperty(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 5, max: 128 }), answered)
+      await fc.assert(property, { numRuns: 15 })
+    })
+
+    it('of objects and lists with long texts is answered, as many as are allowed', async () => {
+      await using stage = await planted(kind)
+      const { posts } = createStore(stage.engine)
+      const list: Wish = {
+        ...{ kind: 'many', key: 'posts', name: 'posts', limit: 1, offset: 2, after: undefined, before: undefined },
+        wishes: [contentAs('content')],
+      }
+      const lists = Array.from({ length: mostLists }, (_, at) => ({ ...list, key: `list${at}` }))
+      const author = (key: string): Wish => ({ ...one('author', undefined, lists.slice(0, 5)), key })
+      const shapes: Readonly<Record<string, Selection>> = {
+        'lists of one object': { wishes: [one('user', 0, lists)] },
+        'lists at the top, beside others': { wishes: [...lists.slice(1), one('user', 0, [list])] },
+        'objects at the top': {
+          wishes: times(166, at => ({ ...one('post', 0, [contentAs('content')]), key: `k${at}` })),
+        },
+        'objects of an object': {
+          wishes: [
+            one(
+              'post',
+              0,
+              times(20, at => author(`k${at}`)),
+            ),
+          ],
+        },
+      }
+      const words: Readonly<Record<string, number>> = { 'objects at the top': 166, 'objects of an object': 100 }
+      for (const [what, selection] of Object.entries(shapes)) {
+        const answer = JSON.parse(await posts.read(selection, what === 'objects at the top' ? [1] : [1, 500, 0]))
+        assert.equal(Object.keys(answer).length, selection.wishes.length, what)
+        assert.equal(JSON.stringify(answer).match(/"Words"/g)?.length, words[what] ?? mostLists, what)
+      }
+    })
+
+    it('of 400 contents is answered over HTTP, read or shown', async () => {
+      await using app = await startTestAppOn(kind, { DEMO_DATA: 'true' })
+      const wide = Array.from({ length: 400 }, (_, at) => `x${at}:content`).join(' ')
+      for (const [operation, field] of [
+        [`{post(id:1){${wide}}}`, 'post'],
+        [`mutation{likePost(id:1){${wide}}}`, 'likePost'],
+      ] as const) {
+        const data = dataOf<Record<string, object>>(await query(app, operation))
+        assert.equal(Object.keys(data[field] ?? {}).length, 400)
+      }
+    })
+
+    it('of more lists than are allowed is refused, read or shown, and then nothing has changed', async () => {
+      await using app = await startTestAppOn(kind, { DEMO_DATA: 'true' })
+      const lists = (count: number) => Array.from({ length: count }, (_, at) => `x${at}:posts(limit:1){id}`).join(' ')
+      const users = (more: string) =>
+        `{a:user(id:1){...F} b:user(id:2){...F} ${more}} fragment F on User {${lists(mostLists / 2)}}`
+      const liked = `mutation {a:likePost(id:1){author{...F}} b:likePost(id:1){author{...F}} c:likePost(id:1){author{...G}}}
+        fragment F on User {${lists(mostLists / 2)}} fragment G on User {posts(limit:1){id}}`
+      dataOf(await query(app, users('')))
+      for (const operation of [users('posts(limit:1){id}'), liked]) {
+        const { status, body } = await query(app, operation)
+        assert.equal(status, 400)
+        assert.equal(JSON.parse(body).errors[0].extensions.code, 'BAD_USER_INPUT')
+      }
+      assert.deepEqual(dataOf(await query(app, '{post(id:1){likes}}')), { post: { likes: 0 } })
+    })
+  })
+}
+
+function contentAs(key: string): Wish {
+  return { kind: 'value', key, name: 'content' }
+}
+
+function one(name: string, id: number | undefined, wishes: readonly Wish[]): Wish {
+  return { kind: 'one', key: name, name, id, wishes }
+}
+
+function times<Item>(count: number, make: (at: number) => Item): Item[] {
+  return Array.from({ length: count }, (_, at) => make(at))
+}
+
+function compact(json: string): string {
+  return JSON.stringify(JSON.parse(json))
+}
+
+async function planted(kind: EngineKind): Promise<Stage> {
+  const stage = await Stage.open(kind)
+  const [at = ''] = instants
+  await stage.plant({
+    users: [{ id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: at }],
+    posts: [{ id: 1, authorId: 1, title: 'First', content: 'Words', likes: 0, publishedAt: at }],
+    comments: [],
+  })
+  return stage
+}
