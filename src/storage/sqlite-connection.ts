@@ -63,14 +63,20 @@ export function inSqlite(text: string): string {
     .replace(/\s+for (?:no key )?update\b/gi, '')
 }
 
-/** What to tell a caller about an error of SQLite. The primary result code is the low byte of the extended one. */
+/** What to tell a caller about an error of SQLite. */
 export function sqliteError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE') return unavailable(error) // closed
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+  const code = sqliteCode(error)
   if (code === 18) return answerTooLarge(error)
   return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)
 }
 
-// BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL: the database's state, not the statement's.
-const passing = new Set([5, 6, 7, 8, 9, 10, 13, 14, 15])
+/** The primary result code, which is the low byte of the extended one. */
+export function sqliteCode(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+}
+
+// BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB: the state of the database,
+// not the statement's.
+const passing = new Set([5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 26])

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import {
   closeSync,
   existsSync,
@@ -30,6 +31,7 @@ export function claimSqliteFile(path: string): SqliteFile {
   const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')
   keepPrivate(file)
   const lock = lockFor(file)
+  markAsClaimed(file)
   return {
     path: file,
     [Symbol.dispose]() {
@@ -37,6 +39,12 @@ export function claimSqliteFile(path: string): SqliteFile {
       if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     },
   }
+}
+
+/** A number of its own for every server that claims the file, by which it knows the file from any other. */
+function markAsClaimed(file: string): void {
+  using connection = new SqliteConnection(file, 'write')
+  connection.database.exec(`pragma user_version = ${randomInt(1, 2 ** 31)}`)
 }
 
 /** Under one name, whatever link leads to it, so that two servers find the same lock. */
@@ -77,6 +85,7 @@ export function backupSqlite(path: string, target: string): void {
   const source = new DatabaseSync(path, { readOnly: true })
   try {
     source.prepare('vacuum into ?').run(draft)
+    forgetClaim(draft)
     const copy = openSync(draft, 'r+')
     fsyncSync(copy)
     closeSync(copy)
@@ -85,6 +94,13 @@ export function backupSqlite(path: string, target: string): void {
     source.close()
     rmSync(draft, { force: true })
   }
+}
+
+/** Put in the place of the original, a copy must not be taken for it. */
+function forgetClaim(copy: string): void {
+  const database = new DatabaseSync(copy)
+  database.exec('pragma user_version = 0')
+  database.close()
 }
 
 // A second server would serve stale events and double the timers. The operating system drops this lock with the process,

@@ -1,8 +1,8 @@
 import { unavailable } from '../core/errors.ts'
 import { bounds } from './engine.ts'
 import type { Row, Statement, Value } from './sql.ts'
-import { SqliteConnection, sqliteError } from './sqlite-connection.ts'
-import type { Timeouts } from './timeouts.ts'
+import type { SqliteConnection } from './sqlite-connection.ts'
+import type { SqliteGuard } from './sqlite-guard.ts'
 
 /**
  * Reads of one turn of the event loop wait for its end and are done together: in one transaction, which spares each of
@@ -10,11 +10,13 @@ import type { Timeouts } from './timeouts.ts'
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
+  readonly #guard: SqliteGuard
   readonly #now: () => number
   #waiting: Waiting[] = []
 
-  constructor(path: string, now: () => number, { operation }: Timeouts) {
-    this.#connection = new SqliteConnection(path, 'read', operation)
+  constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
+    this.#connection = connection
+    this.#guard = guard
     this.#now = now
   }
 
@@ -31,12 +33,13 @@ export class SqliteReader implements Disposable {
     this.#waiting = []
     let done = 0
     try {
+      this.#guard.require()
       if (!this.#connection.database.isTransaction) this.#connection.run(begin)
       this.#connection.setTime(this.#now())
       done = this.#readFrom(all)
       if (this.#connection.database.isTransaction) this.#connection.run(commit) // some errors end it themselves
     } catch (error) {
-      for (const { reject } of all.splice(0)) reject(sqliteError(error))
+      for (const { reject } of all.splice(0)) reject(this.#guard.failure(error))
     }
     if (done < all.length) {
       this.#waiting = all.slice(done)
@@ -53,7 +56,7 @@ export class SqliteReader implements Disposable {
       try {
         resolve(this.#rowsOf(statement, known))
       } catch (error) {
-        reject(sqliteError(error))
+        reject(this.#guard.failure(error))
       }
       done++
       if (performance.now() > end) break

@@ -1,7 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { ErrorCode } from '../core/errors.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
-import { SqliteConnection } from './sqlite-connection.ts'
+import { SqliteConnection, sqliteCode } from './sqlite-connection.ts'
 import type { Catalogue } from './verb.ts'
 
 /**
@@ -23,6 +23,7 @@ interface SentFailure {
   readonly message: string
   readonly detail: string
   readonly at: number | undefined
+  readonly sqliteCode: number | undefined
 }
 
 const largestBatch = 512
@@ -66,5 +67,5 @@ function sent([id, outcome, error]: Result): SentResult {
   if (error === undefined) return [id, outcome]
   const { code, message, cause, at } = error
   const detail = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-  return [id, null, { code, message, detail, at }]
+  return [id, null, { code, message, detail, at, sqliteCode: sqliteCode(cause) }]
 }

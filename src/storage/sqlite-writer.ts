@@ -3,12 +3,14 @@ import { AppError, unavailable } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { bounds } from './engine.ts'
 import { type Job, pingVerb } from './group-commit.ts'
+import type { SqliteGuard } from './sqlite-guard.ts'
 import type { FromWriter, SentResult, ToWriter, WriterData } from './sqlite-writer-thread.ts'
 import type { Timeouts } from './timeouts.ts'
 
 /** The near end of the writing thread. Verbs of one turn of the event loop travel together. */
 export class SqliteWriter implements AsyncDisposable {
   readonly #start: () => Worker
+  readonly #guard: SqliteGuard
   readonly #now: () => number
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
@@ -19,9 +21,10 @@ export class SqliteWriter implements AsyncDisposable {
   #lastId = 0
   #closed = false
 
-  constructor({ path, catalogueUrl, now, observer, timeouts }: WriterOptions) {
+  constructor({ path, guard, catalogueUrl, now, observer, timeouts }: WriterOptions) {
     const workerData: WriterData = { path, catalogueUrl, busyMs: timeouts.operation }
     this.#start = () => new Worker(new URL('./sqlite-writer-thread.ts', import.meta.url), { workerData })
+    this.#guard = guard
     this.#now = now
     this.#observer = observer
     this.#timeouts = timeouts
@@ -32,6 +35,7 @@ export class SqliteWriter implements AsyncDisposable {
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#waiting.size >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many writes wait')))
     return new Promise((resolve, reject) => {
+      this.#guard.require()
       const id = ++this.#lastId
       this.#waiting.set(id, { resolve, reject, since: performance.now() })
       this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
@@ -58,17 +62,30 @@ export class SqliteWriter implements AsyncDisposable {
       if (typeof text !== 'string') return // under --watch, Node reports the thread's files here
       const results = JSON.parse(text) as FromWriter
       this.#observer.commit(results.length)
-      for (const result of results) this.#settle(result)
+      const loss = this.#lossAfter(results)
+      for (const result of results) this.#settle(result, loss)
     })
     worker.on('error', error => this.#observer.trouble('The writing thread failed', error))
     worker.on('exit', () => this.#lost(worker))
     return worker
   }
 
-  #settle([id, outcome, failure]: SentResult): void {
+  /** What was committed to a file that is lost has not happened. */
+  #lossAfter(results: FromWriter): AppError | undefined {
+    for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
+    try {
+      this.#guard.check()
+      return undefined
+    } catch (error) {
+      return error as AppError
+    }
+  }
+
+  #settle([id, outcome, failure]: SentResult, loss: AppError | undefined): void {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
-    if (failure === undefined) waiting?.resolve(outcome)
+    if (loss !== undefined) waiting?.reject(loss)
+    else if (failure === undefined) waiting?.resolve(outcome)
     else
       waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail), at: failure.at }))
   }
@@ -109,6 +126,7 @@ export class SqliteWriter implements AsyncDisposable {
 
 export interface WriterOptions {
   readonly path: string
+  readonly guard: SqliteGuard
   /** Of the module that exports the verbs, which the thread loads itself. */
   readonly catalogueUrl: string
   readonly now: () => number

@@ -2,6 +2,8 @@ import type { StoreObserver } from '../core/ports.ts'
 import { sqliteDialect } from './dialect.ts'
 import { answerOf, type Engine, type EngineOptions } from './engine.ts'
 import type { Row, Statement } from './sql.ts'
+import { SqliteConnection } from './sqlite-connection.ts'
+import { SqliteGuard } from './sqlite-guard.ts'
 import { SqliteReader } from './sqlite-reader.ts'
 import { SqliteWriter } from './sqlite-writer.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from './verb.ts'
@@ -9,14 +11,18 @@ import type { ArgsOf, OutcomeOf, Verbs } from './verb.ts'
 /** The embedded engine: one reading connection here, one writing connection in a thread of its own. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = sqliteDialect
+  readonly #guard: SqliteGuard
   readonly #reader: SqliteReader
   readonly #writer: SqliteWriter
   readonly #observer: StoreObserver
 
   constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>) {
     const now = () => clock.now()
-    this.#reader = new SqliteReader(path, now, timeouts)
-    this.#writer = new SqliteWriter({ path, catalogueUrl: catalogue.url, now, observer, timeouts })
+    const reading = new SqliteConnection(path, 'read', timeouts.operation)
+    const [mark] = reading.run({ text: 'pragma user_version', values: [] })
+    this.#guard = new SqliteGuard(path, Number(mark?.[0]), observer)
+    this.#reader = new SqliteReader(reading, this.#guard, now)
+    this.#writer = new SqliteWriter({ path, guard: this.#guard, catalogueUrl: catalogue.url, now, observer, timeouts })
     this.#observer = observer
   }
 
@@ -51,5 +57,6 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     // The writer goes last: whoever closes a file last tidies its log away, and a reader may not.
     this.#reader[Symbol.dispose]()
     await this.#writer[Symbol.asyncDispose]()
+    this.#guard[Symbol.dispose]()
   }
 }

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict'
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { describe, it } from 'node:test'
+import { sql } from '../../src/storage/sql.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
+import { ask } from '../support/http.ts'
+import { bodyOf, createUser, newKey, pay } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+import { catalogue } from './contract-verbs.ts'
+
+/** What can happen to the file of a running server. Some of it leaves a good database behind, though not the same one. */
+const losses: Readonly<Record<string, (path: string, other: string) => void>> = {
+  removed: path => rmSync(path),
+  'moved away': path => renameSync(path, `${path}-elsewhere`),
+  'replaced by another database': (path, other) => renameSync(other, path),
+  'overwritten with another database': (path, other) => copyFileSync(other, path),
+  'overwritten with something else': path => writeFileSync(path, 'x'.repeat(100_000)),
+  emptied: path => truncateSync(path),
+  'cut in half': path => truncateSync(path, Math.floor(statSync(path).size / 8192) * 4096),
+  'left without its log': path => rmSync(`${path}-wal`),
+  'left without its shared memory': path => rmSync(`${path}-shm`),
+}
+
+for (const [what, lose] of Object.entries(losses)) {
+  describe(`A SQLite file that is ${what} under a running server`, () => {
+    it('acknowledges nothing from then on: payments, reads and readiness are refused, and the log says why, once', async () => {
+      await using other = await anotherDatabase()
+      await using app = await startTestAppOn(sqlite)
+      await createUser(app)
+      bodyOf(await pay(app, newKey()), 201)
+      lose(app.database.location, other.location)
+      await assertRefused(app, await pay(app, newKey()))
+      for (const path of ['/users/1', '/health/ready']) await assertRefused(app, await ask(app.url + path))
+      await assertRefused(app, await pay(app, newKey()))
+      assert.equal(linesAboutLoss(app), 1)
+    })
+
+    it('is noticed where nobody writes, too', async () => {
+      await using other = await anotherDatabase()
+      await using app = await startTestAppOn(sqlite)
+      await createUser(app)
+      lose(app.database.location, other.location)
+      await waitUntil(async () => (await ask(`${app.url}/users/1`)).status === 503)
+      assert.equal(linesAboutLoss(app), 1)
+    })
+  })
+}
+
+describe('A SQLite file that is damaged in the middle', () => {
+  it('makes whoever comes upon it get 503, and then everyone', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    {
+      await using engine = database.open(catalogue)
+      const long = 'x'.repeat(60_000)
+      const row = sql`insert into users (id, name, email, avatar, token_mark, created_at)
+                      values (1, 'Ann', 'ann@example.com', null, 'mark', '2026-01-31T12:00:00.000Z')`
+      const posts = Array.from(
+        { length: 50 },
+        () => sql`insert into posts (author_id, title, content) values (1, 'Title', ${long})`,
+      )
+      await engine.write('run', [row, ...posts])
+    }
+    await using app = await startTestAppOn({ ...sqlite, create: async () => database })
+    const file = openSync(database.location, 'r+')
+    const size = statSync(database.location).size
+    writeSync(file, Buffer.alloc(Math.floor(size / 2), 0xa5), 0, undefined, 8192)
+    // Node's own descriptor: to close it here would drop the server's locks, which are of the same process.
+    const query = JSON.stringify({ query: '{posts(limit:50){content}}' })
+    const asked = await ask(`${app.url}/graphql`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: query,
+    })
+    assert.equal(asked.status, 503, asked.body)
+    for (const path of ['/users/1', '/health/ready']) await assertRefused(app, await ask(app.url + path))
+    await assertRefused(app, await pay(app, newKey()))
+    assert.equal(linesAboutLoss(app), 1)
+    closeSync(file)
+  })
+})
+
+describe('A SQLite file that others work on beside a running server', () => {
+  it('is not lost: its log may be written back, and it may be made smaller', async () => {
+    await using app = await startTestAppOn(sqlite)
+    for (let round = 0; round < 3; round++) {
+      await using beside = app.database.open(catalogue)
+      const text = 'x'.repeat(300)
+      const user = (id: number) => sql`insert into users (id, name, email, token_mark, created_at)
+        values (${id}, ${text}, ${text}, 'mark', '2026-01-31T12:00:00.000Z') on conflict do nothing`
+      await beside.write(
+        'run',
+        Array.from({ length: 8000 }, (_, id) => user(id + 1000)),
+      )
+      await beside.read(sql`select count(*) from users`)
+      bodyOf(await pay(app, newKey()), 201)
+      await beside.write('run', [sql`delete from users where id > 1000`])
+      bodyOf(await pay(app, newKey()), 201)
+    }
+    assert.equal((await ask(`${app.url}/health/ready`)).status, 200)
+    assert.equal(linesAboutLoss(app), 0)
+  })
+})
+
+async function assertRefused(app: TestApp, { status, body }: { status: number; body: string }): Promise<void> {
+  assert.equal(status, 503, `${body} ${JSON.stringify(app.logs.at(-1))}`)
+  assert.deepEqual(JSON.parse(body), { error: 'Service temporarily unavailable. Try again later.' })
+}
+
+function linesAboutLoss({ logs }: TestApp): number {
+  return logs.filter(({ msg }) => String(msg).startsWith('The database file is lost')).length
+}
+
+/** Another good database, with less in it. */
+async function anotherDatabase() {
+  const database = await sqlite.create()
+  await database.migrate()
+  return database
+}
