@@ -87,7 +87,7 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
   const { engine, keys } = await openEngine(config, { catalogue, clock, observer, timeouts }, randomness, parts)
   await engine.ping()
-  const store = createStore(engine)
+  const store = createStore(engine, timeouts.operation)
   const passwords = new Argon2Passwords()
   const demoLoginWorks = config.demoData && (await offerDemoData(engine, store, passwords, randomness))
 

@@ -1,8 +1,9 @@
 import type { Actor } from '../core/actor.ts'
+import { answerTooLarge } from '../core/errors.ts'
 import { changeError } from '../core/posts/operations.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../core/store.ts'
 import { isRevoked } from './actors.ts'
-import { answerOf } from './engine.ts'
+import { answerOf, bounds } from './engine.ts'
 import { sql } from './sql.ts'
 import type { Steps } from './verb.ts'
 
@@ -18,8 +19,11 @@ export const postVerbs = {
   *changePosts(actor: Actor, changes: readonly CompiledChange[]): Steps<readonly ChangeResult[] | ChangeRefusal> {
     if (yield* isRevoked(actor)) return { refused: 'token revoked', at: 0 }
     const results: ChangeResult[] = []
+    let bytes = 0
     for (const [at, change] of changes.entries()) {
       const outcome = yield* perform(actor, change)
+      if (typeof outcome === 'string') bytes += Buffer.byteLength(outcome)
+      if (bytes > bounds.answerBytes) throw answerTooLarge()
       if (outcome !== 'post absent' && outcome !== 'not permitted') results.push(outcome)
       // With nothing to undo, the refusal can be told like any outcome, which spares others who share the transaction.
       else if (at === 0) return { refused: outcome, at }

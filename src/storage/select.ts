@@ -1,4 +1,4 @@
-import type { ManyWish, OneWish, Selection, Slot, SlotValues, Wish } from '../core/selection.ts'
+import type { ManyWish, OneWish, Selection, Slot, Wish } from '../core/selection.ts'
 import { type Dialect, measuring, type Pair } from './dialect.ts'
 import { bounds } from './engine.ts'
 
@@ -15,17 +15,6 @@ export function compile({ wishes }: Selection, dialect: Dialect): string {
 export function compileGuarded(selection: Selection, dialect: Dialect): string {
   const size = compile(selection, measuring(dialect))
   return `select case when (${size}) <= ${bounds.answerBytes} then (${compile(selection, dialect)}) end`
-}
-
-/** How many long texts an answer may have at most. Fewer than some cannot be too much, and need no guard. */
-export function mostLongTexts({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
-  let count = 0
-  for (const wish of wishes) {
-    if (wish.kind === 'value') count += wish.name === 'content' || wish.name === 'text' ? 1 : 0
-    else if (wish.kind === 'one') count += mostLongTexts(wish, values)
-    else if (wish.kind === 'many') count += Number(values[wish.limit]) * mostLongTexts(wish, values)
-  }
-  return count
 }
 
 type Entity = 'Query' | 'User' | 'Post' | 'Comment'

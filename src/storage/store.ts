@@ -1,3 +1,4 @@
+import { Gate } from '../core/gate.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
@@ -5,13 +6,18 @@ import { itemOf, orderOf, orderReads, trackedOrderOf } from './orders.ts'
 import { createEventLog } from './outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './payments.ts'
 import type { CompiledChange } from './posts.ts'
-import { compile, compileGuarded, mostLongTexts } from './select.ts'
+import { compile, compileGuarded } from './select.ts'
 import type { Row, Statement } from './sql.ts'
 import { credentialsOf, standingOf, userOf, userReads } from './users.ts'
 import type { verbs } from './verbs.ts'
+import { heavy, mostLongTexts, weightOf } from './weight.ts'
 
-/** The core's store over either engine. */
-export function createStore(engine: Engine<typeof verbs>): Store {
+/**
+ * The core's store over either engine. `patienceMs` is how long a change that shows much waits for those before it; such
+ * changes are made one at a time, so that other writes wait for one of them and never for a queue of them.
+ */
+export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): Store {
+  const heavyChanges = new Gate({ atOnce: 1, mayWait: heavyWaiting })
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -60,10 +66,22 @@ export function createStore(engine: Engine<typeof verbs>): Store {
     },
     posts: {
       read: (selection, values) => engine.readText({ text: statementOf(selection, values), values }),
-      change: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
+      change(actor, changes) {
+        const change = () => engine.write('changePosts', actor, changes.map(compiled))
+        return weightShownBy(changes) > heavy ? heavyChanges.pass(change, patienceMs) : change()
+      },
     },
     events: createEventLog(engine),
   }
+}
+
+const heavyWaiting = 100
+
+function weightShownBy(changes: readonly Change[]): number {
+  return changes.reduce(
+    (sum, change) => sum + ('show' in change ? weightOf(change.show.selection, change.show.values) : 0),
+    0,
+  )
 }
 
 /** Texts of posts and comments, each of 64 Ki characters at most, that are not more than an answer may have. */

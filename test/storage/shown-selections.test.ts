@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { anonymous } from '../../src/core/actor.ts'
+import { AppError } from '../../src/core/errors.ts'
+import type { Change, Show } from '../../src/core/store.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { instants } from '../graphql/support/data.ts'
+import { actorOf, Stage } from '../graphql/support/stage.ts'
+import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { inTime } from '../support/wait.ts'
+
+for (const kind of engineKinds) {
+  describe(`What a mutation shows on ${kind.name}`, { skip: kind.skip }, () => {
+    it('makes other writes wait for one mutation that shows much, not for all that wait', async () => {
+      await using stage = await planted(kind)
+      const store = createStore(stage.engine)
+      await store.ping()
+      let shown = 0
+      const likes = Array.from({ length: 40 }, async () => {
+        await store.posts.change(actorOf(1), [like(100)])
+        shown++
+      })
+      const claim = { callerId: null, scope: '/payments', key: 'k', ttlSeconds: 60 }
+      await inTime('a payment', store.payments.pay(anonymous, { cents: 500 }, claim))
+      assert.ok(shown <= 4, `${shown} of 40 mutations were answered before the payment`)
+      await inTime('the mutations', Promise.all(likes))
+      assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[40]])
+    })
+
+    it('is refused in time when too many such mutations wait, and others are not', async () => {
+      await using stage = await planted(kind)
+      const store = createStore(stage.engine, 1)
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: 200 }, () => store.posts.change(actorOf(1), [like(100)])),
+      )
+      const refused = outcomes.filter(outcome => outcome.status === 'rejected')
+      assert.ok(refused.length >= 99, `${refused.length} were refused`)
+      for (const { reason } of refused) assert.ok(reason instanceof AppError && reason.code === 'unavailable')
+      const [answer] = (await store.posts.change(actorOf(1), [like(1)])) as readonly string[]
+      assert.match(answer ?? '', /^\{"post":/)
+      const counted = await stage.engine.read(sql`select likes from posts where id = 1`)
+      assert.deepEqual(counted, [[200 - refused.length + 1]])
+    })
+
+    it('has eight MiB in all, however many fields show it, and beyond that nothing has changed', async () => {
+      await using stage = await planted(kind)
+      const store = createStore(stage.engine)
+      const changes = (count: number) => Array.from({ length: count }, () => like(100))
+      assert.equal(((await store.posts.change(actorOf(1), changes(2))) as readonly string[]).length, 2)
+      await assert.rejects(
+        store.posts.change(actorOf(1), changes(3)),
+        error => error instanceof AppError && error.code === 'answer-too-large',
+      )
+      assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[2]])
+    })
+
+    it('is of the moment after its own field, before the next one, and in spite of a later deletion', async () => {
+      await using stage = await planted(kind)
+      const store = createStore(stage.engine)
+      const selection = { wishes: [{ kind: 'value', key: 'likes', name: 'likes' } as const] }
+      const show: Show = {
+        selection: { wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: selection.wishes }] },
+        values: [null],
+        id: 0,
+      }
+      const outcome = await store.posts.change(actorOf(1), [
+        { kind: 'like post', id: 1, show },
+        { kind: 'like post', id: 1, show },
+        { kind: 'delete post', id: 1, reach: 'everyone' },
+      ])
+      assert.deepEqual(outcome, [answerOf({ likes: 1 }), answerOf({ likes: 2 }), true])
+    })
+  })
+}
+
+function answerOf(post: object): string {
+  return JSON.stringify({ post })
+}
+
+/** Likes the first post and shows so many of its author's posts, 30 KB each. */
+function like(posts: number): Change {
+  const content = { kind: 'value', key: 'content', name: 'content' } as const
+  const list = { kind: 'many', key: 'posts', name: 'posts', after: undefined, before: undefined } as const
+  const author = { kind: 'one', key: 'author', name: 'author', id: undefined } as const
+  const inner = [{ ...author, wishes: [{ ...list, limit: 1, offset: 2, wishes: [content] }] }]
+  const selection = { wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: inner } as const] }
+  return { kind: 'like post', id: 1, show: { selection, values: [null, posts, 0], id: 0 } }
+}
+
+async function planted(kind: EngineKind): Promise<Stage> {
+  const stage = await Stage.open(kind)
+  const [at = ''] = instants
+  await stage.plant({
+    users: [{ id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: at }],
+    posts: Array.from({ length: 100 }, (_, index) => ({
+      ...{ id: index + 1, authorId: 1, title: 'Title', likes: 0, publishedAt: at },
+      content: 'x'.repeat(30_000),
+    })),
+    comments: [],
+  })
+  return stage
+}
