@@ -48,7 +48,8 @@ export class PostgresSession {
       `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
        set local lock_timeout = ${lockWait}; set local statement_timeout = ${left};
        insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
-       on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at`,
+       on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at
+       ${attempt === 1 ? forgetOldMarks : ''}`,
       deadline,
     )
   }
@@ -117,6 +118,13 @@ export class PostgresSession {
     if (names.length > 0) await this.#ask(names.map(name => `deallocate ${name}`).join('; '), deadline)
   }
 }
+
+/**
+ * A connection that breaks leaves its mark behind, so each new one removes some old marks. Nobody asks for them any more:
+ * a commit in doubt is settled within seconds. Those that somebody holds are left alone.
+ */
+const forgetOldMarks = `; delete from commit_marks where slot in (
+  select slot from commit_marks where marked_at < now() - interval '1 day' limit 100 for update skip locked)`
 
 interface Prepared {
   name: string | undefined
