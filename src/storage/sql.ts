@@ -10,6 +10,8 @@ export type Row = readonly Value[]
 export interface Statement {
   readonly text: string
   readonly values: readonly Value[]
+  /** Whether it may take long, as far as can be told before it is run. */
+  readonly heavy?: boolean
 }
 
 /** Writes a statement with its values in place: sql`select name from users where id = ${id}`. */

@@ -1,4 +1,5 @@
 import { unavailable } from '../core/errors.ts'
+import { Recent } from '../core/recent.ts'
 import { bounds } from './engine.ts'
 import type { Row, Statement, Value } from './sql.ts'
 import type { SqliteConnection } from './sqlite-connection.ts'
@@ -6,13 +7,16 @@ import type { SqliteGuard } from './sqlite-guard.ts'
 
 /**
  * Reads of one turn of the event loop wait for its end and are done together: in one transaction, which spares each of
- * them SQLite's own begin and end, and once for all who ask the same, since there they would get the same.
+ * them SQLite's own begin and end, and once for all who ask the same, since there they would get the same. Slow ones wait
+ * for quick ones, and are done one in a turn.
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
   readonly #guard: SqliteGuard
   readonly #now: () => number
   #waiting: Waiting[] = []
+  /** Whether a text took long when it was last read. */
+  readonly #slow = new Recent<string, boolean>(bounds.statements)
 
   constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
     this.#connection = connection
@@ -31,50 +35,69 @@ export class SqliteReader implements Disposable {
     const all = this.#waiting
     if (all.length === 0) return
     this.#waiting = []
-    let done = 0
+    let rest: readonly Waiting[] = []
     try {
       this.#guard.require()
       if (!this.#connection.database.isTransaction) this.#connection.run(begin)
       this.#connection.setTime(this.#now())
-      done = this.#readFrom(all)
+      rest = this.#readSome(this.#quickFirst(all))
       if (this.#connection.database.isTransaction) this.#connection.run(commit) // some errors end it themselves
     } catch (error) {
-      for (const { reject } of all.splice(0)) reject(this.#guard.failure(error))
+      rest = []
+      for (const { reject } of all) reject(this.#guard.failure(error))
     }
-    if (done < all.length) {
-      this.#waiting = all.slice(done)
+    if (rest.length > 0) {
+      this.#waiting = [...rest]
       setImmediate(() => this.#readAll())
     }
   }
 
-  /** Reads for a while, so that what is read can be sent before there is too much of it. Returns how many were done. */
-  #readFrom(all: readonly Waiting[]): number {
-    const end = performance.now() + slice
-    const known = new Map<string, Known>()
-    let done = 0
-    for (const { statement, resolve, reject } of all) {
-      try {
-        resolve(this.#rowsOf(statement, known))
-      } catch (error) {
-        reject(this.#guard.failure(error))
-      }
-      done++
-      if (performance.now() > end) break
-    }
-    return done
+  #quickFirst(all: readonly Waiting[]): readonly Waiting[] {
+    if (!all.some(({ statement }) => this.#isSlow(statement))) return all
+    const { quick = [], slow = [] } = Object.groupBy(all, ({ statement }) =>
+      this.#isSlow(statement) ? 'slow' : 'quick',
+    )
+    return [...quick, ...slow]
   }
 
-  #rowsOf(statement: Statement, known: Map<string, Known>): readonly Row[] {
-    const { text, values } = statement
-    const same = known.get(text)
-    if (same !== undefined && values.every((value, at) => value === same.values[at])) return same.rows
-    const rows = this.#connection.run(statement)
-    known.set(text, { values, rows })
-    return rows
+  #isSlow({ text, heavy = false }: Statement): boolean {
+    return this.#slow.get(text) ?? heavy
+  }
+
+  /** Reads for a while, so that what is read can be sent before there is too much of it. Returns those that must wait. */
+  #readSome(all: readonly Waiting[]): readonly Waiting[] {
+    const known = new Map<string, Known>()
+    const rest: Waiting[] = []
+    let at = performance.now()
+    let end = at + slice
+    for (const waiting of all) {
+      const { statement, resolve, reject } = waiting
+      const same = known.get(statement.text)
+      if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
+        resolve(same.rows)
+      } else if (at > end) {
+        rest.push(waiting)
+      } else {
+        const wasSlow = this.#isSlow(statement)
+        try {
+          const rows = this.#connection.run(statement)
+          known.set(statement.text, { values: statement.values, rows })
+          resolve(rows)
+        } catch (error) {
+          reject(this.#guard.failure(error))
+        }
+        const began = at
+        at = performance.now()
+        const isSlow = at - began > slice
+        if (isSlow !== wasSlow) this.#slow.set(statement.text, isSlow)
+        if (wasSlow || isSlow) end = Number.NEGATIVE_INFINITY
+      }
+    }
+    return rest
   }
 
   [Symbol.dispose](): void {
-    this.#readAll()
+    while (this.#waiting.length > 0) this.#readAll()
     this.#connection[Symbol.dispose]()
   }
 }

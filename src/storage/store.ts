@@ -65,7 +65,10 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
-      read: (selection, values) => engine.readText({ text: statementOf(selection, values), values }),
+      read(selection, values) {
+        const isHeavy = weightOf(selection, values) > heavy
+        return engine.readText({ text: statementOf(selection, values), values, heavy: isHeavy })
+      },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))
         return weightShownBy(changes) > heavy ? heavyChanges.pass(change, patienceMs) : change()

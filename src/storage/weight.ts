@@ -8,8 +8,8 @@ export function weightOf({ wishes }: Pick<Selection, 'wishes'>, values: SlotValu
   return wishes.reduce((sum, wish) => sum + weightOfWish(wish, values), 0)
 }
 
-/** Some ten milliseconds. */
-export const heavy = 1000
+/** Some milliseconds as a rule, and some tens of them where texts are long. */
+export const heavy = 400
 
 function weightOfWish(wish: Wish, values: SlotValues): number {
   switch (wish.kind) {

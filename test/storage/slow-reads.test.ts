@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type Statement, sql } from '../../src/storage/sql.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { instead, Stage } from '../graphql/support/stage.ts'
+import { sqlite } from '../support/engines.ts'
+
+describe('A quick read on SQLite', () => {
+  it('does not wait for slow reads that were asked for before it, once they are known to be slow', async () => {
+    await using stage = await Stage.open(sqlite)
+    await stage.engine.read(slow(0))
+    const finished: string[] = []
+    const note = (what: string) => async (read: Promise<unknown>) => {
+      await read
+      finished.push(what)
+    }
+    const reads = Array.from({ length: 10 }, (_, n) => note('slow')(stage.engine.read(slow(n))))
+    await note('quick')(stage.engine.read(sql`select 1`))
+    assert.equal(finished[0], 'quick')
+    await Promise.all(reads)
+    assert.equal(finished.length, 11)
+  })
+
+  it('does not wait for reads that were never run, where much is selected', async () => {
+    await using stage = await Stage.open(sqlite)
+    const finished: string[] = []
+    const read = async (what: string, statement: Statement) => {
+      await stage.engine.read(statement)
+      finished.push(what)
+    }
+    const reads = [1, 2, 3].map(n => read('heavy', { text: `select ${n}`, values: [], heavy: true }))
+    await read('quick', sql`select 4`)
+    assert.equal(finished[0], 'quick')
+    await Promise.all(reads)
+    finished.length = 0
+    // They were quick after all: the next time they are done in their turn.
+    await Promise.all([read('first', { text: 'select 1', values: [], heavy: true }), read('second', sql`select 4`)])
+    assert.deepEqual(finished, ['first', 'second'])
+  })
+
+  it('shares its turn with one slow read at most', async () => {
+    await using stage = await Stage.open(sqlite)
+    await stage.engine.read(slow(0))
+    let turns = 0
+    let going = true
+    const count = () => {
+      turns++
+      if (going) setImmediate(count)
+    }
+    setImmediate(count)
+    await Promise.all(Array.from({ length: 10 }, (_, n) => stage.engine.read(slow(n))))
+    going = false
+    assert.ok(turns >= 9, `ten slow reads took ${turns} turns`)
+  })
+
+  it('is told from one that selects much by the limits and texts of its selection', async () => {
+    await using stage = await Stage.open(sqlite)
+    const seen: (boolean | undefined)[] = []
+    const engine = instead(stage.engine, {
+      readText(statement) {
+        seen.push(statement.heavy)
+        return stage.engine.readText(statement)
+      },
+    })
+    const { posts } = createStore(engine)
+    const list = { kind: 'many', key: 'posts', name: 'posts', limit: 0, offset: 1 } as const
+    const content = { kind: 'value', key: 'content', name: 'content' } as const
+    const selection = { wishes: [{ ...list, after: undefined, before: undefined, wishes: [content] }] }
+    for (const values of [
+      [10, 0],
+      [1000, 0],
+      [1, 100_000],
+    ])
+      await posts.read(selection, values)
+    assert.deepEqual(seen, [false, true, true])
+  })
+})
+
+/** Takes some tens of milliseconds; different numbers are different reads. */
+function slow(n: number): Statement {
+  return sql`with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${200_000 + n})
+             select count(*) from numbers`
+}
