@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import pg from 'pg'
-import { migrationsOf, postgres } from '../support/engines.ts'
+import { postgres } from '../support/engines.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
 describe('The marks of commits on PostgreSQL', { skip: postgres.skip }, () => {

@@ -8,7 +8,7 @@ import { createStore } from '../../src/storage/store.ts'
 import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
-import { inTime } from '../support/wait.ts'
+import { within } from '../support/wait.ts'
 
 for (const kind of engineKinds) {
   describe(`What a mutation shows on ${kind.name}`, { skip: kind.skip }, () => {
@@ -22,9 +22,9 @@ for (const kind of engineKinds) {
         shown++
       })
       const claim = { callerId: null, scope: '/payments', key: 'k', ttlSeconds: 60 }
-      await inTime('a payment', store.payments.pay(anonymous, { cents: 500 }, claim))
+      await within(store.payments.pay(anonymous, { cents: 500 }, claim), 'a payment')
       assert.ok(shown <= 4, `${shown} of 40 mutations were answered before the payment`)
-      await inTime('the mutations', Promise.all(likes))
+      await within(Promise.all(likes), 'the mutations')
       assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[40]])
     })
 
