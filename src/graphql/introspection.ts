@@ -35,7 +35,7 @@ export class Introspection {
   }
 }
 
-/** How large an answer about the schema may be, about as many fields as it has. The usual tools ask for some 1,700. */
+/** How large an answer about the schema may be, about as many fields as it has. The usual tools ask for some 1,500. */
 export const introspectionBound = 5_000
 
 /** Beyond that, what was not used lately is forgotten. */
