@@ -71,6 +71,7 @@ async function measure(args: readonly string[], path: string, { subscription, mu
     DATABASE_URL: `sqlite:${path}`,
     LOG_LEVEL: 'warn',
     RATE_LIMIT_MAX: '0',
+    SOCKETS_PER_CLIENT: '100000',
     DEMO_DATA: 'false',
   })
   const token = args[0]?.endsWith('duet.mjs') ? await logIn(server.port) : undefined

@@ -88,6 +88,22 @@ describe('A group whose reads', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
+  it('come back late because of another group is not blamed for that', async () => {
+    const stage = new FanOutStage({ readMs: 200 })
+    const innocent = await stage.subscribe(ids)
+    const guilty = await stage.subscribe(titles)
+    const { answer } = stage.store
+    // As on SQLite: while one is read, nothing else is done.
+    stage.store.answer = (id, selection) => {
+      const end = performance.now() + (wishIn(selection) === 'title' ? 300 : 0)
+      while (performance.now() < end);
+      return answer(id, selection)
+    }
+    for (let id = 1; id <= 4; id++) await stage.happen(postAdded(id))
+    await waitUntil(() => guilty.told.length >= 2 && innocent.told.length >= 4)
+    assert.deepEqual([guilty.told, innocent.told], [[...told(1), 'SUBSCRIPTION_TOO_EXPENSIVE'], told(1, 2, 3, 4)])
+  })
+
   it('are never answered is ended when it is a thousand events behind', async () => {
     const stage = new FanOutStage()
     const stuck = await stage.subscribe(titles)
