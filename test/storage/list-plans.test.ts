@@ -28,12 +28,14 @@ const lists: Readonly<Record<string, { readonly selection: Selection; readonly i
 }
 
 describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
-  for (const rows of inForm([1_000, 20_000], [1_000, 100_000, 1_000_000])) {
+  for (const rows of inForm([1_000, 20_000], [1_000, 200_000])) {
     for (const owners of ['one', 'many'] as const) {
-      for (const known of ['without statistics', 'with statistics'] as const) {
-        it(`is found and skipped by its own index alone: ${rows} rows of ${owners}, ${known}`, async () => {
-          await using planted = await plantedPostgres(rows, owners === 'one' ? 1 : rows / 10, known)
-          for (const [what, { selection, index }] of Object.entries(lists)) {
+      it(`is found and skipped by its own index alone, whatever is known of it: ${rows} rows of ${owners}`, async () => {
+        await using planted = await plantedPostgres(rows, owners === 'one' ? 1 : rows / 10)
+        for (const statistics of ['without statistics', 'with statistics']) {
+          if (statistics === 'with statistics') await planted.analyze()
+          for (const [list, { selection, index }] of Object.entries(lists)) {
+            const what = `${list}, ${statistics}`
             const nodes = await planted.plan(compile(selection, postgresDialect))
             assertOrdered(nodes, what)
             assert.deepEqual(scansOf(nodes, index), ['Index Only Scan', 'Index Scan'], what)
@@ -44,8 +46,8 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
           const orders = await planted.plan(orderReads.listOf(postgresDialect)(1, 1, 1).text)
           assert.deepEqual(scansOf(orders, 'orders_by_user'), ['Index Only Scan', 'Index Scan'], 'orders')
           assert.deepEqual(scansOf(orders, 'orders_pkey'), [], 'orders')
-        })
-      }
+        }
+      })
     }
   }
 })
@@ -104,7 +106,7 @@ function scansOf(nodes: readonly Node[], name: string): readonly string[] {
   return scans.sort().slice(0, 2)
 }
 
-async function plantedPostgres(rows: number, owners: number, known: 'without statistics' | 'with statistics') {
+async function plantedPostgres(rows: number, owners: number) {
   const database = await postgres.create()
   await database.migrate()
   const options = Object.entries(planning).map(([setting, value]) => `-c ${setting}=${value}`)
@@ -115,6 +117,7 @@ async function plantedPostgres(rows: number, owners: number, known: 'without sta
     `alter table users set (autovacuum_enabled = off)`,
     `alter table posts set (autovacuum_enabled = off)`,
     `alter table comments set (autovacuum_enabled = off)`,
+    `alter table orders set (autovacuum_enabled = off)`,
     `insert into users (id, name, email, token_mark, created_at)
      select i, 'User', 'user@example.com', 'mark', ${at} from generate_series(1, ${owners}) as i`,
     `insert into posts (author_id, title, content, published_at)
@@ -123,12 +126,12 @@ async function plantedPostgres(rows: number, owners: number, known: 'without sta
      select i % ${owners} + 1, i % ${owners} + 1, 'Text', ${at} from generate_series(1, ${rows}) as i`,
     `insert into orders (user_id, amount_cents, created_at)
      select i % ${owners} + 1, 100, ${at} from generate_series(1, ${rows}) as i`,
-    ...(known === 'with statistics' ? ['analyze'] : []),
   ]) {
     await client.query(statement)
   }
   let prepared = 0
   return {
+    analyze: () => client.query('analyze'),
     /** The plan that a connection of the service keeps for the statement. */
     async plan(statement: string): Promise<readonly Node[]> {
       const called = `plan_${++prepared}`
