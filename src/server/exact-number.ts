@@ -12,6 +12,7 @@ const longNumber = /[\d.]{16}/
 export function memberText(json: string, name: string): string {
   let depth = 0
   let text = ''
+  /** Of the member of the outermost object that is being read, however deep its value goes. */
   let key = ''
   let at = 0
   while (at < json.length) {
@@ -22,7 +23,7 @@ export function memberText(json: string, name: string): string {
       if (depth === 1) key = json.slice(at, end)
     } else if (character === '{' || character === '[') depth++
     else if (character === '}' || character === ']') depth--
-    else if (character === ':' && depth === 1 && isName(key, name)) {
+    else if (character === ':' && isName(key, name)) {
       end = endOfScalar(json, end)
       text = json.slice(at + 1, end).trim()
     }
