@@ -73,19 +73,3 @@ export function showsEmail({ wishes }: OneWish | ManyWish, except?: 'its own' | 
     return showsEmail(wish, wish.name === 'author' && except === "its author's" ? 'its own' : undefined)
   })
 }
-
-/**
- * How many lists an operation may select, once fragments are put in their places. Each of them is a query of its own for
- * the database, which takes most of a millisecond to plan, however few items are asked for. A document without fragments
- * has no room for so many.
- */
-export const mostLists = 200
-
-export function listsIn(wishes: readonly Wish[]): number {
-  let lists = 0
-  for (const wish of wishes) {
-    if (wish.kind === 'many') lists += 1 + listsIn(wish.wishes)
-    else if (wish.kind === 'one') lists += listsIn(wish.wishes)
-  }
-  return lists
-}

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { mostLists, type Selection, type Wish } from '../../src/core/selection.ts'
+import type { Selection, Wish } from '../../src/core/selection.ts'
+import { planBounds } from '../../src/graphql/limits/plan-size.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'
@@ -38,7 +39,7 @@ for (const kind of engineKinds) {
         ...{ kind: 'many', key: 'posts', name: 'posts', limit: 1, offset: 2, after: undefined, before: undefined },
         wishes: [contentAs('content')],
       }
-      const lists = Array.from({ length: mostLists }, (_, at) => ({ ...list, key: `list${at}` }))
+      const lists = Array.from({ length: planBounds.lists }, (_, at) => ({ ...list, key: `list${at}` }))
       const author = (key: string): Wish => ({ ...one('author', undefined, lists.slice(0, 5)), key })
       const shapes: Readonly<Record<string, Selection>> = {
         'lists of one object': { wishes: [one('user', 0, lists)] },
@@ -60,7 +61,7 @@ for (const kind of engineKinds) {
       for (const [what, selection] of Object.entries(shapes)) {
         const answer = JSON.parse(await posts.read(selection, what === 'objects at the top' ? [1] : [1, 500, 0]))
         assert.equal(Object.keys(answer).length, selection.wishes.length, what)
-        assert.equal(JSON.stringify(answer).match(/"Words"/g)?.length, words[what] ?? mostLists, what)
+        assert.equal(JSON.stringify(answer).match(/"Words"/g)?.length, words[what] ?? planBounds.lists, what)
       }
     })
 
@@ -80,14 +81,14 @@ for (const kind of engineKinds) {
       await using app = await startTestAppOn(kind, { DEMO_DATA: 'true' })
       const lists = (count: number) => Array.from({ length: count }, (_, at) => `x${at}:posts(limit:1){id}`).join(' ')
       const users = (more: string) =>
-        `{a:user(id:1){...F} b:user(id:2){...F} ${more}} fragment F on User {${lists(mostLists / 2)}}`
+        `{a:user(id:1){...F} b:user(id:2){...F} ${more}} fragment F on User {${lists(planBounds.lists / 2)}}`
       const liked = `mutation {a:likePost(id:1){author{...F}} b:likePost(id:1){author{...F}} c:likePost(id:1){author{...G}}}
-        fragment F on User {${lists(mostLists / 2)}} fragment G on User {posts(limit:1){id}}`
+        fragment F on User {${lists(planBounds.lists / 2)}} fragment G on User {posts(limit:1){id}}`
       dataOf(await query(app, users('')))
       for (const operation of [users('posts(limit:1){id}'), liked]) {
         const { status, body } = await query(app, operation)
         assert.equal(status, 400)
-        assert.equal(JSON.parse(body).errors[0].extensions.code, 'BAD_USER_INPUT')
+        assert.equal(JSON.parse(body).errors[0].extensions.code, 'DOCUMENT_TOO_LARGE')
       }
       assert.deepEqual(dataOf(await query(app, '{post(id:1){likes}}')), { post: { likes: 0 } })
     })

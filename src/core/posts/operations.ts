@@ -3,15 +3,7 @@ import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, filled } from '../input.ts'
-import {
-  listsIn,
-  mostLists,
-  type OneWish,
-  type Selection,
-  type SlotValues,
-  showsEmail,
-  type Wish,
-} from '../selection.ts'
+import { type OneWish, type Selection, type SlotValues, showsEmail, type Wish } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
 import { mostStoredBytes, postBounds } from './post.ts'
 
@@ -38,13 +30,8 @@ export class Posts {
     return this.#store.read(selection, values)
   }
 
-  /** Whether it may be read, and can be: decided from what is asked for, before anything is read. */
-  authorise(actor: Actor, selection: Selection, values: SlotValues): void {
-    this.#authorise(actor, selection, values)
-    boundLists([selection])
-  }
-
-  #authorise(actor: Actor, { wishes }: Selection, values: SlotValues): void {
+  /** Whether it may be read: decided from what is asked for, before anything is read. */
+  authorise(actor: Actor, { wishes }: Selection, values: SlotValues): void {
     this.#access.require(actor, 'read posts')
     if (wishes.some(wish => wish.kind === 'one' && wish.name === 'me')) this.#access.require(actor, 'read oneself')
     if (this.#access.allows(actor, "read others' e-mails")) return
@@ -59,7 +46,6 @@ export class Posts {
     for (const [at, change] of asked.entries()) aboutChange(at, () => this.#authoriseChange(actor, change))
     holdToStoredBytes(asked)
     const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
-    boundLists(asked.flatMap(change => ('show' in change ? [change.show.selection] : [])))
     const outcome = await this.#store.change(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
     this.#bus.tell()
@@ -121,11 +107,6 @@ export function changeError({ refused, at }: ChangeRefusal): AppError {
   if (refused === 'token revoked') return invalidToken()
   if (refused === 'not permitted') return new AppError('forbidden', 'Not permitted', { at })
   return new AppError('not-found', 'Post not found', { at })
-}
-
-function boundLists(selections: readonly Selection[]): void {
-  const lists = selections.reduce((sum, { wishes }) => sum + listsIn(wishes), 0)
-  if (lists > mostLists) throw badInput(`The operation selects ${lists} lists; ${mostLists} are allowed.`)
 }
 
 /** Whatever is thrown on the way is about the change with this number. */

@@ -8,6 +8,7 @@ import { refusal } from '../errors.ts'
 export class PlanSize {
   readonly #most: number
   #text = 0
+  #lists = 0
   #visits = 0
 
   constructor(most: number = planBounds.text) {
@@ -21,7 +22,8 @@ export class PlanSize {
 
   addWish(kind: Wish['kind'], key: string): void {
     this.#text += key.length + textOf[kind]
-    if (this.#text > this.#most) throw tooLarge()
+    if (kind === 'many') this.#lists++
+    if (this.#text > this.#most || this.#lists > planBounds.lists) throw tooLarge()
   }
 
   /** Looks at so many fields and spreads, wanted or not. */
@@ -32,8 +34,13 @@ export class PlanSize {
 }
 
 export const planBounds = Object.freeze({
-  /** A thousand scalars of the longest names fit, or some 480 lists. */
+  /** A thousand scalars of the longest names fit. */
   text: 256 * 1024,
+  /**
+   * Each list is a query of its own for the database, which takes most of a millisecond to plan, however few items are
+   * asked for. A document without fragments has no room for so many.
+   */
+  lists: 200,
   /** Plans of subscriptions are kept for as long as these last, and thousands may last at a time. */
   subscriptionText: 64 * 1024,
   visits: 50_000,
@@ -46,7 +53,7 @@ const textOf: Readonly<Record<Wish['kind'], number>> = {
   json: 100,
   empty: 100,
   one: 220,
-  many: 420,
+  many: 700,
 }
 
 function tooLarge() {
