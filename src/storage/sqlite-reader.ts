@@ -69,7 +69,7 @@ export class SqliteReader implements Disposable {
     const known = new Map<string, Known>()
     const rest: Waiting[] = []
     let at = performance.now()
-    let end = at + slice
+    const end = at + slice
     for (const waiting of all) {
       const { statement, resolve, reject } = waiting
       const same = known.get(statement.text)
@@ -90,7 +90,6 @@ export class SqliteReader implements Disposable {
         at = performance.now()
         const isSlow = at - began > slice
         if (isSlow !== wasSlow) this.#slow.set(statement.text, isSlow)
-        if (wasSlow || isSlow) end = Number.NEGATIVE_INFINITY
       }
     }
     return rest
