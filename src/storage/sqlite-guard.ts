@@ -100,8 +100,13 @@ export class SqliteGuard implements Disposable {
     return undefined
   }
 
-  [Symbol.dispose](): void {
+  /** From now on it looks only when it is asked to: who closes the file takes its log away. */
+  rest(): void {
     clearInterval(this.#timer)
+  }
+
+  [Symbol.dispose](): void {
+    this.rest()
     closeSync(this.#descriptor)
   }
 }

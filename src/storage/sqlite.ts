@@ -56,6 +56,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   async [Symbol.asyncDispose](): Promise<void> {
     // The writer goes last: whoever closes a file last tidies its log away, and a reader may not.
     this.#reader[Symbol.dispose]()
+    this.#guard.rest()
     await this.#writer[Symbol.asyncDispose]()
     this.#guard[Symbol.dispose]()
   }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import {
   closeSync,
   copyFileSync,
+  existsSync,
   openSync,
   renameSync,
   rmSync,
@@ -11,6 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
@@ -88,6 +90,28 @@ describe('A SQLite file that is damaged in the middle', () => {
     await assertRefused(app, await pay(app, newKey()))
     assert.equal(linesAboutLoss(app), 1)
     closeSync(file)
+  })
+})
+
+describe('A SQLite file that its own server closes', () => {
+  it('is not lost, although its log goes', async t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    await using database = await sqlite.create()
+    const troubles: string[] = []
+    const engine = database.open(catalogue, { observer: { trouble: message => troubles.push(message) } })
+    await engine.ping()
+    await engine.write('run', [sql`delete from idempotency_keys`])
+    let isClosed = false
+    const closing = engine[Symbol.asyncDispose]().then(() => {
+      isClosed = true
+    })
+    while (!isClosed) {
+      t.mock.timers.tick(500)
+      await turn()
+    }
+    await closing
+    assert.ok(!existsSync(`${database.location}-wal`))
+    assert.deepEqual(troubles, [])
   })
 })
 
