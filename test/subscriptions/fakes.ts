@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
@@ -125,9 +126,23 @@ export class FanOutStage {
   }
 
   async deliver(events: readonly Event[]): Promise<readonly Event[]> {
-    const done: Event[] = []
-    for await (const event of this.fanOut.deliver(events)) done.push(event)
-    return done
+    const delivery = async () => {
+      const done: Event[] = []
+      for await (const event of this.fanOut.deliver(events)) done.push(event)
+      return done
+    }
+    return shortly('the events are delivered', delivery())
+  }
+}
+
+/** For what waits for nothing but a test's own doings: nobody has to wait long to see that it never happens. */
+export async function shortly<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), 30_000)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -330,8 +330,9 @@ describe('graphql-transport-ws', () => {
       await waitUntil(() => dead.frames.filter(({ payload }) => payload.includes('pong')).length === 2)
       await alive.read('{ __typename }') // its answer to the ping was read before this
       mock.timers.tick(20_000)
-      await waitUntil(() => dead.isEnded)
       await waitUntil(() => alive.pings === 3)
+      await waitUntil(() => dead.isEnded || pings() === 3)
+      assert.ok(dead.isEnded)
       await waitUntil(async () => (await metricOf(own, 'duet_subscriptions')) === 0)
       assert.equal(await metricOf(own, 'duet_sockets'), 1)
       assert.ok(!alive.isClosed)
