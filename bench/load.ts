@@ -2,17 +2,22 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Question, Reading } from './probe.ts'
 
 /** A server in a process of its own, which prints an address ending in /health once it listens. */
 export class BenchServer implements AsyncDisposable {
   readonly port: number
   readonly #process: ChildProcess
+  readonly #asked = new Map<number, (reading: Reading) => void>()
+  #lastQuestion = 0
 
   static async start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<BenchServer> {
     const child = spawn(process.execPath, args, {
       env: { ...process.env, ...env },
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
     })
+    if (child.stdout === null) throw new Error('No output to read')
     let printed = ''
     for await (const text of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
       printed += text
@@ -28,6 +33,34 @@ export class BenchServer implements AsyncDisposable {
   private constructor(child: ChildProcess, port: number) {
     this.#process = child
     this.port = port
+    child.on('message', (reading: Reading) => this.#asked.get(reading.id)?.(reading))
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0
+  }
+
+  /** How it ended, if it did. */
+  get exit(): string | undefined {
+    const { exitCode, signalCode } = this.#process
+    return exitCode === null ? (signalCode ?? undefined) : `code ${exitCode}`
+  }
+
+  /** What the process says of itself. It must have been started with `probed`. */
+  async read({ gc = false } = {}): Promise<Reading> {
+    const { promise, resolve, reject } = Promise.withResolvers<Reading>()
+    const id = ++this.#lastQuestion
+    const ended = () => reject(new Error(`The server ended: ${this.exit}`))
+    if (this.exit !== undefined) ended()
+    this.#process.once('exit', ended)
+    this.#asked.set(id, resolve)
+    this.#process.send({ id, gc } satisfies Question)
+    try {
+      return await promise
+    } finally {
+      this.#process.off('exit', ended)
+      this.#asked.delete(id)
+    }
   }
 
   /** Microseconds of CPU that the process has used, all threads together. */
@@ -44,11 +77,15 @@ export class BenchServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    if (this.exit !== undefined) return
     const gone = once(this.#process, 'exit')
     this.#process.kill('SIGKILL')
     await gone
   }
 }
+
+/** Arguments of a server that can be asked by `read`. */
+export const probed: readonly string[] = ['--import', join(import.meta.dirname, 'probe.ts'), '--expose-gc']
 
 /** Sends one request after another on each of so many connections, and counts whole answers. */
 export async function load(
