@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { generateKeySet } from '../src/security/keys.ts'
@@ -9,26 +10,49 @@ import { PostgresServer } from '../test/support/postgres.ts'
 
 export type Kind = 'sqlite' | 'postgres'
 
-/** A database with what is planted in it, and the settings of a server that serves it. */
+/** A database with what is planted in it. */
+export interface Database {
+  /** Settings of a server that serves it. */
+  readonly environment: Readonly<Record<string, string>>
+  /** Processes of the database's own. */
+  processes(): readonly number[]
+}
+
 export async function databaseFor(
   kind: Kind,
   folder: string,
   stack: AsyncDisposableStack,
   statements: readonly string[],
-): Promise<Record<string, string>> {
+): Promise<Database> {
   const migrations = loadMigrations(join(import.meta.dirname, '..', 'migrations', kind))
   if (kind === 'sqlite') {
     const path = join(folder, 'duet.db')
     migrateSqlite(path, migrations)
     using connection = new SqliteConnection(path, 'write')
     for (const text of statements) connection.run({ text, values: [] })
-    return { DATABASE_URL: `sqlite:${path}` }
+    return { environment: { DATABASE_URL: `sqlite:${path}` }, processes: () => [] }
   }
   const { url } = stack.use(await PostgresServer.start({ shared_buffers: '256MB' }))
   await migratePostgres(url, migrations)
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   for (const statement of statements) await client.query(statement)
+  const { rows } = await client.query('select pg_backend_pid() as pid')
+  const postmaster = parentOf(rows[0].pid)
   await client.end()
-  return { DATABASE_URL: url, TOKEN_KEYS: await generateKeySet() }
+  return {
+    environment: { DATABASE_URL: url, TOKEN_KEYS: await generateKeySet() },
+    processes: () =>
+      readdirSync('/proc')
+        .map(Number)
+        .filter(pid => pid > 0 && parentOf(pid) === postmaster),
+  }
+}
+
+function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return undefined // it has ended meanwhile
+  }
 }

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { DatabaseSync } from 'node:sqlite'
-import { isMainThread } from 'node:worker_threads'
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
+import { BroadcastChannel, isMainThread, threadId } from 'node:worker_threads'
 
 // Loaded into a server under measurement (`node --import`). It answers a benchmark's questions over the channel between
 // the two processes: what only the process itself knows exactly.
@@ -19,14 +20,32 @@ export interface Reading {
   /** The longest that the event loop was late since the reading before, in milliseconds. */
   readonly stall: number
   readonly memory: NodeJS.MemoryUsage
+  /** Bytes of the heap that are in memory, used or not: for new objects, and for all others. */
+  readonly heap: { readonly young: number; readonly old: number }
+  /** Bytes of the heaps of other threads, as they told lately. */
+  readonly threadHeaps: { readonly used: number; readonly total: number }
 }
 
-if (isMainThread && process.send !== undefined) answerQuestions()
+interface ThreadHeap {
+  readonly thread: number
+  readonly used: number
+  readonly total: number
+}
+
+const heaps = new BroadcastChannel('heaps of threads')
+heaps.unref()
+if (!isMainThread) tellHeap()
+else if (process.send !== undefined) answerQuestions()
 if (process.env.BENCH_CACHE_KB !== undefined) limitPageCache(Number(process.env.BENCH_CACHE_KB))
 
 function answerQuestions(): void {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()
+  const threads = new Map<number, ThreadHeap>()
+  heaps.onmessage = event => {
+    const heap = event.data as ThreadHeap
+    threads.set(heap.thread, heap)
+  }
   process.on('message', ({ id, gc }: Question) => {
     const stall = delays.max / 1e6
     if (gc) globalThis.gc?.()
@@ -38,11 +57,31 @@ function answerQuestions(): void {
       mainCpu: (main.user + main.system) / 1000,
       stall,
       memory: process.memoryUsage(),
+      heap: { young: resident(name => name.startsWith('new_')), old: resident(name => !name.startsWith('new_')) },
+      threadHeaps: {
+        used: threads.values().reduce((sum, { used }) => sum + used, 0),
+        total: threads.values().reduce((sum, { total }) => sum + total, 0),
+      },
     }
     process.send?.(reading)
     // What the answer itself took does not belong to the next reading.
     setImmediate(() => delays.reset())
   })
+}
+
+function resident(isWanted: (space: string) => boolean): number {
+  return getHeapSpaceStatistics().reduce(
+    (sum, { space_name, physical_space_size }) => sum + (isWanted(space_name) ? physical_space_size : 0),
+    0,
+  )
+}
+
+function tellHeap(): void {
+  const tell = () => {
+    const { used_heap_size: used, total_physical_size: total } = getHeapStatistics()
+    heaps.postMessage({ thread: threadId, used, total } satisfies ThreadHeap)
+  }
+  setInterval(tell, 2000).unref()
 }
 
 /** Opens every SQLite file with a page cache of another size than the service asks for. */

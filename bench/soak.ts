@@ -11,7 +11,8 @@ import { Traffic } from './soak/traffic.ts'
 
 // Minutes of mixed traffic against one server with a capped heap: does its memory grow? Prints memory every ten seconds,
 // and how fast it grew after the warm-up. `--cache-kb` gives SQLite another page cache than the service asks for, so that
-// its filling up can be told from a leak; `--arenas` bounds glibc's heaps.
+// its filling up can be told from a leak; `--arenas` bounds glibc's heaps, `--node=--max-semi-space-size=4` that of new
+// objects.
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +23,7 @@ const { values } = parseArgs({
     'warm-up': { type: 'string', default: '0.3' },
     'cache-kb': { type: 'string' },
     arenas: { type: 'string' },
+    node: { type: 'string', multiple: true, default: [] },
   },
 })
 // So that a page of posts is more than a socket takes at once.
@@ -32,8 +34,9 @@ const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'
 try {
   await using stack = new AsyncDisposableStack()
   const kind = values.engine === 'postgres' ? 'postgres' : 'sqlite'
+  const database = await databaseFor(kind, folder, stack, [...planting(kind, 2000), longContents])
   const environment = {
-    ...(await databaseFor(kind, folder, stack, [...planting(kind, 2000), longContents])),
+    ...database.environment,
     PORT: '0',
     LOG_LEVEL: 'fatal',
     DEMO_DATA: 'false',
@@ -43,7 +46,7 @@ try {
     ...(values.arenas && { MALLOC_ARENA_MAX: values.arenas }),
   }
   const cap = `--max-old-space-size=${values['heap-mb']}`
-  const program = [...probed, cap, join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve']
+  const program = [...probed, cap, ...values.node, join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve']
   const server = stack.use(await BenchServer.start(program, environment))
   const client = stack.use(new Client(server.port))
   await client.logIn(1)

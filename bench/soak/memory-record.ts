@@ -18,11 +18,13 @@ export class MemoryRecord {
 
   /** After a collection of garbage, so that what is counted is still in use. */
   async sample(seconds: number): Promise<void> {
-    const { memory, cpu } = await this.#server.read({ gc: true })
+    const { memory, heap, threadHeaps, cpu } = await this.#server.read({ gc: true })
     const sizes = {
       rss: memory.rss / 1024,
       'heap used': memory.heapUsed / 1024,
-      'heap total': memory.heapTotal / 1024,
+      'young heap': heap.young / 1024,
+      'old heap': heap.old / 1024,
+      'heaps of threads': threadHeaps.total / 1024,
       external: memory.external / 1024,
       'array buffers': memory.arrayBuffers / 1024,
       // What is not mapped from files: V8's heaps, SQLite's pages, and what the allocator keeps.

@@ -8,8 +8,8 @@ import { subscribeForAWhile } from './subscribers.ts'
 export class Traffic {
   readonly #client: Client
   readonly #port: number
-  /** Answers by status; `lost` are those that did not come. */
-  readonly answers = new Map<number | 'lost' | 'socket', number>()
+  /** Answers by status; what did not come, by its error. */
+  readonly answers = new Map<number | string, number>()
   /** Some are underway for seconds. */
   readonly #underway = new Set<Promise<void>>()
   #sent = 0
@@ -41,13 +41,13 @@ export class Traffic {
     const done = act(this.#client, this.#port)
       .then(
         answer => this.#count(answer),
-        () => this.#count('lost'),
+        error => this.#count(`${error.code ?? error}`),
       )
       .finally(() => this.#underway.delete(done))
     this.#underway.add(done)
   }
 
-  #count(answer: number | 'lost' | 'socket'): void {
+  #count(answer: number | string): void {
     this.answers.set(answer, (this.answers.get(answer) ?? 0) + 1)
   }
 }

@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { Documents } from '../src/graphql/documents.ts'
+import { loadSchema } from '../src/graphql/schema.ts'
+import { Client } from './client.ts'
+import { type Database, databaseFor, type Kind } from './databases.ts'
+import { BenchServer, probed } from './load.ts'
+import { type Candidate, mutations, queries, tagged } from './worst/candidates.ts'
+import { latestPost, planted, plantingFor } from './worst/data.ts'
+import { documents, removals, requests } from './worst/documents.ts'
+import { type Measured, Meter } from './worst/measure.ts'
+import { neighbours } from './worst/neighbours.ts'
+import { RandomOperations, testOperations } from './worst/random.ts'
+import { printGoals, printLatencies, printWorst } from './worst/report.ts'
+import { placesIn } from './worst/selections.ts'
+import { costOfEvent, subscriptions } from './worst/subscriptions.ts'
+
+// A search for the most expensive operation that one client may ask for: shapes written by hand and random ones, on
+// 100,000 posts of 4 KB by one author with 100,000 comments on one of them. It prints the ten worst by CPU of the server,
+// stall of its event loop, memory and time in the database, over HTTP and as a subscription (per event), and whether the
+// goals are met. What is refused costs something, too, and is counted.
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    engine: { type: 'string' },
+    posts: { type: 'string', default: '100000' },
+    /** Only what has this in its name. */
+    only: { type: 'string', default: '' },
+  },
+})
+const effort = values.quick
+  ? { times: 2, random: 60, test: 20, windowMs: 10_000 }
+  : { times: 4, random: 1500, test: 300, windowMs: 60_000 }
+const size = { posts: Number(values.posts) }
+const places = placesIn(size)
+const kinds: readonly Kind[] = values.engine === undefined ? ['sqlite', 'postgres'] : [values.engine as Kind]
+const prepared = new Documents({ schema: loadSchema(), maxDepth: 5, suggestions: false })
+
+for (const kind of kinds) {
+  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
+  try {
+    await using stack = new AsyncDisposableStack()
+    const database = await databaseFor(kind, folder, stack, plantingFor(kind, size))
+    const environment = {
+      ...database.environment,
+      PORT: '0',
+      LOG_LEVEL: 'fatal',
+      DEMO_DATA: 'false',
+      RATE_LIMIT_MAX: '0',
+      LOGIN_LIMIT_MAX: '0',
+    }
+    const program = [...probed, join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve']
+    await searchOn(kind, stack.use(await BenchServer.start(program, environment)), database)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function searchOn(kind: Kind, server: BenchServer, database: Database): Promise<void> {
+  using client = new Client(server.port)
+  await client.logIn(planted.author)
+  const meter = new Meter(server, client, database)
+  const isWanted = ({ name }: { readonly name: string }) => name.includes(values.only)
+
+  const byHand = [...queries(places), ...mutations(places), ...documents(), ...requests()].filter(isWanted)
+  for (const candidate of byHand.slice(0, 30)) await meter.measure(candidate, 1) // warm
+  const overHttp: Measured[] = []
+  for (const candidate of byHand) overHttp.push(await measured(meter, candidate, effort.times))
+  if ('random'.includes(values.only)) overHttp.push(...(await searchAtRandom(meter)))
+  printWorst(`${kind}, over HTTP`, overHttp)
+
+  const events: Measured[] = []
+  for (const candidate of subscriptions(places).filter(isWanted)) {
+    const costs = await costOfEvent(meter, server.port, candidate, effort.times)
+    events.push({ ...costs, name: candidate.name, text: candidate.text, cost: costOf(candidate.text, {}) })
+  }
+  printWorst(`${kind}, a subscription, per event`, events)
+
+  console.log()
+  printGoals(`${kind}, over HTTP`, overHttp)
+  printGoals(`${kind}, per event`, events)
+  await annoy(kind, server, client, byHand, overHttp)
+
+  const removed: Measured[] = []
+  for (const candidate of removals(latestPost(size), planted.author).filter(isWanted)) {
+    removed.push(await measured(meter, candidate, 1))
+  }
+  printGoals(`${kind}, removals`, removed)
+}
+
+async function measured(meter: Meter, candidate: Candidate, times: number): Promise<Measured> {
+  const { name, path, method, text, variables = {} } = candidate
+  const costs = await meter.measure(candidate, times)
+  const cost = path === '/graphql' && text !== undefined ? costOf(text, variables) : undefined
+  return { ...costs, name, text: text ?? `${method} ${path}`, cost }
+}
+
+/** New operations, and changed forms of the dearest so far. What proves dear is measured again. */
+async function searchAtRandom(meter: Meter): Promise<readonly Measured[]> {
+  const random = new RandomOperations(places)
+  const found: (Measured & { readonly candidate: Candidate })[] = []
+  for (let count = 0; count < effort.random; count++) {
+    const candidate = random.next(found.slice(0, 12).map(each => each.candidate))
+    const once = await measured(meter, candidate, 1)
+    const dear = found.at(11)?.cpu ?? 0
+    const costs = once.cpu > dear ? await measured(meter, candidate, effort.times) : once
+    found.push({ ...costs, candidate })
+    found.sort((a, b) => b.cpu - a.cpu)
+  }
+  for (const candidate of testOperations(places, effort.test)) {
+    found.push({ ...(await measured(meter, candidate, effort.times)), candidate })
+  }
+  return found
+}
+
+/** A client sends the dearest at the rate that it may. How long do others wait? */
+async function annoy(
+  kind: Kind,
+  server: BenchServer,
+  client: Client,
+  candidates: readonly Candidate[],
+  all: readonly Measured[],
+): Promise<void> {
+  const { windowMs } = effort
+  const count = Math.round(windowMs / 600)
+  const others = () => neighbours({ port: server.port, perSecond: 50, ms: windowMs })
+  printLatencies(
+    `${kind}, others, nobody annoys them`,
+    await neighbours({ port: server.port, perSecond: 50, ms: 5000 }),
+  )
+  for (const measure of ['cpu', 'database'] as const) {
+    const [dearest] = all
+      .filter(each => candidates.some(({ name }) => name === each.name))
+      .toSorted((a, b) => b[measure] - a[measure])
+    const candidate = candidates.find(({ name }) => name === dearest?.name)
+    if (candidate === undefined) continue
+    const { path, method, text, variables } = candidate
+    const send = async (number: number) => {
+      const query = text && tagged(text, `${measure}${number}`)
+      const body = path === '/graphql' ? { query, variables } : query
+      await client.send(path, { method, ...(body !== undefined && { body }) })
+    }
+    for (const way of ['evenly', 'at once'] as const) {
+      const latencies = others()
+      const sent = Array.from({ length: count }, async (_, number) => {
+        if (way === 'evenly') await delay((number * windowMs) / count)
+        await send(number)
+      })
+      await Promise.allSettled(sent)
+      const title = `${kind}, others beside ${count} x "${candidate.name}" in ${windowMs / 1000} s, ${way}`
+      printLatencies(title, await latencies)
+    }
+  }
+}
+
+/** What the operation costs by the formula, unless it is refused before that. */
+function costOf(text: string, variables: Readonly<Record<string, unknown>>): number | undefined {
+  try {
+    const operation = prepared.prepare(text).operation(undefined)
+    return operation.cost(operation.coerce(variables)).data
+  } catch {
+    return undefined
+  }
+}
