@@ -20,7 +20,7 @@ export interface Reading {
   /** The longest that the event loop was late since the reading before, in milliseconds. */
   readonly stall: number
   readonly memory: NodeJS.MemoryUsage
-  /** Bytes of the heap that are in memory, used or not: for new objects, and for all others. */
+  /** Bytes that the heap has taken from the system, used or not: for new objects, and for all others. */
   readonly heap: { readonly young: number; readonly old: number }
   /** Bytes of the heaps of other threads, as they told lately. */
   readonly threadHeaps: { readonly used: number; readonly total: number }
@@ -57,7 +57,7 @@ function answerQuestions(): void {
       mainCpu: (main.user + main.system) / 1000,
       stall,
       memory: process.memoryUsage(),
-      heap: { young: resident(name => name.startsWith('new_')), old: resident(name => !name.startsWith('new_')) },
+      heap: { young: taken(name => name.startsWith('new_')), old: taken(name => !name.startsWith('new_')) },
       threadHeaps: {
         used: threads.values().reduce((sum, { used }) => sum + used, 0),
         total: threads.values().reduce((sum, { total }) => sum + total, 0),
@@ -69,16 +69,16 @@ function answerQuestions(): void {
   })
 }
 
-function resident(isWanted: (space: string) => boolean): number {
+function taken(isWanted: (space: string) => boolean): number {
   return getHeapSpaceStatistics().reduce(
-    (sum, { space_name, physical_space_size }) => sum + (isWanted(space_name) ? physical_space_size : 0),
+    (sum, { space_name, space_size }) => sum + (isWanted(space_name) ? space_size : 0),
     0,
   )
 }
 
 function tellHeap(): void {
   const tell = () => {
-    const { used_heap_size: used, total_physical_size: total } = getHeapStatistics()
+    const { used_heap_size: used, total_heap_size: total } = getHeapStatistics()
     heaps.postMessage({ thread: threadId, used, total } satisfies ThreadHeap)
   }
   setInterval(tell, 2000).unref()
