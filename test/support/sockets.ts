@@ -380,7 +380,8 @@ export function clientFrame(
   return Buffer.concat([head, bytes])
 }
 
-function frameIn(bytes: Buffer): (Frame & { readonly length: number }) | undefined {
+/** The first frame from the server in these bytes, once it is whole. */
+export function frameIn(bytes: Buffer): (Frame & { readonly length: number }) | undefined {
   if (bytes.length < 2) return undefined
   const short = bytes.readUInt8(1) & 0x7f
   const head = short < 126 ? 2 : short === 126 ? 4 : 10

@@ -1,0 +1,92 @@
+import { clientFrame } from '../support/sockets.ts'
+
+/** One thing that the fuzzer sends: a request, bytes that may be one, or all that a client says on a socket. */
+export type Case = HttpRequest | RawBytes | Conversation
+
+export type Header = readonly [name: string, value: string]
+
+/** A request with one beginning and one end: it must be answered. */
+export interface HttpRequest {
+  readonly kind: 'request'
+  /** The operation that it was made from. */
+  readonly name: string
+  readonly method: string
+  readonly target: string
+  readonly version: string
+  readonly headers: readonly Header[]
+  readonly body: Buffer | undefined
+  /** How the end of the body is told. */
+  readonly framing: 'length' | 'chunked'
+}
+
+/** Bytes of which nobody knows how many requests they are. */
+export interface RawBytes {
+  readonly kind: 'bytes'
+  readonly name: string
+  readonly bytes: Buffer
+}
+
+export interface Conversation {
+  readonly kind: 'conversation'
+  readonly name: string
+  readonly headers: readonly Header[]
+  readonly steps: readonly Step[]
+}
+
+export interface Message {
+  readonly text: string
+  /** Whether the client waits for `connection_ack` before it goes on. */
+  readonly isAcknowledged?: boolean
+}
+
+/** A whole message, frames as they are, or the end of the connection without a farewell. */
+export type Step = Message | { readonly frames: Buffer; readonly isSound: boolean } | 'reset'
+
+export function bytesOf(request: HttpRequest): Buffer {
+  const { method, target, version, headers, body, framing } = request
+  const length = framing === 'chunked' ? ['Transfer-Encoding', 'chunked'] : ['Content-Length', `${body?.length}`]
+  const lines = [...headers, ...(body === undefined ? [] : [length])].map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = Buffer.from(`${method} ${target} ${version}\r\n${lines.join('')}\r\n`, 'latin1')
+  if (body === undefined) return head
+  return Buffer.concat([head, ...(framing === 'chunked' ? chunksOf(body) : [body])])
+}
+
+function chunksOf(body: Buffer): readonly Buffer[] {
+  const size = Math.max(1, Math.ceil(body.length / 3))
+  const chunks: Buffer[] = []
+  for (let at = 0; at < body.length; at += size) {
+    const chunk = body.subarray(at, at + size)
+    chunks.push(Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from('\r\n'))
+  }
+  return [...chunks, Buffer.from('0\r\n\r\n')]
+}
+
+export function framesOf(step: Exclude<Step, 'reset'>): Buffer {
+  return 'text' in step ? clientFrame(step.text) : step.frames
+}
+
+/** A case as a person can read it, and put into a test of its own. */
+export function show(shown: Case): string {
+  if (shown.kind === 'request') return quoted(bytesOf(shown))
+  if (shown.kind === 'bytes') return quoted(shown.bytes)
+  const steps = shown.steps.map(step => {
+    if (step === 'reset') return 'a reset'
+    return 'text' in step
+      ? `the message ${quoted(Buffer.from(step.text))}`
+      : `the frames ${step.frames.toString('hex')}`
+  })
+  return ['a socket', ...shown.headers.map(([name, value]) => `with ${name}: ${value}`), ...steps.map(shortened)].join(
+    '\n  ',
+  )
+}
+
+function quoted(bytes: Buffer): string {
+  return shortened(JSON.stringify(bytes.toString('latin1')))
+}
+
+function shortened(text: string): string {
+  const cut = text.length - 2 * shownLength
+  return cut <= 0 ? text : `${text.slice(0, shownLength)} …(${cut} more)… ${text.slice(-shownLength)}`
+}
+
+const shownLength = 1500

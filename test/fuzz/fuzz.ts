@@ -1,0 +1,104 @@
+import { hands } from '../faults/payers.ts'
+import { type Attempt, attempt } from './attempt.ts'
+import { type Case, show } from './cases.ts'
+import { caseOf, requestIdOf } from './generate.ts'
+import { lineProblem } from './judge-log.ts'
+import { reduce } from './reduce.ts'
+import type { Target } from './target.ts'
+import { enrich, type World } from './world.ts'
+
+export interface Finding {
+  readonly index: number
+  readonly found: Case
+  readonly problem: string
+}
+
+/** Cases that are sent between two looks at the process and its log. */
+export const roundSize = 250
+/** Clients at once, each with an address of its own, as bounds are often kept per address. */
+const clients = 16
+
+/** Sends the cases of one round. Returns what is wrong, each with the case that shows it, where one does. */
+export async function fuzzRound(
+  target: Target,
+  seed: number,
+  indexes: readonly number[],
+  note: (sent: Case, outcome: string) => void,
+): Promise<readonly Finding[]> {
+  const world = await enrich(target.url, Math.floor((indexes[0] ?? 0) / roundSize))
+  const findings: Finding[] = []
+  const waiting = [...indexes]
+  await hands(clients, async hand => {
+    for (let index = waiting.shift(); index !== undefined && !target.hasEnded; index = waiting.shift()) {
+      const sent = caseOf(seed, index, world)
+      const { problem, outcome }: Attempt = await attempt(target.port, sent, addressOf(hand))
+      note(sent, outcome)
+      if (problem !== undefined) findings.push({ index, found: sent, problem })
+    }
+  })
+  const { problem, index } = await processProblem(target, world)
+  if (problem === undefined) return findings
+  const suspects = index === undefined ? indexes : [index]
+  return await blame(
+    target,
+    suspects.map(each => ({ index: each, found: caseOf(seed, each, world), problem })),
+    world,
+  )
+}
+
+function addressOf(hand: number): string {
+  return `127.0.0.${hand + 2}`
+}
+
+/** What is wrong with the process, and the case that the log says it is about, where it says so. */
+async function processProblem(
+  target: Target,
+  { token }: World,
+): Promise<{ readonly problem?: string; readonly index?: number }> {
+  const { readiness, log } = await target.settle()
+  if (target.hasEnded) return { problem: `the process has ended: ${target.stderr.slice(-1500)}` }
+  if (readiness !== 200) return { problem: `not ready: ${readiness}` }
+  if (target.stderr !== '') return { problem: `a message on stderr: ${target.stderr.slice(0, 1500)}` }
+  for (const line of log) {
+    const problem = lineProblem(line, token)
+    if (problem === undefined) continue
+    const index = Number(new RegExp(`"requestId":"${requestIdOf(0).replace('0', '(\\d+)')}"`).exec(line)?.[1])
+    return Number.isNaN(index) ? { problem } : { problem, index }
+  }
+  return {}
+}
+
+/** Sends one suspect after the other, alone, until the problem is there again. */
+async function blame(target: Target, suspects: readonly Finding[], world: World): Promise<readonly Finding[]> {
+  for (const suspect of suspects) {
+    if (sameKind(await problemOf(target, suspect.found, world), suspect.problem)) return [suspect]
+  }
+  const [first] = suspects
+  return first === undefined ? [] : [{ ...first, problem: `${first.problem}\nNo case of its round shows this alone.` }]
+}
+
+/** What is wrong when this case is sent to a process that has nothing else to do. */
+async function problemOf(target: Target, sent: Case, world: World): Promise<string | undefined> {
+  await target.revive()
+  const { problem } = await attempt(target.port, sent, addressOf(0))
+  return (await processProblem(target, world)).problem ?? problem
+}
+
+function sameKind(problem: string | undefined, other: string): boolean {
+  const kindOf = (text: string | undefined) => text?.split(':', 1)[0]
+  return kindOf(problem) === kindOf(other)
+}
+
+/** What is told of a finding: the smallest case that shows it, and how to send it again. */
+export async function report(target: Target, seed: number, { index, found, problem }: Finding): Promise<string> {
+  const world = await enrich(target.url, 1_000_000 + index)
+  const fails = async (candidate: Case) => sameKind(await problemOf(target, candidate, world), problem)
+  // Nobody waits that often for what does not come.
+  const tries = problem.startsWith('Waited in vain') ? 0 : 300
+  const smallest = await reduce(found, fails, tries)
+  return [
+    `${problem}`,
+    `Made from ${found.name}, reduced: ${show(smallest)}`,
+    `To repeat: DUET_FUZZ_SEED=${seed} DUET_FUZZ_CASE=${index}`,
+  ].join('\n')
+}

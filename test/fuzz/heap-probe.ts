@@ -1,0 +1,11 @@
+import { isMainThread } from 'node:worker_threads'
+
+// Loaded into the server under test, with `--expose-gc`. No setting of the service is touched by this signal.
+if (isMainThread) {
+  process.on('SIGWINCH', () => {
+    globalThis.gc?.()
+    globalThis.gc?.()
+    const { heapUsed, external } = process.memoryUsage()
+    process.stdout.write(`${JSON.stringify({ heapProbe: heapUsed + external })}\n`)
+  })
+}

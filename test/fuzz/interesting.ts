@@ -1,0 +1,89 @@
+import type { Random } from './random.ts'
+
+/** Texts at which programs stumble: their ends, their encodings, their lengths, and words with a meaning somewhere. */
+export function interestingText(random: Random): string {
+  if (random.chance(0.02)) return random.pick(['x', '🎈', '"', '\\', '\u0001']).repeat(random.pick([70_000, 300_000]))
+  if (random.chance(0.15))
+    return random.pick(['x', 'é', '🎈', ' ', '{', '%']).repeat(random.pick([129, 257, 321, 2049]))
+  return random.pick(texts)
+}
+
+const texts: readonly string[] = [
+  ...['', ' ', '\n', '\0', 'a\0b', '\ud800', '\udc00a', '\ufeff', '\u2028', '\u202e', '\u007f', '\u0085'],
+  ...[
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'hasOwnProperty',
+    'null',
+    'undefined',
+    'NaN',
+    'true',
+    '[object Object]',
+  ],
+  ...['0', '-1', '1.5', '01', '+1', '1e3', '0x10', '１', '9007199254740993', '99999999999999999999', 'Infinity'],
+  ...["' OR '1'='1", '"; drop table users; --', '{{7*7}}', '%s%n', '../../etc/passwd', '<script>', '$1', '?'],
+  ...['2026-02-30T00:00:00Z', '0000-01-01T00:00:00Z', '+275760-09-13T00:00:00Z', '2026-01-01T24:00:00Z', '2026-01-01'],
+  ...[
+    'Ünï',
+    '👩‍👧',
+    'İ',
+    'ß',
+    'a@b',
+    '@',
+    'a@',
+    'http://[::1',
+    'javascript:1',
+    'data:,',
+    'A'.repeat(63),
+    'z'.repeat(128),
+  ],
+]
+
+/** As JSON writes numbers; some of them JavaScript cannot hold. */
+export const interestingNumbers: readonly string[] = [
+  ...['0', '-0', '-1', '1', '0.5', '1.5', '1e0', '1E400', '-1e999', '1e-400', '5e-324', '1.7976931348623157e308'],
+  ...['127', '255', '256', '999', '1000', '1001', '10000', '65536', '100000', '100001', '2147483647', '2147483648'],
+  ...['-2147483649', '4294967296', '9007199254740991', '9007199254740992', '9007199254740993', '9223372036854775808'],
+  ...['1000000000000', '1000000000000.01', '0.001', '0.005', '1.0000000000000001', '123456789012345678901234567890'],
+  ...[`1${'0'.repeat(400)}`, `0.${'0'.repeat(400)}1`, `0.1${'0'.repeat(5000)}`],
+]
+
+export const names: readonly string[] = [
+  ...[
+    '__proto__',
+    'constructor',
+    'prototype',
+    'toString',
+    'length',
+    'then',
+    'valueOf',
+    '',
+    ' ',
+    '\0',
+    '$ref',
+    'id',
+    'role',
+  ],
+  ...[
+    'password',
+    'token',
+    'age',
+    'items',
+    'query',
+    'variables',
+    'extensions',
+    'payload',
+    'type',
+    'Authorization',
+    '\ud800',
+  ],
+]
+
+/** How deep to nest: shallow, at a bound, and beyond what a stack holds. */
+export function depthOf(random: Random): number {
+  return random.chance(0.1)
+    ? random.pick([2_000, 6_000, 20_000, 100_000])
+    : random.pick([1, 2, 5, 31, 32, 33, 63, 64, 65, 200, 1_000])
+}

@@ -1,0 +1,71 @@
+import type { RawResponse } from '../support/http.ts'
+import type { HttpRequest, RawBytes } from './cases.ts'
+import { errorsProblem } from './judge-errors.ts'
+import type { Exchange } from './send-request.ts'
+
+/** What is wrong with the answer to a request, if anything is. */
+export function requestProblem(sent: HttpRequest | RawBytes, { answers, rest }: Exchange): string | undefined {
+  const [first] = answers
+  if (sent.kind === 'request' && first === undefined) return `no answer, but ${JSON.stringify(rest.slice(0, 200))}`
+  for (const answer of answers) {
+    const problem = answerProblem(sent, answer)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: RawResponse): string | undefined {
+  const told = `status ${status}: ${body.slice(0, 300)}`
+  if (!allowed.has(status) && !isAboutHttp(status, body)) return told
+  if (!/^[\w.:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return `no X-Request-Id with ${told}`
+  if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${told}`
+  if (status === 405 && !headers.has('allow')) return `no Allow with ${told}`
+  if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${told}`
+  const type = headers.get('content-type') ?? ''
+  if (!/^application\/(graphql-response\+)?json(;|$)/.test(type)) {
+    return status < 300 && pageType.test(type) ? undefined : `the type ${JSON.stringify(type)} with ${told}`
+  }
+  return bodyProblem(sent, status, body)
+}
+
+/** What the service answers with when no limit, no fault and no maintenance is in play. */
+const allowed = new Set([...[101, 200, 201, 204, 304], ...[400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 417, 431]])
+
+/** Two of the statuses for faults say that HTTP is used in a way that no server has to know. */
+function isAboutHttp(status: number, body: string): boolean {
+  const text = { 501: 'CONNECT is not supported', 505: 'HTTP version is not supported' }[status]
+  return text !== undefined && (body === '' || body === JSON.stringify({ error: text }))
+}
+
+function isWithoutBody(sent: HttpRequest | RawBytes, status: number): boolean {
+  if (status === 101 || status === 204 || status === 304) return true
+  return sent.kind === 'request' ? sent.method === 'HEAD' : sent.bytes.includes('HEAD')
+}
+
+const pageType = /^(text\/(html|css|javascript|plain)|image\/[\w.+-]+)(;|$)/
+
+function bodyProblem(sent: HttpRequest | RawBytes, status: number, text: string): string | undefined {
+  let body: unknown
+  try {
+    body = JSON.parse(text)
+  } catch {
+    return `no JSON with status ${status}: ${text.slice(0, 300)}`
+  }
+  if (status < 400) return undefined
+  const { error, errors, ...more } = Object(body)
+  const isPlain = typeof error === 'string' && error !== '' && errors === undefined
+  if (isPlain && Object.keys(more).length === 0) return undefined
+  if (!mayBeGraphQL(sent) || Object.keys(Object(body)).join() !== 'errors')
+    return `a body of another shape: ${text.slice(0, 300)}`
+  return errorsProblem(errors)
+}
+
+/** Errors of GraphQL's shape are for GraphQL's path, however it is written. */
+function mayBeGraphQL(sent: HttpRequest | RawBytes): boolean {
+  if (sent.kind === 'bytes') return true
+  try {
+    return decodeURIComponent(sent.target).includes('/graphql')
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { test } from 'node:test'
+import { inForm } from '../faults/form.ts'
+import { engineKinds, sqlite } from '../support/engines.ts'
+import { waitUntil } from '../support/wait.ts'
+import { fuzzRound, report, roundSize } from './fuzz.ts'
+import { documentedNames } from './requests.ts'
+import { Tally } from './tally.ts'
+import { Target } from './target.ts'
+
+const { DUET_FUZZ_SEED, DUET_FUZZ_CASE, DUET_FUZZ_COUNT } = process.env
+const seed = Number(DUET_FUZZ_SEED ?? randomInt(2 ** 31))
+const count = Number(DUET_FUZZ_COUNT ?? inForm(1_500, 100_000))
+/** What may be in use at the end that was not after a quarter: caches that are still being filled. */
+const growthBytes = 16 * 1024 * 1024
+
+for (const kind of inForm([sqlite], engineKinds)) {
+  const name = `${count.toLocaleString('en')} mutated requests and conversations on ${kind.name}`
+  test(`${name}: no 5xx, no exit, no fault and no secret in the log, no growth`, { skip: kind.skip }, async t => {
+    t.diagnostic(`DUET_FUZZ_SEED=${seed}`)
+    await using target = await Target.start(kind)
+    const tally = new Tally()
+    const send = async (indexes: readonly number[]) => {
+      const findings = await fuzzRound(target, seed, indexes, (sent, outcome) => tally.note(sent.name, outcome))
+      const [first] = findings
+      if (first !== undefined) assert.fail(await report(target, seed, first))
+    }
+    if (DUET_FUZZ_CASE !== undefined) return await send([Number(DUET_FUZZ_CASE)])
+    const heaps: number[] = []
+    let files = 0
+    const rounds = Math.ceil(count / roundSize)
+    for (let round = 0; round < rounds; round++) {
+      const most = Math.min(roundSize, count - round * roundSize)
+      await send(Array.from({ length: most }, (_, at) => round * roundSize + at))
+      if (round === 0) files = await target.openFiles()
+      if ((round + 1) % Math.ceil(rounds / 4) === 0) heaps.push(await target.heapBytes())
+    }
+    await target.untilIdle()
+    await waitUntil(async () => (await target.openFiles()) <= files + 16)
+    t.diagnostic(`outcomes: ${tally}`)
+    t.diagnostic(`heap after each quarter: ${heaps.map(bytes => `${(bytes / 1024 / 1024).toFixed(1)} MB`).join(', ')}`)
+    assert.ok(tally.successes > count / 10, `most cases should get beyond the first checks: ${tally}`)
+    if (!inForm(false, true)) return
+    assert.deepEqual(tally.without(documentedNames), [])
+    const [first = 0, last = 0] = [heaps[0], heaps.at(-1)]
+    assert.ok(
+      last - first < growthBytes,
+      `${last - first} bytes more are in use after the last quarter than after the first`,
+    )
+  })
+}

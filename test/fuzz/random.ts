@@ -1,0 +1,39 @@
+/** Numbers that look random and are the same for the same seed (mulberry32). */
+export class Random {
+  #state: number
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0
+  }
+
+  /** Of a series of its own for each index, so that one case can be repeated without those before it. */
+  static of(seed: number, index: number): Random {
+    return new Random(Math.imul(seed ^ Math.imul(index + 1, 0x9e3779b1), 0x85ebca6b))
+  }
+
+  /** From 0 to just below 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+
+  below(count: number): number {
+    return Math.floor(this.next() * count)
+  }
+
+  between(least: number, most: number): number {
+    return least + this.below(most - least + 1)
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability
+  }
+
+  pick<Item>(items: readonly Item[]): Item {
+    const item = items[this.below(items.length)]
+    if (item === undefined) throw new RangeError('There is nothing to pick from')
+    return item
+  }
+}

@@ -1,0 +1,123 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { EngineKind, TestDatabase } from '../support/engines.ts'
+import { ask } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { type DuetProcess, serveDuet } from '../support/process.ts'
+import { metricOf, untilNobodyListens } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+/** The service under test, as a process of its own, without limits of rates. */
+export class Target implements AsyncDisposable {
+  readonly #database: TestDatabase
+  #process: DuetProcess
+  #address: { readonly url: string; readonly port: number }
+  /** What it has printed since it was last asked for. */
+  #printed = ''
+  #marks = 0
+
+  static async start(kind: EngineKind): Promise<Target> {
+    await using parts = new AsyncDisposableStack()
+    const database = parts.use(await kind.create())
+    const duet = parts.use(serve(database))
+    const target = new Target(database, duet, await duet.address())
+    parts.move()
+    return target
+  }
+
+  private constructor(database: TestDatabase, duet: DuetProcess, address: { url: string; port: number }) {
+    this.#database = database
+    this.#process = duet
+    this.#address = address
+    this.#listen()
+  }
+
+  get url(): string {
+    return this.#address.url
+  }
+
+  get port(): number {
+    return this.#address.port
+  }
+
+  get hasEnded(): boolean {
+    const { exitCode, signalCode } = this.#process.child
+    return exitCode !== null || signalCode !== null
+  }
+
+  /** Warnings of Node, or what is told of an end that nobody wanted. */
+  get stderr(): string {
+    return this.#process.stderr
+  }
+
+  /** A new process on the same database, where the old one has ended. */
+  async revive(): Promise<void> {
+    if (!this.hasEnded) return
+    await this.#process[Symbol.asyncDispose]()
+    this.#process = serve(this.#database)
+    this.#address = await this.#process.address()
+    this.#listen()
+  }
+
+  #listen(): void {
+    this.#process.child.stdout?.on('data', text => {
+      this.#printed += text
+    })
+  }
+
+  /** The lines of the log since the last time, up to this moment; 503 where nobody answers. */
+  async settle(): Promise<{ readonly readiness: number; readonly log: readonly string[] }> {
+    const id = `mark-${++this.#marks}`
+    const readiness = await this.#readiness(id)
+    await waitUntil(() => this.#printed.includes(`"requestId":"${id}"`) || this.hasEnded)
+    const log = this.#printed.split('\n').filter(line => line.startsWith('{'))
+    this.#printed = ''
+    return { readiness, log }
+  }
+
+  async #readiness(id: string): Promise<number> {
+    try {
+      return (await ask(`${this.url}/health/ready`, { headers: { 'x-request-id': id } })).status
+    } catch {
+      await waitUntil(() => this.hasEnded) // nothing else leaves a request without an answer
+      return 503
+    }
+  }
+
+  /** Bytes that are in use when nobody is connected and all garbage is collected. */
+  async heapBytes(): Promise<number> {
+    await this.untilIdle()
+    this.#printed = ''
+    this.#process.child.kill('SIGWINCH')
+    const probe = () => /^\{"heapProbe":(\d+)\}$/m.exec(this.#printed)?.[1]
+    await waitUntil(() => probe() !== undefined)
+    return Number(probe())
+  }
+
+  /** Waits until nothing is left of what clients did: no socket, no subscription, no request but this one. */
+  async untilIdle(): Promise<void> {
+    await untilNobodyListens(this)
+    await waitUntil(async () => (await metricOf(this, 'duet_http_requests_in_flight')) === 1)
+  }
+
+  openFiles(): Promise<number> {
+    return metricOf(this, 'process_open_fds')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#process[Symbol.asyncDispose]()
+    await this.#database[Symbol.asyncDispose]()
+  }
+}
+
+function serve({ kind, location }: TestDatabase): DuetProcess {
+  return serveDuet({
+    DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
+    TOKEN_KEYS: tokenKeys,
+    DEMO_DATA: 'true',
+    RATE_LIMIT_MAX: '0',
+    LOGIN_LIMIT_MAX: '0',
+    SOCKET_MESSAGES_PER_SECOND: '0',
+    NODE_OPTIONS: `--expose-gc --import=${pathToFileURL(join(import.meta.dirname, 'heap-probe.ts'))}`,
+  })
+}

@@ -1,0 +1,84 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { within } from '../support/wait.ts'
+
+/** A connection of one client, with everything that came over it. */
+export class Wire implements Disposable {
+  readonly #socket: Socket
+  readonly #chunks: Buffer[] = []
+  #isOver = false
+  #news = Promise.withResolvers<void>()
+
+  static async open(port: number, localAddress: string): Promise<Wire> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true, noDelay: true })
+    const wire = new Wire(socket)
+    await within(once(socket, 'connect'), `a connection to port ${port}`)
+    return wire
+  }
+
+  private constructor(socket: Socket) {
+    this.#socket = socket
+    socket.on('data', chunk => {
+      this.#chunks.push(chunk)
+      this.#tell()
+    })
+    socket.on('error', () => this.#end()) // the server has closed while we still send
+    socket.on('end', () => this.#end())
+    socket.on('close', () => this.#end())
+  }
+
+  /** What came since it was last asked for. */
+  take(): Buffer {
+    return Buffer.concat(this.#chunks.splice(0))
+  }
+
+  /** Whether nothing more will come. */
+  get isOver(): boolean {
+    return this.#isOver && this.#chunks.length === 0
+  }
+
+  write(bytes: Buffer): void {
+    this.#socket.write(bytes)
+  }
+
+  /** Says that nothing more will be sent. */
+  finish(): void {
+    this.#socket.end()
+  }
+
+  reset(): void {
+    this.#socket.resetAndDestroy()
+  }
+
+  /** Waits for more, or for the end, or for so many milliseconds: then it is false. */
+  async more(quietMs?: number): Promise<boolean> {
+    if (this.#chunks.length > 0 || this.#isOver) return true
+    if (quietMs === undefined) {
+      await this.#news.promise
+      return true
+    }
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const timer = setTimeout(() => resolve(false), quietMs)
+    this.#news.promise.then(() => resolve(true))
+    const came = await promise
+    clearTimeout(timer)
+    return came
+  }
+
+  #end(): void {
+    this.#isOver = true
+    this.#tell()
+  }
+
+  #tell(): void {
+    this.#news.resolve()
+    this.#news = Promise.withResolvers()
+  }
+
+  [Symbol.dispose](): void {
+    this.#socket.destroy()
+  }
+}
+
+/** How long to wait for an answer to what may not be a whole request. After that the client says that it was all. */
+export const quietMs = 100

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { query } from '../support/graphql.ts'
+import { postJson } from '../support/http.ts'
+import { askAs, tokenOf } from '../support/logins.ts'
+import type { Random } from './random.ts'
+
+/** What requests can be about in one round of the run. Everything of it can be deleted, so that each round adds to it. */
+export interface World {
+  /** Of somebody who is there as long as no request deletes them by chance. */
+  readonly token: string
+  readonly round: number
+  /** Names a row of the collection in this path. It depends on the round and on the random numbers alone. */
+  idFor(path: string, random: Random): number
+}
+
+/** Puts somebody new there, with a few things to read, to change and to delete. */
+export async function enrich(url: string, round: number): Promise<World> {
+  const id = firstId + round
+  const email = `fuzz-${round}@example.com`
+  const body = JSON.stringify({ name: 'Fuzz', email, password })
+  const created = await askAs('', `${url}/users/${id}`, { method: 'PUT', headers: json, body })
+  assert.ok([200, 201].includes(created.status), created.body)
+  const token = await tokenOf(url, email, password)
+  const served = { url }
+  const items = [{ name: 'Gear', quantity: 2, price: 5 }]
+  const order = await postJson(`${url}/users/${id}/orders`, JSON.stringify({ items }))
+  assert.equal(order.status, 201, order.body)
+  const text =
+    'mutation { a: createPost(title: "A", content: "B") { id } b: createPost(title: "C", content: "D") { id } }'
+  const posts = await query(served, text, { token })
+  assert.equal(posts.status, 200, posts.body)
+  const comment = `mutation { addComment(postId: "${JSON.parse(posts.body).data.a.id}", text: "E") { id } }`
+  assert.equal((await query(served, comment, { token })).status, 200)
+  return worldOf(token, round)
+}
+
+const json = { 'content-type': 'application/json' }
+/** Nobody may find it in a log. */
+export const password = 'fuzz-password-of-somebody'
+const firstId = 900_000
+
+export function worldOf(token: string, round: number): World {
+  return {
+    token,
+    round,
+    idFor: (path, random) => {
+      if (path.startsWith('/users')) return random.pick([random.between(1, 5), random.between(800_001, 800_010)])
+      // Later ones are there more often: fewer requests have come by that delete them.
+      const latest = path.startsWith('/payments') ? 10 + 5 * round : 20 + 2 * round
+      return latest - Math.floor(random.next() ** 2 * latest)
+    },
+  }
+}
