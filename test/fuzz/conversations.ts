@@ -13,7 +13,7 @@ export function validConversation(random: Random, world: World): Conversation {
   says.push({ type: 'connection_init', payload })
   const ids: string[] = []
   for (let left = random.between(1, 4); left > 0; left--) {
-    if (random.chance(0.15)) says.push({ type: 'ping', payload: { sent: random.below(1000) } })
+    if (random.chance(0.25)) says.push({ type: 'ping', payload: { sent: random.below(1000) } })
     if (random.chance(0.1)) says.push({ type: 'pong', payload: {} })
     if (ids.length > 0 && random.chance(0.2)) says.push({ type: 'complete', id: random.pick(ids) })
     const id = `operation-${ids.length}`

@@ -83,7 +83,7 @@ export const names: readonly string[] = [
 
 /** How deep to nest: shallow, at a bound, and beyond what a stack holds. */
 export function depthOf(random: Random): number {
-  return random.chance(0.1)
+  return random.chance(0.25)
     ? random.pick([2_000, 6_000, 20_000, 100_000])
     : random.pick([1, 2, 5, 31, 32, 33, 63, 64, 65, 200, 1_000])
 }

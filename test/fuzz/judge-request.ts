@@ -63,9 +63,7 @@ function bodyProblem(sent: HttpRequest | RawBytes, status: number, text: string)
 /** Errors of GraphQL's shape are for GraphQL's path, however it is written. */
 function mayBeGraphQL(sent: HttpRequest | RawBytes): boolean {
   if (sent.kind === 'bytes') return true
-  try {
-    return decodeURIComponent(sent.target).includes('/graphql')
-  } catch {
-    return false
-  }
+  const [path = ''] = sent.target.split('?', 1)
+  const decoded = path.replaceAll(/%([0-7][\da-f])/gi, (_, code) => String.fromCharCode(Number.parseInt(code, 16)))
+  return decoded.includes('/graphql')
 }

@@ -4,11 +4,11 @@ import { mutateBytes } from './mutate-bytes.ts'
 import { mutateJson } from './mutate-json.ts'
 import type { Random } from './random.ts'
 
-/** Changes up to two things that are said, or how they are put into frames; one conversation in ten stays as it is. */
+/** Changes up to two things that are said, or how they are put into frames; a few stay as they are. */
 export function mutateConversation(conversation: Conversation, random: Random): Conversation {
-  if (random.chance(0.1)) return conversation
+  if (random.chance(0.15)) return conversation
   let steps = conversation.steps
-  for (let left = random.between(1, 2); left > 0; left--) steps = mutateSteps(steps, random)
+  for (let left = random.pick([1, 1, 2]); left > 0; left--) steps = mutateSteps(steps, random)
   return { ...conversation, steps }
 }
 
@@ -25,7 +25,7 @@ function mutateSteps(steps: readonly Step[], random: Random): readonly Step[] {
     case 2:
       return put({ text: mutateBytes(Buffer.from(step.text), random).toString() })
     case 3:
-      return put(step, { text: random.pick(nonsense) })
+      return random.chance(0.5) ? put({ text: random.pick(nonsense) }) : put(step, { text: random.pick(nonsense) })
     case 4:
       return put(mutateFrames(step.text, random))
     case 5:

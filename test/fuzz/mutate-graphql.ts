@@ -148,13 +148,14 @@ function literal(random: Random): string {
   }
 }
 
-/** More of everything at one level: aliases, or whole fields again. */
+/** The last field of one level again and again, under other names. */
 function widened(text: string, random: Random): string {
-  const count = random.pick([3, 30, 150, 400, 600])
-  const field = random.pick(['id', '__typename', 'title', 'content', 'name', 'likes'])
-  const more = Array.from({ length: count }, (_, index) => `x${index}: ${field}`).join(' ')
   const closing = random.chance(0.5) ? text.indexOf('}') : text.lastIndexOf('}')
-  return `${text.slice(0, Math.max(0, closing))} ${more} ${text.slice(Math.max(0, closing))}`
+  const before = text.slice(0, Math.max(0, closing))
+  const field = random.chance(0.8) ? /\w+\s*$/.exec(before)?.[0] : random.pick(['__typename', 'content', 'id'])
+  const count = random.pick([3, 30, 99, 150, 250, 400, 600, 900])
+  const more = Array.from({ length: count }, (_, index) => `x${index}: ${field ?? 'id'}`).join(' ')
+  return `${before} ${more} ${text.slice(before.length)}`
 }
 
 /** More levels, as fields, as fragments in each other, or as conditions. */

@@ -66,7 +66,7 @@ function placesIn(container: List | Fields): readonly Place[] {
 
 function replacementsFor({ key, value }: Place, random: Random): readonly Entry[] {
   if (key === 'query' && typeof value === 'string' && random.chance(0.8)) return [[key, mutateGraphQL(value, random)]]
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0:
       return [[key, interestingText(random)]]
     case 1:
@@ -76,17 +76,18 @@ function replacementsFor({ key, value }: Place, random: Random): readonly Entry[
         [key, random.pick<Json>([null, true, false, new List([]), new Fields([]), new Literal('{"toString":null}')])],
       ]
     case 3:
-      return [[key, nested(value, random)]]
     case 4:
-      return [[key, typeof value === 'string' ? edited(value, random) : new List([value])]]
+      return [[key, nested(value, random)]]
     case 5:
-      return []
+      return [[key, typeof value === 'string' ? edited(value, random) : new List([value])]]
     case 6:
+      return []
+    case 7:
       return [
         [key, value],
         [key, random.chance(0.5) ? value : interestingText(random)],
       ]
-    case 7:
+    case 8:
       return [[random.pick(names), value]]
     default:
       return [

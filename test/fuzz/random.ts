@@ -32,8 +32,7 @@ export class Random {
   }
 
   pick<Item>(items: readonly Item[]): Item {
-    const item = items[this.below(items.length)]
-    if (item === undefined) throw new RangeError('There is nothing to pick from')
-    return item
+    if (items.length === 0) throw new RangeError('There is nothing to pick from')
+    return items[this.below(items.length)] as Item
   }
 }

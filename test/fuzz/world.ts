@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { query } from '../support/graphql.ts'
-import { postJson } from '../support/http.ts'
-import { askAs, tokenOf } from '../support/logins.ts'
+import { ask, postJson } from '../support/http.ts'
+import { tokenOf } from '../support/logins.ts'
 import type { Random } from './random.ts'
 
 /** What requests can be about in one round of the run. Everything of it can be deleted, so that each round adds to it. */
@@ -18,13 +18,15 @@ export async function enrich(url: string, round: number): Promise<World> {
   const id = firstId + round
   const email = `fuzz-${round}@example.com`
   const body = JSON.stringify({ name: 'Fuzz', email, password })
-  const created = await askAs('', `${url}/users/${id}`, { method: 'PUT', headers: json, body })
+  const created = await ask(`${url}/users/${id}`, { method: 'PUT', headers: json, body })
   assert.ok([200, 201].includes(created.status), created.body)
   const token = await tokenOf(url, email, password)
   const served = { url }
   const items = [{ name: 'Gear', quantity: 2, price: 5 }]
-  const order = await postJson(`${url}/users/${id}/orders`, JSON.stringify({ items }))
-  assert.equal(order.status, 201, order.body)
+  for (const _ of ['to pay', 'to cancel']) {
+    const order = await postJson(`${url}/users/${id}/orders`, JSON.stringify({ items }))
+    assert.equal(order.status, 201, order.body)
+  }
   const text =
     'mutation { a: createPost(title: "A", content: "B") { id } b: createPost(title: "C", content: "D") { id } }'
   const posts = await query(served, text, { token })
@@ -44,10 +46,16 @@ export function worldOf(token: string, round: number): World {
     token,
     round,
     idFor: (path, random) => {
-      if (path.startsWith('/users')) return random.pick([random.between(1, 5), random.between(800_001, 800_010)])
+      if (path.startsWith('/users')) return random.chance(0.2) ? random.between(1, 5) : random.between(800_001, 800_004)
+      const latest = latestOf(path, round)
       // Later ones are there more often: fewer requests have come by that delete them.
-      const latest = path.startsWith('/payments') ? 10 + 5 * round : 20 + 2 * round
       return latest - Math.floor(random.next() ** 2 * latest)
     },
   }
+}
+
+/** A guess at the latest id: demo data, what each round begins with, and what its requests make. */
+function latestOf(path: string, round: number): number {
+  if (path.startsWith('/payments')) return 1 + round
+  return path.startsWith('/orders') ? 6 + 2 * round : 20 + 2 * round
 }
