@@ -1,5 +1,5 @@
 import { hands } from '../faults/payers.ts'
-import { type Attempt, attempt } from './attempt.ts'
+import { attempt } from './attempt.ts'
 import { type Case, show } from './cases.ts'
 import { caseOf, requestIdOf } from './generate.ts'
 import { lineProblem } from './judge-log.ts'
@@ -28,22 +28,21 @@ export async function fuzzRound(
   const world = await enrich(target.url, Math.floor((indexes[0] ?? 0) / roundSize))
   const findings: Finding[] = []
   const waiting = [...indexes]
+  const sent: number[] = []
   await hands(clients, async hand => {
-    for (let index = waiting.shift(); index !== undefined && !target.hasEnded; index = waiting.shift()) {
-      const sent = caseOf(seed, index, world)
-      const { problem, outcome }: Attempt = await attempt(target.port, sent, addressOf(hand))
-      note(sent, outcome)
-      if (problem !== undefined) findings.push({ index, found: sent, problem })
+    for (let index = waiting.shift(); index !== undefined && findings.length === 0; index = waiting.shift()) {
+      sent.push(index)
+      const made = caseOf(seed, index, world)
+      const { problem, outcome } = await attempt(target.port, made, addressOf(hand))
+      note(made, outcome)
+      if (problem !== undefined) findings.push({ index, found: made, problem })
     }
   })
   const { problem, index } = await processProblem(target, world)
   if (problem === undefined) return findings
-  const suspects = index === undefined ? indexes : [index]
-  return await blame(
-    target,
-    suspects.map(each => ({ index: each, found: caseOf(seed, each, world), problem })),
-    world,
-  )
+  const suspects = index === undefined ? sent.reverse() : [index]
+  const suspected = suspects.map((each): Finding => ({ index: each, found: caseOf(seed, each, world), problem }))
+  return await blame(target, suspected, world)
 }
 
 function addressOf(hand: number): string {
@@ -55,9 +54,10 @@ async function processProblem(
   target: Target,
   { token }: World,
 ): Promise<{ readonly problem?: string; readonly index?: number }> {
-  const { readiness, log } = await target.settle()
-  if (target.hasEnded) return { problem: `the process has ended: ${target.stderr.slice(-1500)}` }
-  if (readiness !== 200) return { problem: `not ready: ${readiness}` }
+  const { state, log } = await target.settle()
+  if (state === 'ended') return { problem: `the process has ended: ${target.stderr.slice(-1500)}` }
+  if (state === 'silent') await target.kill()
+  if (state !== 'ready') return { problem: `the process is ${state}` }
   if (target.stderr !== '') return { problem: `a message on stderr: ${target.stderr.slice(0, 1500)}` }
   for (const line of log) {
     const problem = lineProblem(line, token)

@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { EngineKind, TestDatabase } from '../support/engines.ts'
@@ -6,6 +7,9 @@ import { tokenKeys } from '../support/keys.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
 import { metricOf, untilNobodyListens } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
+
+/** What a process is up to. One that runs and does not answer is silent. */
+export type State = 'ready' | 'not ready' | 'silent' | 'ended'
 
 /** The service under test, as a process of its own, without limits of rates. */
 export class Target implements AsyncDisposable {
@@ -65,23 +69,30 @@ export class Target implements AsyncDisposable {
     })
   }
 
-  /** The lines of the log since the last time, up to this moment; 503 where nobody answers. */
-  async settle(): Promise<{ readonly readiness: number; readonly log: readonly string[] }> {
+  /** Whether it is ready, and the lines of the log since the last time, up to this moment. */
+  async settle(): Promise<{ readonly state: State; readonly log: readonly string[] }> {
     const id = `mark-${++this.#marks}`
-    const readiness = await this.#readiness(id)
-    await waitUntil(() => this.#printed.includes(`"requestId":"${id}"`) || this.hasEnded)
+    const state = await this.#state(id)
+    if (state === 'ready') await waitUntil(() => this.#printed.includes(`"requestId":"${id}"`) || this.hasEnded)
     const log = this.#printed.split('\n').filter(line => line.startsWith('{'))
     this.#printed = ''
-    return { readiness, log }
+    return { state: this.hasEnded ? 'ended' : state, log }
   }
 
-  async #readiness(id: string): Promise<number> {
+  async #state(id: string): Promise<State> {
     try {
-      return (await ask(`${this.url}/health/ready`, { headers: { 'x-request-id': id } })).status
-    } catch {
-      await waitUntil(() => this.hasEnded) // nothing else leaves a request without an answer
-      return 503
+      const { status } = await ask(`${this.url}/health/ready`, { headers: { 'x-request-id': id } })
+      return status === 200 ? 'ready' : 'not ready'
+    } catch (error) {
+      if (error instanceof AssertionError) return 'silent' // it was waited for in vain
+      await waitUntil(() => this.hasEnded)
+      return 'ended'
     }
+  }
+
+  async kill(): Promise<void> {
+    this.#process.child.kill('SIGKILL')
+    await this.#process.outcome()
   }
 
   /** Bytes that are in use when nobody is connected and all garbage is collected. */
