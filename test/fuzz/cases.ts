@@ -81,7 +81,12 @@ export function show(shown: Case): string {
 }
 
 function quoted(bytes: Buffer): string {
-  return shortened(JSON.stringify(bytes.toString('latin1')))
+  return shortened(JSON.stringify(bytes.toString('latin1')).replaceAll(/(.{1,8}?)\1{15,}/gs, counted))
+}
+
+/** Says how often something is repeated instead of repeating it. */
+function counted(whole: string, unit: string): string {
+  return `⟨${unit} × ${whole.length / unit.length}⟩`
 }
 
 function shortened(text: string): string {

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { test } from 'node:test'
+import { opcodes } from '../support/sockets.ts'
+import { attempt } from './attempt.ts'
+import { bytesOf, type Case, type Conversation, type HttpRequest, show } from './cases.ts'
+import { caseOf } from './generate.ts'
+import { lineProblem } from './judge-log.ts'
+import { reduce } from './reduce.ts'
+import { password, worldOf } from './world.ts'
+
+// What the fuzzer calls a problem, shown on servers that misbehave: one that finds nothing might just not look.
+
+const request: HttpRequest = {
+  kind: 'request',
+  name: 'POST /users',
+  method: 'POST',
+  target: '/users',
+  version: 'HTTP/1.1',
+  headers: [['Host', 'x']],
+  body: Buffer.from('{"name":"Ann"}'),
+  framing: 'length',
+}
+const conversation: Conversation = {
+  kind: 'conversation',
+  name: 'a conversation',
+  headers: [],
+  steps: [{ text: '{"type":"connection_init"}', isAcknowledged: true }],
+}
+
+/** Answers the first bytes of a connection, and then all others, with what it is told to say. */
+async function serverThatSays(say: (heard: string, isFirst: boolean) => Buffer | undefined) {
+  const server = createServer(socket => {
+    let isFirst = true
+    socket.on('error', () => {})
+    socket.on('data', data => {
+      const said = say(data.toString('latin1'), isFirst)
+      isFirst = false
+      if (said === undefined) socket.end()
+      else socket.write(said)
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return { port, [Symbol.dispose]: () => void server.close() }
+}
+
+function answer(status: number, body: string, lines: readonly string[] = ['content-type: application/json']): Buffer {
+  const head = [`HTTP/1.1 ${status} X`, `content-length: ${body.length}`, 'x-request-id: 1', ...lines]
+  return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
+}
+
+const refusal = '{"error":"No"}'
+const errors = (code: string) => JSON.stringify({ errors: [{ message: 'No', extensions: { code } }] })
+const toGraphQL: HttpRequest = { ...request, target: '/graphql?x=1' }
+
+const answers: readonly (readonly [HttpRequest, Buffer | undefined, RegExp | undefined])[] = [
+  [request, answer(201, '{"id":1}'), undefined],
+  [request, answer(400, refusal), undefined],
+  [toGraphQL, answer(400, errors('BAD_REQUEST')), undefined],
+  [{ ...request, method: 'CONNECT' }, answer(501, '{"error":"CONNECT is not supported"}'), undefined],
+  [request, answer(500, refusal), /^status 500/],
+  [request, answer(503, refusal), /^status 503/],
+  [request, answer(429, refusal), /^status 429/],
+  [request, answer(501, refusal), /^status 501/],
+  [request, answer(302, refusal), /^status 302/],
+  [request, answer(400, '{"message":"No"}'), /^a body of another shape/],
+  [request, answer(400, '{"error":"No","stack":"at x"}'), /^a body of another shape/],
+  [request, answer(400, errors('BAD_REQUEST')), /^a body of another shape/],
+  [toGraphQL, answer(400, errors('INTERNAL_SERVER_ERROR')), /^INTERNAL_SERVER_ERROR/],
+  [toGraphQL, answer(400, '{"errors":[]}'), /^no errors/],
+  [toGraphQL, answer(400, '{"errors":[{"message":"No"}]}'), /^an error of another shape/],
+  [toGraphQL, answer(400, errors('X').replace('No', 'N'.repeat(5000))), /^a message of 5000 characters/],
+  [request, answer(200, '{"id":'), /^no JSON/],
+  [request, answer(400, 'No', ['content-type: text/html']), /^the type "text\/html"/],
+  [request, answer(401, refusal), /^no WWW-Authenticate/],
+  [request, answer(405, refusal), /^no Allow/],
+  [request, Buffer.from('HTTP/1.1 204 X\r\n\r\n'), /^no X-Request-Id/],
+  [request, Buffer.from('What?\r\n\r\n'), /^Not an answer of HTTP/],
+  [request, undefined, /^no answer/],
+]
+
+test('an answer is a problem that has no known status, shape, type or header, or that does not come', async () => {
+  for (const [sent, said, expected] of answers) {
+    using server = await serverThatSays(() => said)
+    const { problem } = await attempt(server.port, sent, '127.0.0.1')
+    if (expected === undefined) assert.equal(problem, undefined)
+    else assert.match(String(problem), expected)
+  }
+})
+
+function frame(opcode: number, payload: string | Buffer): Buffer {
+  const bytes = Buffer.from(payload)
+  return Buffer.concat([Buffer.from([0x80 | opcode, bytes.length]), bytes])
+}
+
+const ack = frame(opcodes.text, '{"type":"connection_ack"}')
+const last = frame(opcodes.text, '{"type":"pong","payload":{"mark":"this was all"}}')
+const closing = (code: number) => frame(opcodes.close, Buffer.from([code >> 8, code & 255]))
+const message = (text: string) => Buffer.concat([frame(opcodes.text, text), last])
+
+/** What is said to the first message, what to the last one. */
+const dialogues: readonly (readonly [Buffer, Buffer | undefined, RegExp | undefined])[] = [
+  [ack, last, undefined],
+  [ack, closing(4400), undefined],
+  [ack, message('{"type":"next","id":"1","payload":{"data":null}}'), undefined],
+  [ack, closing(1011), /^closed with 1011/],
+  [ack, closing(1013), /^closed with 1013/],
+  [ack, undefined, /1006/],
+  [ack, message('{"type":"next","id":"1","payload":{"errors":[]}}'), /^a message of another shape/],
+  [ack, message('{"type":"next"}'), /^a message without an id/],
+  [ack, message('{"type":"error","id":"1","payload":[]}'), /^no errors/],
+  [ack, message('{"type":'), /^a message that is no JSON/],
+  [ack, frame(opcodes.binary, 'x'), /^a frame of kind 2/],
+]
+
+test('a conversation is a problem that ends with a code of no protocol or with none, or says what has no meaning', async () => {
+  const key = createHash('sha1').update('dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64')
+  const opening = Buffer.from(`HTTP/1.1 101 X\r\nx-request-id: 1\r\nsec-websocket-accept: ${key}\r\n\r\n`)
+  for (const [first, second, expected] of dialogues) {
+    using server = await serverThatSays((heard, isFirst) => {
+      if (isFirst) return opening
+      if (heard.includes('connection_init')) return first
+      return second === undefined || expected === undefined ? second : Buffer.concat([second, closing(4400)])
+    })
+    const { problem } = await attempt(server.port, conversation, '127.0.0.1')
+    if (expected === undefined) assert.equal(problem, undefined)
+    else assert.match(String(problem), expected)
+  }
+})
+
+test('a code that the client closed with may come back, whatever it is', async () => {
+  const opening = Buffer.from('HTTP/1.1 101 X\r\nx-request-id: 1\r\n\r\n')
+  using server = await serverThatSays((_, isFirst) => (isFirst ? opening : closing(3333)))
+  const masked = Buffer.from([0x88, 0x82, 1, 2, 3, 4, (3333 >> 8) ^ 1, (3333 & 255) ^ 2])
+  const closes = { ...conversation, steps: [{ frames: masked, isSound: true }] }
+  assert.equal((await attempt(server.port, closes, '127.0.0.1')).problem, undefined)
+  const other = { ...conversation, steps: [{ text: '{}' }] }
+  assert.match(String((await attempt(server.port, other, '127.0.0.1')).problem), /^closed with 3333/)
+})
+
+test('a line of the log is a problem that tells of a fault or of a secret', () => {
+  assert.equal(lineProblem('{"level":40,"msg":"x"}', 'token'), undefined)
+  assert.match(String(lineProblem('{"level":50,"msg":"x"}', 'token')), /^a fault/)
+  for (const secret of ['token', password, 'demo-password', 'ada@example.com']) {
+    assert.match(String(lineProblem(JSON.stringify({ level: 30, path: `/${secret}` }), 'token')), /^a secret/)
+  }
+  assert.match(String(lineProblem('{"level":', 'token')), /^a line that is no JSON/)
+})
+
+test('what fails is reduced to what it takes, and shown in few characters', async () => {
+  using server = await serverThatSays(heard => answer(heard.includes('[[[[') ? 500 : 400, refusal))
+  const fails = async (sent: Case) =>
+    /^status 500/.test(String((await attempt(server.port, sent, '127.0.0.1')).problem))
+  const body = Buffer.from(`{"name":"Ann","deep":${'['.repeat(40)}${']'.repeat(40)},"more":[1,2,3]}`)
+  const found: HttpRequest = { ...request, headers: [...request.headers, ['X', 'y']], body }
+  assert.ok(await fails(found))
+  assert.match(show(found), /⟨\[ × 40⟩/)
+  const smallest = await reduce(found, fails, 300)
+  assert.equal(show(smallest), JSON.stringify('POST /users HTTP/1.1\r\nContent-Length: 4\r\n\r\n[[[['))
+  const raw = await reduce({ kind: 'bytes', name: 'x', bytes: bytesOf(found) }, fails, 300)
+  assert.equal(show(raw), '"[[[["')
+  const steps = [{ text: '{"type":"ping"}' }, { text: 'a[[[[b' }, 'reset'] as const
+  const said = async (sent: Case) => sent.kind === 'conversation' && JSON.stringify(sent.steps).includes('[[[[')
+  const talk = await reduce({ ...conversation, steps }, said, 300)
+  assert.equal(show(talk), 'a socket\n  the message "[[[["')
+})
+
+test('a seed and a number make the same case every time, and other numbers make others', () => {
+  const world = worldOf('token', 3)
+  const shown = (seed: number) => Array.from({ length: 300 }, (_, index) => show(caseOf(seed, index, world)))
+  assert.deepEqual(shown(7), shown(7))
+  assert.ok(new Set([...shown(7), ...shown(8)]).size > 500)
+})
