@@ -24,7 +24,7 @@ export function mutateGraphQL(text: string, random: Random): string {
     case 5:
       return text.replace(/\d+|"[^"]*"/, () => literal(random))
     case 6:
-      return widened(text, random)
+      return random.chance(0.7) ? widened(text, random) : multiplied(text, random)
     default:
       return deepened(text, random)
   }
@@ -152,10 +152,23 @@ function literal(random: Random): string {
 function widened(text: string, random: Random): string {
   const closing = random.chance(0.5) ? text.indexOf('}') : text.lastIndexOf('}')
   const before = text.slice(0, Math.max(0, closing))
-  const field = random.chance(0.8) ? /\w+\s*$/.exec(before)?.[0] : random.pick(['__typename', 'content', 'id'])
-  const count = random.pick([3, 30, 99, 150, 250, 400, 600, 900])
-  const more = Array.from({ length: count }, (_, index) => `x${index}: ${field ?? 'id'}`).join(' ')
+  const field = random.chance(0.5) ? (/\w+\s*$/.exec(before)?.[0] ?? 'id') : random.pick(repeatable)
+  const count = random.pick([3, 30, 99, 150, 250, 400, 500, 600])
+  const more = Array.from({ length: count }, (_, index) => `x${index}: ${field}`).join(' ')
   return `${before} ${more} ${text.slice(before.length)}`
+}
+
+const repeatable = ['content', 'content', 'text', '__typename', 'email', 'author { name }', 'posts(limit: 1) { id }']
+
+/** All that the operation asks for, again and again, under other names. */
+function multiplied(text: string, random: Random): string {
+  const start = text.indexOf('{ f0: ')
+  const inner = text.slice(start + 1, text.lastIndexOf('}'))
+  if (start < 0) return text + text
+  const copies = Array.from({ length: random.pick([2, 5, 20, 60, 140]) }, (_, index) => {
+    return inner.replaceAll(/\bf(\d): /g, `f$1_${index}: `)
+  })
+  return `${text.slice(0, start)}{ ${copies.join(' ')} }`
 }
 
 /** More levels, as fields, as fragments in each other, or as conditions. */
