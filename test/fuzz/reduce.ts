@@ -6,7 +6,11 @@ import type { Case, Step } from './cases.ts'
  */
 export async function reduce(found: Case, fails: (candidate: Case) => Promise<boolean>, tries: number): Promise<Case> {
   let left = tries
-  const stillFails = async (candidate: Case) => left-- > 0 && (await fails(candidate))
+  const stillFails = async (candidate: Case) => {
+    if (left === 0) return 'nobody knows'
+    left--
+    return await fails(candidate)
+  }
   if (found.kind === 'bytes') {
     const bytes = await shortest([...found.bytes], kept => stillFails({ ...found, bytes: Buffer.from(kept) }))
     return { ...found, bytes: Buffer.from(bytes) }
@@ -29,13 +33,15 @@ export async function reduce(found: Case, fails: (candidate: Case) => Promise<bo
 
 async function shortest<Item>(
   items: readonly Item[],
-  fails: (kept: readonly Item[]) => Promise<boolean>,
+  fails: (kept: readonly Item[]) => Promise<boolean | 'nobody knows'>,
 ): Promise<readonly Item[]> {
   let kept = items
   for (let size = Math.ceil(items.length / 2); size >= 1; size = Math.floor(size / 2)) {
     for (let at = 0; at < kept.length; ) {
       const without = [...kept.slice(0, at), ...kept.slice(at + size)]
-      if (await fails(without)) kept = without
+      const outcome = await fails(without)
+      if (outcome === 'nobody knows') return kept
+      if (outcome) kept = without
       else at += size
     }
   }
