@@ -73,13 +73,18 @@ export interface World {
   readonly logger: Logger
   readonly clock: Clock
   readonly randomness: Randomness
+  /** Argon2id, unless something else is given. */
+  readonly passwords?: Passwords
 }
 
 export const systemClock: Clock = { now: Date.now }
 export const systemRandomness: Randomness = { id: randomUUID }
 
 /** The one place where the parts meet: settings in, a listening server out. */
-export async function startApp(config: Config, { logger, clock, randomness }: World): Promise<App> {
+export async function startApp(
+  config: Config,
+  { logger, clock, randomness, passwords = new Argon2Passwords() }: World,
+): Promise<App> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
@@ -88,7 +93,6 @@ export async function startApp(config: Config, { logger, clock, randomness }: Wo
   const { engine, keys } = await openEngine(config, { catalogue, clock, observer, timeouts }, randomness, parts)
   await engine.ping()
   const store = createStore(engine, timeouts.operation)
-  const passwords = new Argon2Passwords()
   const demoLoginWorks = config.demoData && (await offerDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy)

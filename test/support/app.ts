@@ -10,6 +10,7 @@ import { shutDown } from '../../src/server/shutdown.ts'
 import type { EngineKind, TestDatabase } from './engines.ts'
 import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
+import { cheapPasswords } from './passwords.ts'
 import { generous } from './wait.ts'
 
 interface Running extends AsyncDisposable {
@@ -33,7 +34,13 @@ export async function startTestApp(
     ...env,
   })
   const { logger, logs } = collectLogs(config.logLevel)
-  const app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness, ...world })
+  const app = await startApp(config, {
+    logger,
+    clock: systemClock,
+    randomness: systemRandomness,
+    passwords: cheapPasswords(),
+    ...world,
+  })
   return {
     app,
     url: app.url,
