@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { assertSound, History, type Intent, tell } from '../support/history.ts'
@@ -76,15 +76,17 @@ async function sendTwentyfold(
 }
 
 describe('F7: five hundred requests with one key whose payment has to wait', { skip: postgres.skip }, () => {
-  const parts = new AsyncDisposableStack()
+  let parts: AsyncDisposableStack
+  let history: History
   let database: TestDatabase
   let instance: Instance
-  before(async () => {
+  beforeEach(async () => {
+    parts = new AsyncDisposableStack()
+    history = new History()
     database = parts.use(await postgres.create())
     instance = parts.use(await Instance.start(database))
   })
-  after(() => parts.disposeAsync())
-  const history = new History()
+  afterEach(() => parts.disposeAsync())
 
   it('hold one connection to the database, others are served meanwhile, and all get the answer', async t => {
     const { id } = await newOrder(instance, 500_000)
