@@ -14,7 +14,7 @@ export interface Finding {
 }
 
 /** Cases that are sent between two looks at the process and its log. */
-export const roundSize = 250
+export const roundSize = 500
 /** Clients at once, each with an address of its own, as bounds are often kept per address. */
 const clients = 16
 

@@ -169,7 +169,7 @@ test('what fails is reduced to what it takes, and shown in few characters', asyn
 })
 
 test('a seed and a number make the same case every time, and other numbers make others', () => {
-  const world = worldOf('token', 3)
+  const world = worldOf(3, 'token')
   const shown = (seed: number) => Array.from({ length: 300 }, (_, index) => show(caseOf(seed, index, world)))
   assert.deepEqual(shown(7), shown(7))
   assert.ok(new Set([...shown(7), ...shown(8)]).size > 500)

@@ -5,19 +5,24 @@ import { inForm } from '../faults/form.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { waitUntil } from '../support/wait.ts'
 import { fuzzRound, report, roundSize } from './fuzz.ts'
-import { documentedNames } from './requests.ts'
+import { documentedNames } from './openapi.ts'
 import { Tally } from './tally.ts'
 import { Target } from './target.ts'
 
 const { DUET_FUZZ_SEED, DUET_FUZZ_CASE, DUET_FUZZ_COUNT } = process.env
 const seed = Number(DUET_FUZZ_SEED ?? randomInt(2 ** 31))
 const count = Number(DUET_FUZZ_COUNT ?? inForm(1_500, 100_000))
+/** The long form takes ten minutes where other tests run beside it. */
+const timeout = inForm(900_000, 3_600_000)
 /** What may be in use at the end that was not after a quarter: caches that are still being filled. */
 const growthBytes = 16 * 1024 * 1024
 
 for (const kind of inForm([sqlite], engineKinds)) {
   const name = `${count.toLocaleString('en')} mutated requests and conversations on ${kind.name}`
-  test(`${name}: no 5xx, no exit, no fault and no secret in the log, no growth`, { skip: kind.skip }, async t => {
+  test(`${name}: no 5xx, no exit, no fault and no secret in the log, no growth`, {
+    skip: kind.skip,
+    timeout,
+  }, async t => {
     t.diagnostic(`DUET_FUZZ_SEED=${seed}`)
     await using target = await Target.start(kind)
     const tally = new Tally()

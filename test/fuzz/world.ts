@@ -2,26 +2,24 @@ import assert from 'node:assert/strict'
 import { query } from '../support/graphql.ts'
 import { ask, postJson } from '../support/http.ts'
 import { tokenOf } from '../support/logins.ts'
+import { documentedNames } from './openapi.ts'
 import type { Random } from './random.ts'
 
 /** What requests can be about in one round of the run. Everything of it can be deleted, so that each round adds to it. */
 export interface World {
   /** Of somebody who is there as long as no request deletes them by chance. */
   readonly token: string
-  readonly round: number
+  /** Of somebody who may log out. */
+  readonly spareToken: string
+  readonly login: { readonly email: string; readonly password: string }
   /** Names a row of the collection in this path. It depends on the round and on the random numbers alone. */
   idFor(path: string, random: Random): number
 }
 
 /** Puts somebody new there, with a few things to read, to change and to delete. */
 export async function enrich(url: string, round: number): Promise<World> {
-  const id = firstId + round
-  const email = `fuzz-${round}@example.com`
-  const body = JSON.stringify({ name: 'Fuzz', email, password })
-  const created = await ask(`${url}/users/${id}`, { method: 'PUT', headers: json, body })
-  assert.ok([200, 201].includes(created.status), created.body)
-  const token = await tokenOf(url, email, password)
-  const served = { url }
+  const id = firstId + 2 * round
+  const token = await join(url, id)
   const items = [{ name: 'Gear', quantity: 2, price: 5 }]
   for (const _ of ['to pay', 'to cancel']) {
     const order = await postJson(`${url}/users/${id}/orders`, JSON.stringify({ items }))
@@ -29,11 +27,25 @@ export async function enrich(url: string, round: number): Promise<World> {
   }
   const text =
     'mutation { a: createPost(title: "A", content: "B") { id } b: createPost(title: "C", content: "D") { id } }'
-  const posts = await query(served, text, { token })
+  const posts = await query({ url }, text, { token })
   assert.equal(posts.status, 200, posts.body)
   const comment = `mutation { addComment(postId: "${JSON.parse(posts.body).data.a.id}", text: "E") { id } }`
-  assert.equal((await query(served, comment, { token })).status, 200)
-  return worldOf(token, round)
+  assert.equal((await query({ url }, comment, { token })).status, 200)
+  const spareToken = documentedNames.includes('DELETE /tokens') ? await join(url, id + 1) : token
+  return worldOf(round, token, spareToken)
+}
+
+/** A new user, who logs in. */
+async function join(url: string, id: number): Promise<string> {
+  const login = loginOf(id)
+  const body = JSON.stringify({ name: 'Fuzz', ...login })
+  const created = await ask(`${url}/users/${id}`, { method: 'PUT', headers: json, body })
+  assert.equal(created.status, 201, created.body)
+  return await tokenOf(url, login.email, login.password)
+}
+
+function loginOf(id: number): World['login'] {
+  return { email: `fuzz-${id}@example.com`, password }
 }
 
 const json = { 'content-type': 'application/json' }
@@ -41,10 +53,11 @@ const json = { 'content-type': 'application/json' }
 export const password = 'fuzz-password-of-somebody'
 const firstId = 900_000
 
-export function worldOf(token: string, round: number): World {
+export function worldOf(round: number, token: string, spareToken = token): World {
   return {
     token,
-    round,
+    spareToken,
+    login: loginOf(firstId + 2 * round),
     idFor: (path, random) => {
       if (path.startsWith('/users')) return random.chance(0.2) ? random.between(1, 5) : random.between(800_001, 800_004)
       const latest = latestOf(path, round)
