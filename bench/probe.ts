@@ -14,11 +14,12 @@ export interface Question {
 
 export interface Reading {
   readonly id: number
-  /** Milliseconds of CPU since the start: of all threads, and of the one that serves. */
+  /** Milliseconds of CPU since the start, of all threads. */
   readonly cpu: number
-  readonly mainCpu: number
   /** The longest that the event loop was late since the reading before, in milliseconds. */
   readonly stall: number
+  /** The most CPU that its thread used in one turn of it, in milliseconds: the stall of a machine without other work. */
+  readonly turn: number
   readonly memory: NodeJS.MemoryUsage
   /** Bytes that the heap has taken from the system, used or not: for new objects, and for all others. */
   readonly heap: { readonly young: number; readonly old: number }
@@ -32,6 +33,30 @@ interface ThreadHeap {
   readonly total: number
 }
 
+/** Looks once a turn of the event loop, but no more than once a millisecond, how much CPU its thread has used. */
+class Turns {
+  #last = threadCpu()
+  #most = 0
+
+  constructor() {
+    setInterval(() => this.#look(), 1).unref()
+  }
+
+  /** The most that one took since this was asked before. */
+  take(): number {
+    this.#look()
+    const most = this.#most
+    this.#most = 0
+    return most
+  }
+
+  #look(): void {
+    const now = threadCpu()
+    this.#most = Math.max(this.#most, now - this.#last)
+    this.#last = now
+  }
+}
+
 const heaps = new BroadcastChannel('heaps of threads')
 heaps.unref()
 if (!isMainThread) tellHeap()
@@ -41,6 +66,7 @@ if (process.env.BENCH_CACHE_KB !== undefined) limitPageCache(Number(process.env.
 function answerQuestions(): void {
   const delays = monitorEventLoopDelay({ resolution: 1 })
   delays.enable()
+  const turns = new Turns()
   const threads = new Map<number, ThreadHeap>()
   heaps.onmessage = event => {
     const heap = event.data as ThreadHeap
@@ -48,14 +74,14 @@ function answerQuestions(): void {
   }
   process.on('message', ({ id, gc }: Question) => {
     const stall = delays.max / 1e6
+    const turn = turns.take()
     if (gc) globalThis.gc?.()
     const whole = process.cpuUsage()
-    const main = process.threadCpuUsage()
     const reading: Reading = {
       id,
       cpu: (whole.user + whole.system) / 1000,
-      mainCpu: (main.user + main.system) / 1000,
       stall,
+      turn,
       memory: process.memoryUsage(),
       heap: { young: taken(name => name.startsWith('new_')), old: taken(name => !name.startsWith('new_')) },
       threadHeaps: {
@@ -65,8 +91,16 @@ function answerQuestions(): void {
     }
     process.send?.(reading)
     // What the answer itself took does not belong to the next reading.
-    setImmediate(() => delays.reset())
+    setImmediate(() => {
+      delays.reset()
+      turns.take()
+    })
   })
+}
+
+function threadCpu(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1000
 }
 
 function taken(isWanted: (space: string) => boolean): number {

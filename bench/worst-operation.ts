@@ -8,7 +8,7 @@ import { loadSchema } from '../src/graphql/schema.ts'
 import { Client } from './client.ts'
 import { type Database, databaseFor, type Kind } from './databases.ts'
 import { BenchServer, probed } from './load.ts'
-import { type Candidate, mutations, queries, tagged } from './worst/candidates.ts'
+import { type Candidate, mutations, queries, sent } from './worst/candidates.ts'
 import { latestPost, planted, plantingFor } from './worst/data.ts'
 import { documents, removals, requests } from './worst/documents.ts'
 import { type Measured, Meter } from './worst/measure.ts'
@@ -138,19 +138,13 @@ async function annoy(
       .toSorted((a, b) => b[measure] - a[measure])
     const candidate = candidates.find(({ name }) => name === dearest?.name)
     if (candidate === undefined) continue
-    const { path, method, text, variables } = candidate
-    const send = async (number: number) => {
-      const query = text && tagged(text, `${measure}${number}`)
-      const body = path === '/graphql' ? { query, variables } : query
-      await client.send(path, { method, ...(body !== undefined && { body }) })
-    }
     for (const way of ['evenly', 'at once'] as const) {
       const latencies = others()
-      const sent = Array.from({ length: count }, async (_, number) => {
+      const annoying = Array.from({ length: count }, async (_, number) => {
         if (way === 'evenly') await delay((number * windowMs) / count)
-        await send(number)
+        await client.send(candidate.path, sent(candidate, `${measure}${number}`))
       })
-      await Promise.allSettled(sent)
+      await Promise.allSettled(annoying)
       const title = `${kind}, others beside ${count} x "${candidate.name}" in ${windowMs / 1000} s, ${way}`
       printLatencies(title, await latencies)
     }

@@ -13,6 +13,13 @@ export interface Candidate {
 }
 
 export const tagged = (text: string, tag: string) => text.replaceAll('TAG', tag)
+/** What is sent of it, under this name. */
+export function sent({ path, method, text, variables }: Candidate, tag: string): { method: string; body?: unknown } {
+  if (text === undefined) return { method }
+  const body = tagged(text, tag)
+  return { method, body: path === '/graphql' && !body.startsWith('{"query"') ? { query: body, variables } : body }
+}
+
 export const repeat = (times: number, part: (index: number) => string) =>
   Array.from({ length: times }, (_, at) => part(at)).join(' ')
 

@@ -1,8 +1,8 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Answer, Client } from '../client.ts'
 import type { Database } from '../databases.ts'
 import type { BenchServer } from '../load.ts'
-import { type Candidate, tagged } from './candidates.ts'
+import { type Candidate, sent } from './candidates.ts'
+import { between, forgetPeak, peakOf, threadsOf, timesOf } from './processes.ts'
 
 /** What something took: milliseconds, and bytes. */
 export interface Measured {
@@ -16,7 +16,7 @@ export interface Measured {
   readonly databaseCpu: number
   /** Of the thread that serves alone. */
   readonly thread: number
-  /** The longest that the event loop was held up, less what its thread waited for a processor. */
+  /** The longest that the event loop was held up, less what its thread waited for a processor, if that is known. */
   readonly stall: number
   /** The most that the process had more than before. */
   readonly memory: number
@@ -40,17 +40,13 @@ export class Meter {
   }
 
   /** Sends it so many times. The least counts of each: what else goes on in the machine can only add to it. */
-  async measure(
-    { path, method, text, variables, once }: Candidate,
-    times: number,
-  ): Promise<Costs & Pick<Measured, 'status'>> {
+  async measure(candidate: Candidate, times: number): Promise<Costs & Pick<Measured, 'status'>> {
     let least: Costs | undefined
     let status = ''
-    for (let time = 0; time < (once ? 1 : times); time++) {
-      const sent = text === undefined ? undefined : tagged(text, this.tag())
-      const body = path === '/graphql' && !sent?.startsWith('{"query"') ? { query: sent, variables } : sent
+    for (let time = 0; time < (candidate.once ? 1 : times); time++) {
+      const tag = this.tag()
       const costs = await this.costsOf(async () => {
-        status = statusOf(await this.client.send(path, { method, ...(body !== undefined && { body }) }))
+        status = statusOf(await this.client.send(candidate.path, sent(candidate, tag)))
       })
       least = least === undefined ? costs : leastOf(least, costs)
     }
@@ -65,37 +61,45 @@ export class Meter {
   async costsOf(work: () => Promise<void>): Promise<Costs> {
     const storeBefore = await this.#storeMs()
     const before = await this.#server.read()
-    const timesBefore = this.#times()
+    const times = this.#times()
     forgetPeak(this.#server.pid)
     const memory = this.#server.memory()
     await work()
     const after = await this.#server.read()
     const peak = peakOf(this.#server.pid)
-    const times = this.#times()
-    const waited = times.all.waited - timesBefore.all.waited + (times.database.waited - timesBefore.database.waited)
+    const later = this.#times()
+    const serving = between(times.serving, later.serving)
+    const others = between(times.others, later.others)
+    const store = await this.#storeMs()
+    const waiting = serving.waited + others.busiest.waited
+    // What its own threads ran is the least that a write took; reads may have been done by the one that serves.
+    const least = times.isApart || store.writes > storeBefore.writes ? others.busiest.ran : 0
     return {
       cpu: after.cpu - before.cpu,
-      databaseCpu: times.database.ran - timesBefore.database.ran,
-      thread: times.serving.ran - timesBefore.serving.ran,
-      stall: Math.max(0, after.stall - (times.serving.waited - timesBefore.serving.waited)),
+      databaseCpu: times.isApart ? others.ran : 0,
+      thread: serving.ran,
+      stall: Math.max(after.turn, after.stall - serving.waited),
       memory: Math.max(0, peak - memory),
-      database: Math.max(0, (await this.#storeMs()) - storeBefore - waited),
+      database: Math.max(least, store.all - storeBefore.all - waiting),
     }
   }
 
+  /** Of the thread that serves, and of those that work for it: the database's processes, or the threads of this one. */
   #times() {
     const { pid } = this.#server
-    return {
-      serving: timesOf(pid, pid),
-      all: sumOf(readdirSync(`/proc/${pid}/task`).map(thread => timesOf(pid, Number(thread)))),
-      database: sumOf(this.#database.processes().map(each => timesOf(each, each))),
-    }
+    const processes = this.#database.processes()
+    const isApart = processes.length > 0
+    const others = isApart
+      ? processes.map(each => [each, timesOf(each, each)] as const)
+      : threadsOf(pid).flatMap(thread => (thread === pid ? [] : [[thread, timesOf(pid, thread)] as const]))
+    return { isApart, serving: new Map([[pid, timesOf(pid, pid)]]), others: new Map(others) }
   }
 
-  async #storeMs(): Promise<number> {
+  async #storeMs(): Promise<{ readonly writes: number; readonly all: number }> {
     const { body } = await this.client.send('/metrics')
-    const sums = body.matchAll(/^duet_store_(?:read|write)_seconds_sum (\S+)/gm)
-    return 1000 * sums.reduce((sum, [, seconds]) => sum + Number(seconds), 0)
+    const sum = (kind: string) =>
+      1000 * Number(new RegExp(`^duet_store_${kind}_seconds_sum (\\S+)`, 'm').exec(body)?.[1])
+    return { writes: sum('write'), all: sum('read') + sum('write') }
   }
 }
 
@@ -116,35 +120,4 @@ export function leastOf(one: Costs, other: Costs): Costs {
 function statusOf({ status, body }: Answer): string {
   const code = status < 300 ? undefined : /"code":\s*"(\w+)"/.exec(body.slice(0, 100_000))?.[1]
   return code === undefined ? `${status}` : `${status} ${code}`
-}
-
-interface Times {
-  readonly ran: number
-  readonly waited: number
-}
-
-/** Milliseconds that a thread ran, and that it was ready to run and had no processor. */
-function timesOf(pid: number, thread: number): Times {
-  try {
-    const [ran, waited] = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')
-    return { ran: Number(ran) / 1e6, waited: Number(waited) / 1e6 }
-  } catch {
-    return { ran: 0, waited: 0 } // it has ended meanwhile
-  }
-}
-
-function sumOf(all: readonly Times[]): Times {
-  return all.reduce((sum, { ran, waited }) => ({ ran: sum.ran + ran, waited: sum.waited + waited }), {
-    ran: 0,
-    waited: 0,
-  })
-}
-
-// Linux counts the peak of a process's memory anew after this.
-function forgetPeak(pid: number): void {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5')
-}
-
-function peakOf(pid: number): number {
-  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024
 }
