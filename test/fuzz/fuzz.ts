@@ -1,3 +1,4 @@
+import { inForm } from '../faults/form.ts'
 import { hands } from '../faults/payers.ts'
 import { attempt } from './attempt.ts'
 import { type Case, show } from './cases.ts'
@@ -97,8 +98,8 @@ export async function report(target: Target, seed: number, { index, found, probl
   const tries = problem.startsWith('Waited in vain') ? 0 : 300
   const smallest = await reduce(found, fails, tries)
   return [
-    `${problem}`,
+    problem,
     `Made from ${found.name}, reduced: ${show(smallest)}`,
-    `To repeat: DUET_FUZZ_SEED=${seed} DUET_FUZZ_CASE=${index}`,
+    `To repeat: DUET_FUZZ_SEED=${seed} DUET_FUZZ_CASE=${index} npm run test:only -- ${inForm('', '--full ')}test/fuzz/*.test.ts`,
   ].join('\n')
 }
