@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { CloseCode } from 'graphql-ws'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { ended } from '../support/ended.ts'
@@ -268,7 +267,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
     })
 
     it('1001 comes when nobody can connect any more, so that who comes again comes elsewhere', async () => {
-      const app = await startTestApp({ ...unlimited, DRAIN_MS: '400' })
+      const app = await startTestApp({ ...unlimited, DRAIN_MS: '3000' })
       const { token } = await createMember(app)
       using client = await SocketClient.connect(app, { token })
       const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
@@ -313,10 +312,8 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const disposal = app[Symbol.asyncDispose]()
       assert.equal((await client.closed).code, 1001)
       late.write(Buffer.concat([Buffer.from(bytes.slice(-2)), clientFrame('{"type":"connection_init"}')]))
-      const within = await Promise.race([disposal.then(() => true), pause(7_000, false, { ref: false })])
-      late[Symbol.dispose]()
       await disposal
-      assert.ok(within, 'seven seconds later it has not stopped')
+      assert.doesNotMatch(JSON.stringify(app.logs), /cutting connections/)
     })
 
     it('1013 when maintenance begins; when it is over, sockets are made again', async () => {
