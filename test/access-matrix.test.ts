@@ -266,7 +266,8 @@ for (const kind of engineKinds) {
 
       it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly what is promised, by each prefix', async () => {
         const [expected, actual]: Record<string, number>[] = [{}, {}]
-        for (const prefix of prefixes) {
+        // Prefixes and engines do not depend on each other.
+        for (const prefix of kind.kind === 'sqlite' ? prefixes : ['']) {
           for (const operation of operations) {
             const { route, query, about, body, success } = attempts[operation]
             if (query !== undefined && prefix !== '') continue // GraphQL has one address

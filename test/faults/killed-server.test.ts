@@ -27,7 +27,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
   afterEach(() => parts.disposeAsync())
 
   it('has lost nothing that it acknowledged, has paid nothing twice, and is ready again', async t => {
-    const rounds = inForm(3, 30)
+    const rounds = inForm(2, 30)
     const readyMs: number[] = []
     let verdict: Verdict | undefined
     for (let round = 0; round < rounds; round++) {

@@ -10,7 +10,7 @@ import { SocketClient } from '../support/sockets.ts'
 import type { Data } from './support/data.ts'
 import { anyMutation, anyQuery } from './support/operations.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 20_000 : 1_000
+const numRuns = process.env.DUET_TEST_FULL ? 20_000 : 500
 const noData: Data = { users: [], posts: [], comments: [] }
 
 function verdictOf(text: string): 'within' | 'beyond' | 'no token' {

@@ -17,7 +17,7 @@ import { loadSchema } from '../../src/graphql/schema.ts'
 import type { Data } from './support/data.ts'
 import { anyConflict, anyQuery } from './support/operations.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 20_000 : 700
+const numRuns = process.env.DUET_TEST_FULL ? 20_000 : 400
 const schema = loadSchema()
 const otherRules = specifiedRules.filter(rule => rule !== OverlappingFieldsCanBeMergedRule)
 const noData: Data = { users: [], posts: [], comments: [] }

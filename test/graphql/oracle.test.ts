@@ -29,7 +29,7 @@ const sizes: readonly DataSize[] = [
   { users: 12, posts: 30, comments: 90, longest: 1000 },
   { users: 3, posts: 15, comments: 20, longest: 65_536 },
 ]
-const runsPerSize = 66 * times
+const runsPerSize = 40 * times
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
@@ -249,7 +249,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
     assert.equal(normalised(response.body), `{"data":${naiveAnswer(text, set, root)}}`)
     compared++
   })
-  await fc.assert(property, { numRuns: 30 * times, seed, endOnFailure: true })
+  await fc.assert(property, { numRuns: 20 * times, seed, endOnFailure: true })
   t.diagnostic(`seed ${seed}: ${compared} answers compared`)
 }
 
@@ -286,7 +286,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
       }
     }
   })
-  await fc.assert(property, { numRuns: 25 * times, seed })
+  await fc.assert(property, { numRuns: 15 * times, seed })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(seen))}`)
   assert.ok(seen.has('done') && seen.size > 2, 'some are done, and others fail for several reasons')
 }

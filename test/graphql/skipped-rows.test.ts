@@ -20,7 +20,7 @@ import type { Data } from './support/data.ts'
 import { naiveSchema } from './support/naive.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 5_000 : 400
+const numRuns = process.env.DUET_TEST_FULL ? 5_000 : 150
 const noData: Data = { users: [], posts: [], comments: [] }
 
 /**

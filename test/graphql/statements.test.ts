@@ -7,7 +7,7 @@ import { type Data, instants } from './support/data.ts'
 import { anyQuery } from './support/operations.ts'
 import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 2000 : 75
+const numRuns = process.env.DUET_TEST_FULL ? 2000 : 40
 
 const data: Data = {
   users: [1, 2].map(id => ({ id, name: `User ${id}`, email: 'a@b', avatar: null, createdAt: instants[0] ?? '' })),
