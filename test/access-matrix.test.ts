@@ -6,7 +6,6 @@ import { accessTable, type Operation, type Policy } from '../src/core/access.ts'
 import type { Actor } from '../src/core/actor.ts'
 import type { User } from '../src/core/users/user.ts'
 import { prefixes } from '../src/rest/routes.ts'
-import { Argon2Passwords } from '../src/security/passwords.ts'
 import type { Engine } from '../src/storage/engine.ts'
 import { sql } from '../src/storage/sql.ts'
 import { catalogue, type verbs } from '../src/storage/verbs.ts'
@@ -15,6 +14,7 @@ import { startTestApp, startTestAppOn, type TestApp } from './support/app.ts'
 import { TestClock } from './support/clock.ts'
 import { engineKinds } from './support/engines.ts'
 import { ask } from './support/http.ts'
+import { cheapPasswords } from './support/passwords.ts'
 import { assertRefusal } from './support/refusal.ts'
 import { logIn, send, somebody } from './support/rest.ts'
 
@@ -115,7 +115,7 @@ class Stage implements AsyncDisposable {
     const env = { ACCESS_POLICY: policy, LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0', TOKEN_TTL_SECONDS: '60' }
     const app = parts.use(await startTestAppOn(kind, env, { clock }))
     const engine = parts.use(app.database.open(catalogue))
-    const stage = new Stage(app, engine, await new Argon2Passwords().hash(password), parts.move())
+    const stage = new Stage(app, engine, await cheapPasswords().hash(password), parts.move())
     await stage.#cast(clock)
     return stage
   }

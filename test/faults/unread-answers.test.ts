@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { unreadBounds } from '../../src/server/unread.ts'
+import { inForm } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { serveDuet } from '../support/process.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { inForm } from './form.ts'
 
 const answers = inForm(40, 400)
 const megabytes = 1024 * 1024

@@ -1,5 +1,5 @@
-import { inForm } from '../faults/form.ts'
 import { hands } from '../faults/payers.ts'
+import { inForm } from '../support/form.ts'
 import { attempt } from './attempt.ts'
 import { type Case, show } from './cases.ts'
 import { caseOf, requestIdOf } from './generate.ts'

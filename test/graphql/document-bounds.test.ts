@@ -5,12 +5,13 @@ import { GraphQLError, Kind, parse, visit } from 'graphql'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { documentBounds, holdToBounds } from '../../src/graphql/limits/document.ts'
 import { startTestApp } from '../support/app.ts'
+import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
 import { SocketClient } from '../support/sockets.ts'
 import type { Data } from './support/data.ts'
 import { anyMutation, anyQuery } from './support/operations.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 20_000 : 500
+const numRuns = runs(500, 20_000)
 const noData: Data = { users: [], posts: [], comments: [] }
 
 function verdictOf(text: string): 'within' | 'beyond' | 'no token' {

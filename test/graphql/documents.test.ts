@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { Documents } from '../../src/graphql/documents.ts'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
+import { notInQuick, onlyInFull } from '../support/form.ts'
 import { repeat } from '../support/graphql.ts'
 import { growthOf, megabytes } from '../support/memory.ts'
 
@@ -21,7 +22,7 @@ test('a document is prepared once, and found by its text from then on', () => {
   assert.notEqual(documents.prepare(`${text} `), prepared)
 })
 
-test('what is refused is refused every time, and not kept', () => {
+test('what is refused is refused every time, and not kept', { skip: notInQuick }, () => {
   const documents = newDocuments()
   const refused = [
     '{',
@@ -67,8 +68,6 @@ for (const [what, others, text] of [
   })
 }
 
-const long = process.env.DUET_TEST_FULL ? false : 'a long form, for `npm run test:full`: the next test is its short one'
-
 for (const [name, make] of [
   ['comments', (count: number, filler: string) => `{ __typename } # ${count} ${filler}`],
   [
@@ -76,7 +75,7 @@ for (const [name, make] of [
     (count: number, filler: string) => `mutation { createPost(title: "${count}", content: "${filler}") { id } }`,
   ],
 ] as const) {
-  test(`a stream of documents of long ${name} takes no more than the bound of 64 MiB`, { skip: long }, t => {
+  test(`a stream of documents of long ${name} takes no more than the bound of 64 MiB`, { skip: onlyInFull }, t => {
     const documents = newDocuments()
     const filler = `€${'x'.repeat(60_000)}`
     const grown = growthOf(() => {
@@ -89,7 +88,7 @@ for (const [name, make] of [
   })
 }
 
-test('a document weighs about what it takes', t => {
+test('a document weighs about what it takes', { skip: notInQuick }, t => {
   for (const [name, text] of [
     ['aliases', (n: number) => `{ posts(limit: 1) { x${n}: id ${repeat(600, i => `a${i}: id`)} } }`],
     // As they come: each text from a body of its own.

@@ -10,6 +10,7 @@ import { valuesOf } from '../../src/graphql/plan.ts'
 import { planQuery } from '../../src/graphql/query.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
 import { startTestApp } from '../support/app.ts'
+import { inForm, notInQuick } from '../support/form.ts'
 import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
 import { growthOf, megabytes } from '../support/memory.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -120,7 +121,7 @@ describe('The size of an answer about the schema', () => {
       compared++
       most = Math.max(most, size)
     })
-    const numRuns = process.env.DUET_TEST_FULL ? 5_000 : 120
+    const numRuns = inForm(120, 5_000)
     fc.assert(property, { numRuns })
     t.diagnostic(`${compared} compared, the largest ${most}`)
     assert.ok(compared > numRuns / 2 && most > 100)
@@ -203,7 +204,7 @@ test('an answer about the schema is looked up once for the same variables, and o
   assert.notEqual(others(), first)
 })
 
-test('a stream of questions about the schema takes a bounded amount of memory', t => {
+test('a stream of questions about the schema takes a bounded amount of memory', { skip: notInQuick }, t => {
   const introspection = new Introspection(schema)
   const grown = growthOf(() => {
     for (let count = 0; count < 150; count++) {

@@ -14,10 +14,11 @@ import {
 import { documentBounds } from '../../src/graphql/limits/document.ts'
 import { fieldsCanBeMerged } from '../../src/graphql/merging.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
+import { runs } from '../support/form.ts'
 import type { Data } from './support/data.ts'
 import { anyConflict, anyQuery } from './support/operations.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 20_000 : 400
+const numRuns = runs(400, 20_000)
 const schema = loadSchema()
 const otherRules = specifiedRules.filter(rule => rule !== OverlappingFieldsCanBeMergedRule)
 const noData: Data = { users: [], posts: [], comments: [] }

@@ -6,6 +6,7 @@ import { Refusal } from '../../src/graphql/errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
+import { inForm, runs } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
 import { beginning, contentsOf, people, startOver, stateOf, withoutNow } from './support/beginning.ts'
@@ -16,7 +17,6 @@ import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from
 import { catalogue } from './support/planting-verbs.ts'
 import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
 
-const times = process.env.DUET_TEST_FULL ? 10 : 1
 /** Told by every run; whoever sets it has the same run again. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
@@ -29,7 +29,7 @@ const sizes: readonly DataSize[] = [
   { users: 12, posts: 30, comments: 90, longest: 1000 },
   { users: 3, posts: 15, comments: 20, longest: 65_536 },
 ]
-const runsPerSize = 40 * times
+const runsPerSize = runs(40, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
@@ -58,7 +58,7 @@ for (const kind of engineKinds) {
         fc.asyncProperty(wideQuery(data), operation =>
           compare(newService(stage), operation, data, firstUser(data), tally),
         ),
-        { numRuns: 8 * times, seed, endOnFailure: true },
+        { numRuns: runs(8, 80), seed, endOnFailure: true },
       )
       tally.tell(t)
     })
@@ -249,7 +249,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
     assert.equal(normalised(response.body), `{"data":${naiveAnswer(text, set, root)}}`)
     compared++
   })
-  await fc.assert(property, { numRuns: 20 * times, seed, endOnFailure: true })
+  await fc.assert(property, { numRuns: inForm(20, 200), seed, endOnFailure: true })
   t.diagnostic(`seed ${seed}: ${compared} answers compared`)
 }
 
@@ -286,7 +286,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
       }
     }
   })
-  await fc.assert(property, { numRuns: 15 * times, seed })
+  await fc.assert(property, { numRuns: inForm(15, 150), seed })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(seen))}`)
   assert.ok(seen.has('done') && seen.size > 2, 'some are done, and others fail for several reasons')
 }

@@ -12,6 +12,7 @@ import { postgresDialect, sqliteDialect } from '../../src/storage/dialect.ts'
 import { compile, compileGuarded } from '../../src/storage/select.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
+import { notInQuick, runs } from '../support/form.ts'
 import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
 import { growthOf, megabytes } from '../support/memory.ts'
 import { createMember } from '../support/rest.ts'
@@ -57,7 +58,7 @@ describe('The size of a plan', () => {
         closest = Math.max(closest, length / (size.text + 200))
       }
     })
-    fc.assert(property, { numRuns: process.env.DUET_TEST_FULL ? 5_000 : 120 })
+    fc.assert(property, { numRuns: runs(120, 5_000) })
     t.diagnostic(`${Math.round(closest * 100)} % at most`)
   })
 
@@ -178,7 +179,9 @@ describe('Plans', () => {
     )
   }
 
-  it('take no more than 32 MiB, with the documents that they are made of and the statements that they become', t => {
+  it('take no more than 32 MiB, with the documents that they are made of and the statements that they become', {
+    skip: notInQuick,
+  }, t => {
     const plans = newPlans()
     const grown = growthOf(() => {
       for (let count = 0; count < 200; count++) {
@@ -190,7 +193,9 @@ describe('Plans', () => {
     assert.ok(plans.get(prepared('{ posts { id } }'), {}))
   })
 
-  it('of one operation, in as many shapes as its variables can give it, take no more either', t => {
+  it('of one operation, in as many shapes as its variables can give it, take no more either', {
+    skip: notInQuick,
+  }, t => {
     const plans = newPlans()
     const flags = Array.from({ length: 8 }, (_, n) => `f${n}`)
     const text = lists(10, 20, 100).replace(

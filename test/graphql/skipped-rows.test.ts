@@ -13,6 +13,7 @@ import { planQuery } from '../../src/graphql/query.ts'
 import { loadSchema } from '../../src/graphql/schema.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -20,7 +21,7 @@ import type { Data } from './support/data.ts'
 import { naiveSchema } from './support/naive.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 5_000 : 150
+const numRuns = runs(150, 5_000)
 const noData: Data = { users: [], posts: [], comments: [] }
 
 /**

@@ -3,11 +3,12 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { Statement } from '../../src/storage/sql.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
 import { type Data, instants } from './support/data.ts'
 import { anyQuery } from './support/operations.ts'
 import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 2000 : 40
+const numRuns = inForm(40, 2000)
 
 const data: Data = {
   users: [1, 2].map(id => ({ id, name: `User ${id}`, email: 'a@b', avatar: null, createdAt: instants[0] ?? '' })),

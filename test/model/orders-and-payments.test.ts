@@ -3,12 +3,13 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { forgetKeys } from '../faults/sabotage.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { assertLedger } from '../support/ledger.ts'
 import { steps, stepsOneByOne } from './commands.ts'
 import { Model } from './model.ts'
 import { type Service, type Session, Stage } from './service.ts'
 
-const numRuns = process.env.DUET_TEST_FULL ? 400 : 12
+const numRuns = runs(12, 400)
 
 describe('Orders and payments, whatever is done with them in whatever order', () => {
   for (const kind of engineKinds) {

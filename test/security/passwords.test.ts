@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { Argon2Passwords, hashing } from '../../src/security/passwords.ts'
 import { startTestApp } from '../support/app.ts'
+import { onlyInFull } from '../support/form.ts'
 import { ask, postJson, type RawResponse } from '../support/http.ts'
 import { register, tryLogin } from '../support/logins.ts'
 
@@ -230,9 +231,7 @@ test('F21: what an unknown user is compared with costs as much as the hash of a 
   assert.deepEqual(costs[1], costs[0])
 })
 
-const long = process.env.DUET_TEST_FULL ? false : 'a long form, for `npm run test:full`: a few samples say nothing'
-
-test('F21: a login takes the same time for a known and an unknown e-mail', { skip: long }, async t => {
+test('F21: a login takes the same time for a known and an unknown e-mail', { skip: onlyInFull }, async t => {
   await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' }, expensive)
   await register(app.url)
   const times = { known: [] as number[], unknown: [] as number[] }

@@ -7,11 +7,12 @@ import { describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type EngineKind, engineKinds, postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
-const rounds = process.env.DUET_TEST_FULL ? 40 : 2
+const rounds = inForm(2, 40)
 
 for (const kind of engineKinds) {
   describe(`A server on ${kind.name} that is killed while it writes`, { skip: kind.skip }, () => {

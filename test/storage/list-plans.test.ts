@@ -8,8 +8,8 @@ import { planning } from '../../src/storage/postgres-pool.ts'
 import { compile } from '../../src/storage/select.ts'
 import { SqliteConnection } from '../../src/storage/sqlite-connection.ts'
 import { userReads } from '../../src/storage/users.ts'
-import { inForm } from '../faults/form.ts'
 import { postgres, sqlite } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
 
 const title: Wish = { kind: 'value', key: 'title', name: 'title' }
 const text: Wish = { kind: 'value', key: 'text', name: 'text' }

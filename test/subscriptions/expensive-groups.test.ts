@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import pg from 'pg'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, postgres, sqlite } from '../support/engines.ts'
+import { onlyInFull } from '../support/form.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
@@ -123,13 +124,11 @@ for (const kind of engineKinds) {
   })
 }
 
-const full = process.env.DUET_TEST_FULL ? false : 'a long form, for `npm run test:full`'
-
 for (const [kind, groups, settings] of [
   [sqlite, 10_050, {}],
   [postgres, 600, { DATABASE_TIMEOUT_MS: '1200' }],
 ] as const) {
-  describe(`${groups} different subscriptions, on ${kind.name}`, { skip: full || kind.skip }, () => {
+  describe(`${groups} different subscriptions, on ${kind.name}`, { skip: onlyInFull || kind.skip }, () => {
     it('all are told, and nobody else has to wait for them', { timeout: 300_000 }, async t => {
       await using app = await startTestAppOn(kind, {
         ...unlimited,

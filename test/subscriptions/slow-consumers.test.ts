@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { inForm } from '../faults/form.ts'
+import { inForm } from '../support/form.ts'
 import { serveDuet } from '../support/process.ts'
 import { createMember } from '../support/rest.ts'
 import { clientFrame, metricOf, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'

@@ -3,26 +3,23 @@ import type { TestEvent } from 'node:test/reporters'
 
 /** A reporter that tells how long each file took, the slowest first, and names the slowest tests. */
 export default async function* durations(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  const files: Timed[] = []
+  const msOfFiles = new Map<string, number>()
   const tests: Timed[] = []
   for await (const event of events) {
-    if (event.type === 'test:summary' && event.data.file !== undefined) {
-      files.push({ name: pathOf(event.data.file), ms: event.data.duration_ms })
-    } else if ((event.type === 'test:pass' || event.type === 'test:fail') && event.data.details.type !== 'suite') {
-      const { file = '', name, details } = event.data
-      tests.push({ name: `${pathOf(file)}: ${name}`, ms: details.duration_ms })
-    }
+    if (event.type !== 'test:pass' && event.type !== 'test:fail') continue
+    const { name, nesting, details } = event.data
+    const file = relative(process.cwd(), event.data.file ?? '')
+    const ms = details.duration_ms
+    if (nesting === 0) msOfFiles.set(file, (msOfFiles.get(file) ?? 0) + ms)
+    if (details.type !== 'suite') tests.push({ name: `${file}: ${name}`, ms })
   }
+  const files = Array.from(msOfFiles, ([name, ms]) => ({ name, ms }))
   yield `\nSeconds per file:\n${linesOf(files)}\nThe ten slowest tests:\n${linesOf(tests, 10)}`
 }
 
 interface Timed {
   readonly name: string
   readonly ms: number
-}
-
-function pathOf(file: string): string {
-  return relative(process.cwd(), file)
 }
 
 function linesOf(timed: readonly Timed[], most = timed.length): string {

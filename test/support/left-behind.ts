@@ -1,5 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { kept } from './templates.ts'
+import { postgresData } from './postgres.ts'
+import { sqliteTemplate } from './templates.ts'
+
+/** Where the modules are that run some test files each. */
+export const groupsFolder = 'groups'
+
+/** What belongs to the run, not to a test. */
+const kept: readonly string[] = [groupsFolder, sqliteTemplate, postgresData]
 
 /** Processes that were started with this folder as their temporary one and still run (they are killed), and files in it. */
 export function leftBehind(folder: string): readonly string[] {

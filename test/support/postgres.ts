@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
+import { isQuick } from './form.ts'
 import { freePort } from './ports.ts'
 
 /** The files of a new server, kept in the folder of the run: `initdb` takes seconds. */
@@ -85,7 +86,7 @@ const defaults = { fsync: 'off', full_page_writes: 'off', shared_buffers: '32MB'
 
 /** Why tests on PostgreSQL cannot run here, if they cannot. On a build machine that is an error. */
 export function postgresMissing(): string | undefined {
-  if (process.env.DUET_TEST_QUICK) return 'a quick run is one on SQLite'
+  if (isQuick) return 'a quick run is one on SQLite'
   if (programFolder() !== undefined) return undefined
   if (process.env.CI === 'true') throw new Error("PostgreSQL's programs must be installed where CI=true")
   return "PostgreSQL's programs (initdb, postgres) are not installed"

@@ -3,11 +3,10 @@ import pg from 'pg'
 import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
 import { migratePostgres } from '../../src/storage/postgres.ts'
 import { migrateSqlite } from '../../src/storage/sqlite-file.ts'
-import { type PostgresServer, postgresData } from './postgres.ts'
+import type { PostgresServer } from './postgres.ts'
 
-/** What the templates are called in the folder of the run. */
-const sqliteTemplate = 'template.db'
-export const kept: readonly string[] = [sqliteTemplate, postgresData]
+/** In the folder of the run. */
+export const sqliteTemplate = 'template.db'
 
 /** Databases with the whole schema, made once: to copy one takes less time than to migrate one. */
 export async function createTemplates(folder: string, server: PostgresServer | undefined): Promise<void> {

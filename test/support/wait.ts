@@ -1,5 +1,6 @@
 import { AssertionError } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'
+import { inForm } from './form.ts'
 
 // As they are before any test replaces them: this clock goes on while others are held.
 const { setTimeout, clearTimeout } = globalThis
@@ -8,7 +9,7 @@ const { setTimeout, clearTimeout } = globalThis
  * How long a test waits for anything that will happen on a working service. It is long, because a busy machine is no
  * defect, and it ends, so that a defect is told by an assertion.
  */
-export const patienceMs = process.env.DUET_TEST_FULL ? 300_000 : 120_000
+export const patienceMs = inForm(120_000, 300_000)
 
 /** The bounds of the service itself, where a test is not about them: as generous as the test's own. */
 export const generous = {
