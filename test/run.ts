@@ -19,7 +19,7 @@ const { values, positionals } = parseArgs({
 const root = join(import.meta.dirname, '..')
 
 /** To load the program takes longer than the tests of many a file. */
-const filesPerProcess = 16
+const filesPerProcess = 10
 
 /** One folder for all temporary files of the run. */
 const folder = mkdtempSync(join(tmpdir(), 'duet-run-'))
@@ -59,8 +59,8 @@ async function run(modules: readonly string[]): Promise<number> {
     process.execPath,
     [
       '--test',
-      // Four at a time on two cores: many tests wait for a database or for a process.
-      '--test-concurrency=4',
+      // Three at a time on two cores: many tests wait for a database or for a process.
+      '--test-concurrency=3',
       // No test may depend on another one.
       values.seed === undefined ? '--test-randomize' : `--test-random-seed=${values.seed}`,
       // Waiting has an end of its own in every test (support/wait.ts). This is for what waits without looking.
