@@ -45,9 +45,11 @@ import { Metrics, serveMetrics } from './server/metrics.ts'
 import { collectOperations, serveDocument } from './server/openapi.ts'
 import { operationLimit } from './server/rate-limit.ts'
 import { rememberMethods } from './server/routing.ts'
-import { createServer } from './server/server.ts'
+import { createServer, type ServerOptions } from './server/server.ts'
 import { serviceOperations } from './server/service-operations.ts'
 import { shutDown } from './server/shutdown.ts'
+import { unreadBounds } from './server/unread.ts'
+import { Unsent } from './server/unsent.ts'
 import { plantDemoData } from './storage/demo-data.ts'
 import type { Engine, EngineOptions } from './storage/engine.ts'
 import { loadMigrations, type Migration } from './storage/migrate.ts'
@@ -75,6 +77,8 @@ export interface World {
   readonly randomness: Randomness
   /** Argon2id, unless something else is given. */
   readonly passwords?: Passwords
+  /** When a client that does not read is cut, unless as usual. */
+  readonly unread?: ServerOptions['unread']
 }
 
 export const systemClock: Clock = { now: Date.now }
@@ -83,7 +87,7 @@ export const systemRandomness: Randomness = { id: randomUUID }
 /** The one place where the parts meet: settings in, a listening server out. */
 export async function startApp(
   config: Config,
-  { logger, clock, randomness, passwords = new Argon2Passwords() }: World,
+  { logger, clock, randomness, passwords = new Argon2Passwords(), unread }: World,
 ): Promise<App> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
@@ -123,6 +127,7 @@ export async function startApp(
     readMs: config.databaseTimeoutMs,
     report: error => reportFailure(error, logger),
   })
+  const unsent = new Unsent(unreadBounds)
   const sockets = parts.use(
     new Sockets({
       executor,
@@ -136,11 +141,13 @@ export async function startApp(
       socketsPerClient: config.socketsPerClient,
       messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
+      unsent,
       observer: metrics.sockets,
       report: error => reportFailure(error, logger),
     }),
   )
   lifecycle.farewell = () => sockets.retire(1001, 'Going away')
+  metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
   metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
@@ -149,7 +156,8 @@ export async function startApp(
   // After all that it serves: it stops first, and needs them until then.
   const onCut = () => metrics.cutConnections.inc()
   const onRefused = () => metrics.refusedConnections.inc()
-  const server = createServer({ ...config, logger, lifecycle, randomness, rateLimit, proxies, onCut, onRefused })
+  const common = { logger, lifecycle, randomness, rateLimit, proxies, onCut, onRefused }
+  const server = createServer({ ...config, ...common, unread: { ...unread, unsent } })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   const answerOtherMethods = rememberMethods(server)

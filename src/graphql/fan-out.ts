@@ -1,11 +1,11 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { AppError, fault } from '../core/errors.ts'
 import { type Event, type EventLog, isAfter } from '../core/events.ts'
+import { FairQueue } from '../core/fair-queue.ts'
 import type { Selection } from '../core/selection.ts'
 import type { PostStore } from '../core/store.ts'
 import { Delivery } from './delivery.ts'
 import { type Refusal, refusal, refusalFor } from './errors.ts'
-import { FairQueue } from './fair-queue.ts'
 import type { Group, Member, Pending, Subscriber, Subscription, Topic } from './group.ts'
 import { type GroupLimits, Groups } from './groups.ts'
 import { SharedMessage } from './shared-message.ts'
@@ -41,7 +41,7 @@ export class FanOut {
   readonly #groups: Groups
   readonly #reads: FairQueue
   /** For groups that were not read in time: one after the other, so that none is blamed for another's read. */
-  readonly #suspects = new FairQueue({ atOnce: 1, perOwner: 1 })
+  readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
   #underWay: readonly Delivery[] = []
   #probe: Promise<boolean> | undefined
 
@@ -49,7 +49,7 @@ export class FanOut {
     this.#parts = parts
     this.#groups = new Groups(parts)
     // Half of the reads at most are those of one client.
-    this.#reads = new FairQueue({ atOnce: parts.readsAtOnce, perOwner: Math.ceil(parts.readsAtOnce / 2) })
+    this.#reads = new FairQueue({ atOnce: parts.readsAtOnce, perClient: Math.ceil(parts.readsAtOnce / 2) })
   }
 
   get groups(): number {

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
+import type { Unsent, Waiting } from '../server/unsent.ts'
 import type { Conversation } from './protocol.ts'
 import type { Wire } from './run.ts'
-import type { Connection, Unsent } from './unsent.ts'
 
 export interface SocketObserver {
   /** Somebody did not read what was sent, and was closed. */
@@ -13,13 +13,14 @@ export interface SocketObserver {
 export interface SocketParts {
   readonly websocket: WebSocket
   readonly stream: NetSocket
-  /** What waits for the same client on all its sockets. */
+  readonly client: string
   readonly unsent: Unsent
   readonly observer: SocketObserver
 }
 
 /** One socket. Frames that many get are written to the stream as they are: `ws` would build each anew. */
-export class Socket implements Wire, Connection {
+export class Socket implements Wire, Waiting {
+  readonly client: string
   readonly #websocket: WebSocket
   readonly #stream: NetSocket
   readonly #unsent: Unsent
@@ -31,18 +32,16 @@ export class Socket implements Wire, Connection {
   /** The bytes of the last ping, until they come back. */
   #ping: Buffer | undefined
   #quietBeats = 0
-  #stalledBeats = 0
-  /** What had been sent at the last beat, while something waits. */
-  #sent = Number.NEGATIVE_INFINITY
 
-  constructor({ websocket, stream, unsent, observer }: SocketParts) {
+  constructor({ websocket, stream, client, unsent, observer }: SocketParts) {
+    this.client = client
     this.#websocket = websocket
     this.#stream = stream
     this.#unsent = unsent
     this.#observer = observer
   }
 
-  get unsent(): number {
+  get bytes(): number {
     return this.#stream.writableLength
   }
 
@@ -79,23 +78,13 @@ export class Socket implements Wire, Connection {
     if (this.#ping?.equals(payload)) this.#ping = undefined
   }
 
-  /** Comes regularly. Who lets something wait must read some of it now and then; anybody else must answer pings. */
+  /** Comes regularly. While something waits, a ping would wait behind it: whether that is read is looked at elsewhere. */
   beat(): void {
     this.#note()
-    if (this.unsent > 0) this.#watch()
-    else this.#askForLife()
-  }
-
-  /** While something waits, a ping would wait behind it. */
-  #watch(): void {
-    const sent = bytesSent(this.#stream)
-    this.#stalledBeats = sent > this.#sent ? 0 : this.#stalledBeats + 1
-    this.#sent = sent
-    if (this.#stalledBeats >= mostStalledBeats) this.cut()
+    if (this.bytes === 0) this.#askForLife()
   }
 
   #askForLife(): void {
-    this.#sent = Number.NEGATIVE_INFINITY
     if (++this.#quietBeats % beatsPerPing > 0) return
     if (this.#ping !== undefined) {
       this.#stream.destroy()
@@ -109,7 +98,7 @@ export class Socket implements Wire, Connection {
   /** Who lets too much wait is closed. */
   #isReading(): boolean {
     if (this.#websocket.readyState !== openState) return false
-    const waiting = this.unsent
+    const waiting = this.bytes
     if (waiting > 0 || this.#isNoted) this.#note()
     if (waiting <= mostWaiting) {
       this.#bound = mostWaiting
@@ -123,12 +112,12 @@ export class Socket implements Wire, Connection {
 
   /** One message may be more than the bound: while it is being sent, others may wait behind it. */
   #wrote(bytes: number): void {
-    if (bytes > mostWaiting && this.#bound === mostWaiting) this.#bound = this.unsent + mostWaiting
+    if (bytes > mostWaiting && this.#bound === mostWaiting) this.#bound = this.bytes + mostWaiting
     this.#note()
   }
 
   #note(): void {
-    this.#isNoted = this.unsent > 0
+    this.#isNoted = this.bytes > 0
     this.#unsent.note(this)
   }
 
@@ -140,8 +129,6 @@ export class Socket implements Wire, Connection {
 
 export const beatMs = 10_000
 const beatsPerPing = 2
-/** Who has read nothing of what waits for 30 seconds is cut off. */
-const mostStalledBeats = 3
 /** Bytes that may wait for one who does not read. */
 const mostWaiting = 1024 * 1024
 /** Bytes of a message after which it is not worth looking at once whether they wait. */
@@ -153,17 +140,3 @@ const pingBytes = 8
 const pingHead = Buffer.from([0x89, pingBytes])
 
 const openState = 1
-
-/**
- * Bytes that have left this process. `writableLength` alone tells of progress only when a whole message has been sent, and
- * that may take minutes; the runtime knows how much of it is left.
- */
-function bytesSent(stream: NetSocket): number {
-  const { _handle: handle } = stream as NetSocket & { readonly _handle?: Handle | null }
-  return handle ? handle.bytesWritten - handle.writeQueueSize : -stream.writableLength
-}
-
-interface Handle {
-  readonly bytesWritten: number
-  readonly writeQueueSize: number
-}

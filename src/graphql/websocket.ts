@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../core/actor.ts'
 import { AppError, fault } from '../core/errors.ts'
+import type { Unsent } from '../server/unsent.ts'
 import type { Upgrade } from '../server/upgrades.ts'
 import { MessageRate } from './message-rate.ts'
 import { Conversation, type ConversationParts, socketBounds } from './protocol.ts'
 import { beatMs, Socket, type SocketObserver } from './socket.ts'
-import { Unsent } from './unsent.ts'
 
 export const subprotocol = 'graphql-transport-ws'
 
@@ -19,6 +19,7 @@ export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'>
   /** Over ten seconds; 0: any number. */
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
+  readonly unsent: Unsent
   readonly observer: SocketObserver
 }
 
@@ -33,8 +34,8 @@ export class Sockets implements AsyncDisposable {
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
   readonly #sockets = new Set<Socket>()
-  /** Those with sockets, by what counts as one client. */
-  readonly #clients = new Map<string, Client>()
+  /** How many sockets each client has, those that are being closed included. */
+  readonly #openOf = new Map<string, number>()
   #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heart = setInterval(() => this.beat(), beatMs).unref()
 
@@ -60,8 +61,8 @@ export class Sockets implements AsyncDisposable {
   /** Refuses a request for a socket whose sender may not have one. */
   check(request: IncomingMessage): void {
     if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
-    const client = this.#clients.get(this.#parts.clientOf(request))
-    if (client === undefined || client.open < this.#parts.socketsPerClient) return
+    const open = this.#openOf.get(this.#parts.clientOf(request)) ?? 0
+    if (open < this.#parts.socketsPerClient) return
     throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
   }
 
@@ -73,21 +74,26 @@ export class Sockets implements AsyncDisposable {
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
     delete request.socketUpgrade // done with; a socket may live long
-    const name = this.#parts.clientOf(request)
-    const client = this.#clients.get(name) ?? { open: 0, unsent: new Unsent(mostUnsent) }
-    const socket = new Socket({ websocket, stream, unsent: client.unsent, observer: this.#parts.observer })
-    client.open++
-    this.#clients.set(name, client)
+    const { unsent, observer } = this.#parts
+    const client = this.#parts.clientOf(request)
+    const socket = new Socket({ websocket, stream, client, unsent, observer })
+    this.#count(client, 1)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
-      client.unsent.forget(socket)
-      if (--client.open === 0) this.#clients.delete(name)
+      unsent.forget(socket)
+      this.#count(client, -1)
       this.#sockets.delete(socket)
       this.#guarded(() => socket.conversation?.closed())
     })
     if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
     else if (this.#retired !== undefined) socket.close(this.#retired.code, this.#retired.reason)
-    else this.#converse(websocket, socket, request, name)
+    else this.#converse(websocket, socket, request, client)
+  }
+
+  #count(client: string, more: 1 | -1): void {
+    const open = (this.#openOf.get(client) ?? 0) + more
+    if (open > 0) this.#openOf.set(client, open)
+    else this.#openOf.delete(client)
   }
 
   #converse(websocket: WebSocket, socket: Socket, request: IncomingMessage, client: string): void {
@@ -167,13 +173,5 @@ export class Sockets implements AsyncDisposable {
   }
 }
 
-interface Client {
-  /** Sockets, those that are being closed included. */
-  open: number
-  readonly unsent: Unsent
-}
-
-/** Bytes that may wait for one client on all its sockets. */
-const mostUnsent = 64 * 1024 * 1024
 /** After how long somebody with too many sockets is asked to try again. */
 const retrySeconds = 10

@@ -1,5 +1,5 @@
 import * as argon2 from '@node-rs/argon2'
-import { FairGate } from '../core/fair-gate.ts'
+import { FairQueue } from '../core/fair-queue.ts'
 import type { Passwords } from '../core/ports.ts'
 
 /** The package's default algorithm is argon2id; the parameters are OWASP's: 19 MiB, two passes, one lane. */
@@ -14,26 +14,26 @@ export const hashing = { logins: { atOnce: 2, mayWait: 64 }, newPasswords: { atO
 type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
 
 export class Argon2Passwords implements Passwords {
-  readonly #logins: FairGate
-  readonly #newPasswords: FairGate
+  readonly #logins: FairQueue
+  readonly #newPasswords: FairQueue
   readonly #argon2: Argon2
   /** Compared with when there is no user, so that nobody can tell by the time. */
   #decoy: Promise<string> | undefined
 
   constructor(bounds = hashing, functions: Argon2 = argon2) {
-    this.#logins = new FairGate(bounds.logins)
-    this.#newPasswords = new FairGate(bounds.newPasswords)
+    this.#logins = new FairQueue(bounds.logins)
+    this.#newPasswords = new FairQueue(bounds.newPasswords)
     this.#argon2 = functions
   }
 
   hash(password: string, client = ''): Promise<string> {
-    return this.#newPasswords.pass(client, () => this.#argon2.hash(password, options))
+    return this.#newPasswords.run(client, () => this.#argon2.hash(password, options))
   }
 
   async matches(password: string, known: string | undefined, client = ''): Promise<boolean> {
     this.#decoy ??= this.#makeDecoy()
     const decoy = await this.#decoy
-    const matches = await this.#logins.pass(client, () => this.#argon2.verify(known ?? decoy, password))
+    const matches = await this.#logins.run(client, () => this.#argon2.verify(known ?? decoy, password))
     return matches && known !== undefined
   }
 

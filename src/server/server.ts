@@ -26,7 +26,7 @@ export interface ServerOptions {
   readonly rateLimit: RateLimit | undefined
   readonly proxies: TrustedProxies
   readonly connectionsPerClient: number
-  readonly unread?: Pick<UnreadOptions, 'bounds' | 'now'>
+  readonly unread?: Pick<UnreadOptions, 'bounds' | 'unsent' | 'now'>
   /** Told of each connection that is cut because its client does not read. */
   readonly onCut?: () => void
   /** Told of each connection that is closed because its client has too many. */

@@ -6,6 +6,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { ConversationParts } from '../../src/graphql/protocol.ts'
 import type { Wire } from '../../src/graphql/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/websocket.ts'
+import { unreadBounds } from '../../src/server/unread.ts'
+import { Unsent } from '../../src/server/unsent.ts'
 import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
 import { patienceMs } from '../support/wait.ts'
 import type { FanOutStage } from './fakes.ts'
@@ -98,6 +100,7 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
     socketsPerClient: 1000,
     messagesPerSecond: 0,
     isAllowedOrigin: () => true,
+    unsent: new Unsent(unreadBounds),
     observer: { closedForSlowness() {} },
     ...parts,
   })

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Unsent } from '../../src/graphql/unsent.ts'
-import { RawSocket } from '../support/sockets.ts'
+import { Unsent } from '../../src/server/unsent.ts'
+import { startTestApp } from '../support/app.ts'
+import { dataOf, query } from '../support/graphql.ts'
+import { createMember } from '../support/rest.ts'
+import { clientFrame, metricOf, opcodes, RawSocket } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { FanOutStage } from './fakes.ts'
 import { StuckStream, serveSockets } from './served-sockets.ts'
 
 const mebibyte = 1024 * 1024
-const query = { type: 'subscribe', id: '1', payload: { query: '{ post(id: 1) { id } }' } }
+const subscribe = { type: 'subscribe', id: '1', payload: { query: '{ post(id: 1) { id } }' } }
 
 /** A stage on which every query is answered with so many bytes. */
 function stageOf(bytes: number): FanOutStage {
@@ -23,66 +26,43 @@ async function stuckSocket(server: { accept(stream: StuckStream): void }, bytes:
   server.accept(stream)
   stream.hear({ type: 'connection_init' })
   await turn()
-  stream.hear(query)
+  stream.hear(subscribe)
   await waitUntil(() => stream.writableLength > bytes)
   return stream
 }
 
 describe('Who does not read an answer', () => {
   it('is cut off when nothing of it was read for 30 seconds, and not before, however many pongs it sends', async () => {
-    let closings = 0
-    await using server = await serveSockets(stageOf(1_000), { observer: { closedForSlowness: () => closings++ } })
-    const stream = await stuckSocket(server, 1_000)
-    for (let beats = 0; beats < 3; beats++) {
-      server.sockets.beat() // every ten seconds
-      stream.hearPong()
-      await turn()
-      assert.ok(!stream.destroyed, `after ${beats} times ten seconds`)
+    let time = 0
+    let sweeps = 0
+    const now = () => {
+      sweeps++
+      return time
     }
-    server.sockets.beat()
-    assert.ok(stream.destroyed)
-    assert.equal(closings, 1)
-    await waitUntil(() => server.sockets.size === 0)
-  })
-
-  it('is not cut off while it reads some of it, and is when it stops', async () => {
-    await using server = await serveSockets(stageOf(1_000))
-    const stream = await stuckSocket(server, 1_000)
-    for (let n = 0; n < 30; n++) stream.hear({ type: 'ping' })
-    await waitUntil(() => stream.writableLength > 1_500)
-    for (let beats = 0; beats < 10; beats++) {
-      server.sockets.beat()
-      const before = stream.writableLength
-      while (stream.writableLength === before) {
-        stream.letThrough()
-        await turn()
-      }
-      assert.ok(stream.writableLength > 0 && !stream.destroyed)
+    const world = { unread: { now, bounds: { sweepMs: 1 } } }
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', SOCKET_MESSAGES_PER_SECOND: '0' }, world)
+    const { token } = await createMember(app)
+    const text = 'mutation ($c: String!) { createPost(title: "Long", content: $c) { id } }'
+    for (let n = 0; n < 8; n++) dataOf(await query(app, text, { variables: { c: 'x'.repeat(65_000) }, token }))
+    using socket = await RawSocket.connect(app.port)
+    socket.pause()
+    // 7.5 MiB: more than the buffers between the two ends hold.
+    const contents = Array.from({ length: 15 }, (_, n) => `c${n}: content`).join(' ')
+    socket.say({ type: 'subscribe', id: '1', payload: { query: `{ posts(limit: 8) { ${contents} } }` } })
+    const swept = async () => {
+      const before = sweeps
+      await waitUntil(() => sweeps >= before + 2)
     }
-    for (let beats = 0; beats < 4; beats++) server.sockets.beat()
-    assert.ok(stream.destroyed)
-  })
-
-  it('may take minutes for one large answer: what counts is what leaves, not whole messages', async () => {
-    await using server = await serveSockets(stageOf(48 * mebibyte))
-    using socket = await RawSocket.connect(server.port)
-    const [stream] = server.streams
-    /** What the runtime has still to send of the one message. */
-    const left = (): number => Reflect.get(stream ?? {}, '_handle')?.writeQueueSize
-    socket.stream.removeAllListeners('data').pause()
-    socket.say(query)
-    await waitUntil(() => left() > 0)
-    for (let beats = 0; beats < 6; beats++) {
-      server.sockets.beat()
-      assert.ok(server.sockets.size === 1 && !socket.isEnded, `after ${beats} times ten seconds`)
-      const before = left()
-      await waitUntil(() => {
-        socket.stream.read(65_536)
-        return left() < before || socket.isEnded
-      })
-    }
-    for (let beats = 0; beats < 5; beats++) server.sockets.beat()
-    assert.ok(stream?.destroyed)
+    await waitUntil(async () => (await metricOf(app, 'duet_unsent_bytes')) > mebibyte)
+    await swept()
+    time += 29_999
+    socket.write(clientFrame('', { opcode: opcodes.pong }))
+    await swept()
+    assert.equal(await metricOf(app, 'duet_sockets'), 1)
+    time += 1
+    await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
+    assert.equal(await metricOf(app, 'duet_connections_cut_total'), 1)
+    assert.equal(await metricOf(app, 'duet_unsent_bytes'), 0)
   })
 
   it('has at most 64 MiB waiting over all its sockets: then those that waited longest are cut off, and no others', async () => {
@@ -105,54 +85,65 @@ describe('Who does not read an answer', () => {
   })
 })
 
-describe('Unsent', () => {
+describe('Unsent bytes', () => {
   class FakeConnection {
-    unsent = 0
+    readonly client: string
+    bytes: number
     isCut = false
+
+    constructor(client: string, bytes: number) {
+      this.client = client
+      this.bytes = bytes
+    }
 
     cut(): void {
       this.isCut = true
     }
   }
 
-  it('looks at what waits now, not at what waited once', () => {
-    const unsent = new Unsent(100)
-    const connections = Array.from({ length: 10 }, () => new FakeConnection())
+  const wereCut = (connections: readonly FakeConnection[]) => connections.map(({ isCut }) => isCut)
+
+  it('are what waits now, not what waited once', () => {
+    const unsent = new Unsent({ perClient: 100, inAll: 100 })
+    const connections = Array.from({ length: 10 }, () => new FakeConnection('a', 60))
     for (const connection of connections) {
-      connection.unsent = 60
       unsent.note(connection)
-      connection.unsent = 0 // all of it was sent meanwhile
+      connection.bytes = 0 // all of it was sent meanwhile
     }
     assert.ok(connections.every(({ isCut }) => !isCut))
   })
 
-  it('forgets who is gone', () => {
-    const unsent = new Unsent(100)
-    const [gone, stays] = [new FakeConnection(), new FakeConnection()]
-    for (const connection of [gone, stays]) {
-      connection.unsent = 60
-      unsent.note(connection)
-      if (connection === gone) unsent.forget(gone)
-    }
-    assert.deepEqual([gone.isCut, stays.isCut], [false, false])
+  it('do not hold what was on connections that are gone', () => {
+    const unsent = new Unsent({ perClient: 100, inAll: 100 })
+    const [gone, stays] = [new FakeConnection('a', 60), new FakeConnection('a', 60)]
+    unsent.note(gone)
+    unsent.forget(gone)
+    unsent.note(stays)
+    assert.deepEqual(wereCut([gone, stays]), [false, false])
+    assert.equal(unsent.bytes, 60)
   })
 
-  it('cuts who began to wait first, until what is left is within the bound', () => {
-    const unsent = new Unsent(100)
-    const connections = Array.from({ length: 5 }, () => new FakeConnection())
-    for (const connection of connections) {
-      connection.unsent = 20
-      unsent.note(connection)
-    }
+  it('of one client are kept within its bound: what began to wait first is cut, and nothing of another client', () => {
+    const unsent = new Unsent({ perClient: 100, inAll: 1_000 })
+    const other = new FakeConnection('other', 90)
+    unsent.note(other)
+    const connections = Array.from({ length: 5 }, () => new FakeConnection('a', 20))
+    for (const connection of connections) unsent.note(connection)
     const [first, , , , last] = connections
     if (first === undefined || last === undefined) return assert.fail()
-    first.unsent = 10 // it still began first
+    first.bytes = 10 // it still began first
     unsent.note(first)
-    last.unsent = 55
+    last.bytes = 55
     unsent.note(last)
-    assert.deepEqual(
-      connections.map(({ isCut }) => isCut),
-      [true, true, false, false, false],
-    )
+    assert.deepEqual(wereCut(connections), [true, true, false, false, false])
+    assert.equal(other.isCut, false)
+  })
+
+  it('of all clients together are kept within a bound: what began to wait first is cut, whoever it is for', () => {
+    const unsent = new Unsent({ perClient: 100, inAll: 150 })
+    const connections = ['a', 'b', 'c', 'd'].map(client => new FakeConnection(client, 60))
+    for (const connection of connections) unsent.note(connection)
+    assert.deepEqual(wereCut(connections), [true, true, false, false])
+    assert.equal(unsent.bytes, 120)
   })
 })

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import { FairGate } from '../../src/core/fair-gate.ts'
+import { FairQueue } from '../../src/core/fair-queue.ts'
 
-/** A gate whose work ends when the test says so. Notes who was let in, in order, and who was refused. */
-function watched(atOnce: number, mayWait: number) {
-  const gate = new FairGate({ atOnce, mayWait })
+/** A queue whose work ends when the test says so. Notes who was let in, in order, and who was refused. */
+function watched(atOnce: number, mayWait: number, perClient = atOnce) {
+  const queue = new FairQueue({ atOnce, mayWait, perClient })
   const entered: string[] = []
   const refused: string[] = []
   const running: (() => void)[] = []
@@ -17,7 +17,7 @@ function watched(atOnce: number, mayWait: number) {
       running.push(resolve)
       return promise
     }
-    gate.pass(client, work).catch((error: unknown) => {
+    queue.run(client, work).catch((error: unknown) => {
       assert.ok(error instanceof AppError && error.code === 'unavailable')
       refused.push(client)
     })
@@ -35,6 +35,22 @@ test('clients take turns, each in the order in which it asked', async () => {
   for (const client of ['a', 'a', 'a', 'a', 'b', 'c', 'b']) ask(client)
   while (running.length > 0) await end()
   assert.deepEqual(entered, ['a', 'a', 'b', 'c', 'a', 'b', 'a'])
+})
+
+test('a client whose work runs already waits behind a client that asked before it asked again', async () => {
+  const { ask, end, entered, running } = watched(1, 10)
+  for (const client of ['a', 'b', 'a']) ask(client)
+  while (running.length > 0) await end()
+  assert.deepEqual(entered, ['a', 'b', 'a'])
+})
+
+test('one client never has more than its share running, and its waiting work keeps no other client out', async () => {
+  const { ask, end, entered, running } = watched(3, 10, 1)
+  for (const client of ['a', 'a', 'b']) ask(client)
+  assert.deepEqual(entered, ['a', 'b'])
+  await end()
+  assert.deepEqual(entered, ['a', 'b', 'a'])
+  while (running.length > 0) await end()
 })
 
 test('where no more may wait, the client that waits for most gives way, with what it asked last', async () => {
@@ -55,14 +71,14 @@ test('where no more may wait, the client that waits for most gives way, with wha
 })
 
 test('work that fails makes room like any other, and its failure is told', async () => {
-  const gate = new FairGate({ atOnce: 1, mayWait: 0 })
+  const queue = new FairQueue({ atOnce: 1, mayWait: 0 })
   for (let times = 0; times < 3; times++) {
     await assert.rejects(
-      gate.pass('a', () => Promise.reject(new Error('broken'))),
+      queue.run('a', () => Promise.reject(new Error('broken'))),
       /broken/,
     )
   }
-  assert.equal(await gate.pass('b', async () => 'done'), 'done')
+  assert.equal(await queue.run('b', async () => 'done'), 'done')
 })
 
 test('never more at once, never more waiting, and everyone who asks is let in or refused', async () => {

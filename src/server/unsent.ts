@@ -1,0 +1,73 @@
+/** Something that waits in memory until a client has read it. */
+export interface Waiting {
+  readonly client: string
+  /** How much of it waits now. */
+  readonly bytes: number
+  /** Ends the connection on which it waits. */
+  cut(): void
+}
+
+export interface UnsentBounds {
+  readonly perClient: number
+  readonly inAll: number
+}
+
+/**
+ * What waits to be sent: answers and messages of sockets, counted for each client and in all. Beyond a bound, the
+ * connections on which something has waited for longest are cut.
+ */
+export class Unsent {
+  readonly #bounds: UnsentBounds
+  /** Bytes as last seen, in the order in which they began to wait. */
+  readonly #seen = new Map<Waiting, number>()
+  readonly #perClient = new Map<string, number>()
+  #inAll = 0
+
+  constructor(bounds: UnsentBounds) {
+    this.#bounds = bounds
+  }
+
+  /** In all, as last seen. */
+  get bytes(): number {
+    return this.#inAll
+  }
+
+  note(waiting: Waiting): void {
+    this.#update(waiting, waiting.bytes)
+    if (this.#isBeyond(waiting.client)) this.#makeRoom(waiting.client)
+  }
+
+  forget(waiting: Waiting): void {
+    this.#update(waiting, 0)
+  }
+
+  #isBeyond(client: string): boolean {
+    return this.#inAll > this.#bounds.inAll || this.#ofClient(client) > this.#bounds.perClient
+  }
+
+  #makeRoom(client: string): void {
+    // Some of it may have been sent since it was seen.
+    for (const waiting of [...this.#seen.keys()]) this.#update(waiting, waiting.bytes)
+    for (const oldest of this.#seen.keys()) {
+      if (!this.#isBeyond(client)) return
+      if (oldest.client !== client && this.#inAll <= this.#bounds.inAll) continue
+      this.forget(oldest)
+      oldest.cut()
+    }
+  }
+
+  #update(waiting: Waiting, bytes: number): void {
+    const more = bytes - (this.#seen.get(waiting) ?? 0)
+    if (bytes > 0) this.#seen.set(waiting, bytes)
+    else this.#seen.delete(waiting)
+    if (more === 0) return
+    const ofClient = this.#ofClient(waiting.client) + more
+    if (ofClient > 0) this.#perClient.set(waiting.client, ofClient)
+    else this.#perClient.delete(waiting.client)
+    this.#inAll += more
+  }
+
+  #ofClient(client: string): number {
+    return this.#perClient.get(client) ?? 0
+  }
+}
