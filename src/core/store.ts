@@ -28,7 +28,8 @@ export interface UserStore {
   /** Creates the user under this id where there is none. */
   replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | WriteRefusal>
   change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
-  delete(id: number, actor: Actor): Promise<'gone' | 'token revoked'>
+  /** `more`: a part of the user's content is gone, and the rest takes further calls. */
+  delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
   setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Promise<'set' | 'absent'>
 }
 

@@ -44,11 +44,11 @@ export const userVerbs = {
     return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
   },
 
-  *deleteUser(id: number, actor: Actor): Steps<'gone' | 'token revoked'> {
+  /** A user with much content is deleted in several steps, so that other writes have their turn between them. */
+  *deleteUser(id: number, actor: Actor): Steps<'gone' | 'more' | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
     if ((yield* lockUser(id)) === undefined) return 'gone' // locked, nobody can add a post that would vanish untold
-    yield sql`insert into outbox (kind, post_id, created_at)
-              select 'post-deleted', id, now_plus(0) from posts where author_id = ${id}`
+    if (yield* deleteSomeContent(id)) return 'more'
     yield sql`delete from users where id = ${id}`
     yield revoked(id)
     return 'gone'
@@ -64,6 +64,24 @@ export const userVerbs = {
     return 'set'
   },
 }
+
+/** Deletes posts of the user, with their comments, and comments by the user. Returns whether there may be more of them. */
+function* deleteSomeContent(id: number): Steps<boolean> {
+  const replies = yield sql`delete from comments where id in (
+    select comments.id from posts join comments on comments.post_id = posts.id
+    where posts.author_id = ${id} limit ${contentPerStep}) returning id`
+  const comments = yield sql`delete from comments where id in (
+    select id from comments where author_id = ${id} limit ${contentPerStep}) returning id`
+  if (replies.length + comments.length >= contentPerStep) return true
+  yield sql`insert into outbox (kind, post_id, created_at)
+            select 'post-deleted', id, now_plus(0) from posts where author_id = ${id} order by id limit ${contentPerStep}`
+  const posts = yield sql`delete from posts where id in (
+    select id from posts where author_id = ${id} order by id limit ${contentPerStep}) returning id`
+  return posts.length >= contentPerStep
+}
+
+/** Some ten milliseconds of work. */
+const contentPerStep = 1_000
 
 export const userReads = {
   /** By id. */

@@ -6,12 +6,18 @@ import type { TestDatabase } from '../support/engines.ts'
 export async function execute({ kind, location }: TestDatabase, script: string): Promise<void> {
   if (kind === 'sqlite') {
     const connection = new DatabaseSync(location)
-    connection.exec(script)
-    connection.close()
+    try {
+      connection.exec(script)
+    } finally {
+      connection.close()
+    }
     return
   }
   const client = new pg.Client({ connectionString: location })
   await client.connect()
-  await client.query(script)
-  await client.end()
+  try {
+    await client.query(script)
+  } finally {
+    await client.end()
+  }
 }

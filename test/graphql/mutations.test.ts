@@ -179,6 +179,20 @@ for (const kind of engineKinds) {
       }
     })
 
+    it('a long text of control characters is refused with 400, and a short one passes', async () => {
+      const post = await newPost()
+      const mixed = (length: number, controls: number) => '\u001f'.repeat(controls).padEnd(length, 'x')
+      for (const content of [mixed(1_001, 102), '\u0001'.repeat(65_536)]) {
+        await refused(create, ann, 400, 'BAD_USER_INPUT', { title: 'T', content })
+        await refused(comment, ann, 400, 'BAD_USER_INPUT', { post, text: content })
+      }
+      for (const content of ['\u0001'.repeat(1_000), mixed(1_001, 100), '\n\t\r\b\f"\\'.repeat(9_000)]) {
+        const passing = { variables: { title: 'T', content, post, text: content }, token: ann.token }
+        await read(app, create, passing)
+        await read(app, comment, passing)
+      }
+    })
+
     it('an operation stores at most 1 MiB of text, a variable counted each time it is used, or nothing at all', async () => {
       const post = await newPost()
       const operation = (posts: number, comments: number) => `mutation ($c: String!, $last: String!) {

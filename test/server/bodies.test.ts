@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { mostValues } from '../../src/server/json-body.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -113,7 +114,7 @@ const malformed = [
   ' ',
   '\u0000',
   '{"a":"\n"}',
-  '['.repeat(100_000),
+  '['.repeat(mostValues),
 ]
 
 for (const body of malformed) {
@@ -155,12 +156,36 @@ test('a byte order mark before a body is ignored', async () => {
   assert.deepEqual(server.received, [{ a: 1 }])
 })
 
-test('100,000 nested arrays do no harm', async () => {
+test('20,000 nested arrays do no harm', async () => {
   await using server = await startEcho()
-  const depth = 100_000
-  const response = await postJson(server.echo, '['.repeat(depth) + ']'.repeat(depth))
+  const response = await postJson(server.echo, '['.repeat(mostValues) + ']'.repeat(mostValues))
   assert.equal(response.status, 200)
   assert.equal((await postJson(server.echo, '{}')).status, 200)
+})
+
+for (const [what, body] of Object.entries({
+  lists: (count: number) => '['.repeat(count) + ']'.repeat(count),
+  'empty lists': (count: number) =>
+    `[${Array(count - 1)
+      .fill('[]')
+      .join('')}]`.replaceAll('][', '],['),
+  numbers: (count: number) => `[${Array(count).fill('0').join(',')}]`,
+  fields: (count: number) => `{${Array.from({ length: count }, (_, n) => `"${n}":0`).join(',')}}`,
+})) {
+  test(`a body of more than 20,000 values is refused with 400: ${what}`, async () => {
+    await using server = await startEcho()
+    assertRefusal(await postJson(server.echo, body(40_000)), 400, `Request body has more than ${mostValues} values`)
+    assert.deepEqual(server.received, [])
+    assert.equal((await postJson(server.echo, body(9_000))).status, 200)
+  })
+}
+
+test('the signs of values in a text count nothing, wherever its quotes and backslashes stand', async () => {
+  await using server = await startEcho()
+  const text = '\\"[,{'.repeat(30_000)
+  const value = { [text.slice(0, 9_000)]: [text, '\\', text, '"', text] }
+  assert.equal((await postJson(server.echo, JSON.stringify(value))).status, 200)
+  assert.deepEqual(server.received, [value])
 })
 
 for (const bytes of [

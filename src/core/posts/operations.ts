@@ -65,10 +65,10 @@ export class Posts {
     switch (change.kind) {
       case 'create post': {
         const title = filled('title', change.title, postBounds.title)
-        return { ...change, title, content: filled('content', change.content, postBounds.content) }
+        return { ...change, title, content: longText('content', change.content, postBounds.content) }
       }
       case 'add comment':
-        return { ...change, text: filled('text', change.text, postBounds.comment) }
+        return { ...change, text: longText('text', change.text, postBounds.comment) }
       case 'like post':
         return change
       case 'delete post':
@@ -76,6 +76,22 @@ export class Posts {
     }
   }
 }
+
+/**
+ * Answers are JSON, in which most control characters take six bytes. The bound on answers is kept by the length of texts as
+ * they are stored, so a long text must not be made of such characters.
+ */
+function longText(name: string, value: unknown, longest: number): string {
+  const said = filled(name, value, longest)
+  if (said.length <= anyCharacters) return said
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones
+  const others = said.replaceAll(/[\u0001-\u0007\u000b\u000e-\u001f]/g, '').length
+  if (others < said.length * 0.9) throw badInput(`${name} must have fewer control characters`)
+  return said
+}
+
+/** A thousand texts of this length are no more than an answer may have, whatever they are made of. */
+const anyCharacters = 1_000
 
 function holdToStoredBytes(asked: readonly AskedChange[]): void {
   let bytes = 0

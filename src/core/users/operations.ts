@@ -82,8 +82,11 @@ export class Users {
   async delete(actor: Actor, id: number | undefined): Promise<void> {
     this.#access.require(actor, 'delete a user', id)
     if (id === undefined) return
-    accepted(actor, await this.#store.delete(id, actor))
-    this.#bus.tell()
+    let outcome: 'gone' | 'more'
+    do {
+      outcome = accepted(actor, await this.#store.delete(id, actor))
+      this.#bus.tell()
+    } while (outcome === 'more')
   }
 
   #rights(actor: Actor, id: number): WriteRights {
