@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Setting, settings } from '../src/config.ts'
+
+test('.env.example names every setting, with what it means and its default', () => {
+  const lines = Object.entries<Setting>(settings).flatMap(([name, { meaning, fallback, default: other }]) => [
+    '',
+    `# ${meaning}${other === undefined ? '' : ` (default: ${other})`}`,
+    `#${name}=${fallback}`,
+  ])
+  const expected = `# Copy this file to .env and remove the # before what you want to change.\n${lines.join('\n')}\n`
+  assert.equal(readFileSync(join(import.meta.dirname, '..', '.env.example'), 'utf8'), expected)
+})
