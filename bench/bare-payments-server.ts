@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { loadMigrations } from '../src/storage/migrate.ts'
-import { migrateSqlite } from '../src/storage/sqlite-file.ts'
+import { migrateSqlite } from '../src/storage/sqlite/file.ts'
 
 // The least that can make a payment once per key and durably: look the key up, insert two rows, commit, answer.
 const path = process.argv[2] ?? ''

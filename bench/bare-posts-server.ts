@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
-import { sqliteDialect } from '../src/storage/dialect.ts'
-import { compile } from '../src/storage/select.ts'
-import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
+import { sqliteDialect } from '../src/storage/select/dialect.ts'
+import { compile } from '../src/storage/select/select.ts'
+import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import { tenPostsSelection, tenPostsValues } from './ten-posts.ts'
 
 // The least that can answer the query: a node:http handler that runs the same prepared statement and writes its text.

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { startApp } from '../src/app.ts'
 import { readConfig } from '../src/config.ts'
-import { SqliteEngine } from '../src/storage/sqlite.ts'
+import { SqliteEngine } from '../src/storage/sqlite/engine.ts'
 
 // Duet as `duet serve` starts it; on request with one write at a time, so that each is alone in its commit.
 const [way, path] = process.argv.slice(2)

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { loadMigrations } from '../src/storage/migrate.ts'
-import { SqliteConnection } from '../src/storage/sqlite-connection.ts'
-import { migrateSqlite } from '../src/storage/sqlite-file.ts'
+import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
+import { migrateSqlite } from '../src/storage/sqlite/file.ts'
 
 /** A database with so many posts, of a hundredth as many users, with a few comments each. */
 export function plantSqlite(path: string, posts: number, comments = 4): void {

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { generateKeySet } from '../src/security/keys.ts'
 import { loadMigrations } from '../src/storage/migrate.ts'
-import { migratePostgres } from '../src/storage/postgres.ts'
-import { planning } from '../src/storage/postgres-pool.ts'
+import { migratePostgres } from '../src/storage/postgres/engine.ts'
+import { planning } from '../src/storage/postgres/pool.ts'
 import { PostgresServer } from '../test/support/postgres.ts'
 import { BenchServer, load } from './load.ts'
 import { planting, plantSqlite } from './plant.ts'
@@ -71,8 +71,8 @@ async function postgres(stack: AsyncDisposableStack): Promise<string[]> {
 
 /** The generic plan of the statement, as the service runs it. */
 async function explain(client: pg.Client): Promise<void> {
-  const { compile } = await import('../src/storage/select.ts')
-  const { postgresDialect } = await import('../src/storage/dialect.ts')
+  const { compile } = await import('../src/storage/select/select.ts')
+  const { postgresDialect } = await import('../src/storage/select/dialect.ts')
   const { tenPostsSelection, tenPostsValues } = await import('./ten-posts.ts')
   for (const [name, value] of Object.entries(planning)) await client.query(`set ${name} = ${value}`)
   await client.query(`prepare ten as ${compile(tenPostsSelection, postgresDialect)}`)

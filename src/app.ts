@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import { MemoryEventBus } from './cluster/event-bus.ts'
 import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
@@ -16,13 +14,13 @@ import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
 import { Upkeep } from './core/upkeep.ts'
 import { Users } from './core/users/operations.ts'
-import { Documents } from './graphql/documents.ts'
 import { Executor } from './graphql/execute.ts'
-import { FanOut } from './graphql/fan-out.ts'
-import { GraphiqlPage } from './graphql/graphiql.ts'
-import { serveGraphQL } from './graphql/http.ts'
-import { loadSchema } from './graphql/schema.ts'
-import { Sockets } from './graphql/websocket.ts'
+import { GraphiqlPage } from './graphql/http/graphiql.ts'
+import { serveGraphQL } from './graphql/http/routes.ts'
+import { Documents } from './graphql/language/documents.ts'
+import { loadSchema } from './graphql/language/schema.ts'
+import { Sockets } from './graphql/socket/sockets.ts'
+import { FanOut } from './graphql/subscriptions/fan-out.ts'
 import { Links } from './rest/links.ts'
 import { serveOrders } from './rest/orders.ts'
 import { servePayments } from './rest/payments.ts'
@@ -50,15 +48,10 @@ import { serviceOperations } from './server/service-operations.ts'
 import { shutDown } from './server/shutdown.ts'
 import { unreadBounds } from './server/unread.ts'
 import { Unsent } from './server/unsent.ts'
-import { plantDemoData } from './storage/demo-data.ts'
-import type { Engine, EngineOptions } from './storage/engine.ts'
-import { loadMigrations, type Migration } from './storage/migrate.ts'
-import { migratePostgres, PostgresEngine } from './storage/postgres.ts'
-import { SqliteEngine } from './storage/sqlite.ts'
-import { backupSqlite, claimSqliteFile, migrateSqlite } from './storage/sqlite-file.ts'
+import { type OpenDatabase, openDatabase } from './storage/database.ts'
+import { plantDemoData } from './storage/entities/demo-data.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
-import { catalogue, type verbs } from './storage/verbs.ts'
 
 /** A running Duet. Disposing it stops serving without losing a request, then closes the store. */
 export interface App extends AsyncDisposable {
@@ -94,7 +87,9 @@ export async function startApp(
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const { engine, keys } = await openEngine(config, { catalogue, clock, observer, timeouts }, randomness, parts)
+  const given = await givenKeys(config)
+  const { engine, path } = parts.use(await openDatabase(config.database, { clock, observer, timeouts, randomness }))
+  const keys = given ?? (await keysBeside(`${path}-keys.json`))
   await engine.ping()
   const store = createStore(engine, timeouts.operation)
   const demoLoginWorks = config.demoData && (await offerDemoData(engine, store, passwords, randomness))
@@ -208,23 +203,21 @@ export async function startApp(
   }
 }
 
-/** PostgreSQL: some of the connections. SQLite reads on this thread: what is done before others have their turn. */
-function eventReadsAtOnce(database: DatabaseConfig): number {
-  return database.kind === 'sqlite' ? 16 : Math.max(1, Math.min(4, database.poolMax >> 1))
-}
-
-/** Those who are told, and those who may not be told any more. */
-function deliverTo(fanOut: FanOut, sockets: Sockets): Deliver {
-  return async function* (events) {
-    for await (const event of fanOut.deliver(events)) {
-      if (event.kind === 'user-revoked') await sockets.revoke(event.userId)
-      yield event
-    }
+/** Keys that were given, which must be sound before anything is opened. */
+async function givenKeys({ tokenKeys, database }: Config): Promise<TokenKeys | undefined> {
+  if (tokenKeys === undefined) {
+    if (database.kind === 'sqlite') return undefined
+    throw new ConfigError('TOKEN_KEYS: is needed with PostgreSQL; "npm run -s duet -- keys generate" prints a set')
+  }
+  try {
+    return await readKeys(tokenKeys)
+  } catch (error) {
+    throw error instanceof KeyError ? new ConfigError(`TOKEN_KEYS: ${error.message}`) : error
   }
 }
 
 async function offerDemoData(
-  engine: Engine<typeof verbs>,
+  engine: OpenDatabase['engine'],
   store: Store,
   passwords: Passwords,
   randomness: Randomness,
@@ -234,88 +227,23 @@ async function offerDemoData(
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }
 
-/** Brings the database's schema up to date and returns what was missing. */
-export async function migrateDatabase(database: DatabaseConfig): Promise<readonly Migration[]> {
-  const migrations = loadMigrations(join(import.meta.dirname, '..', 'migrations', database.kind))
-  return database.kind === 'sqlite'
-    ? migrateSqlite(database.path, migrations)
-    : migratePostgres(database.url, migrations)
-}
-
-/** For commands that work on the store beside a running server: `seed`, `users set-role`. */
-export async function withStore<Outcome>(
-  { database, databaseTimeoutMs }: Config,
-  work: (store: Store, engine: Engine<typeof verbs>) => Promise<Outcome>,
-): Promise<Outcome> {
-  if (database.kind === 'sqlite' && database.path === ':memory:') {
-    throw new ConfigError('DATABASE_URL: a temporary database is gone before anything could be done with it')
-  }
-  requireFile(database)
-  await migrateDatabase(database)
-  const observer = { read() {}, write() {}, commit() {}, trouble() {} }
-  const options = { catalogue, clock: systemClock, observer, timeouts: timeoutsOf(databaseTimeoutMs) }
-  await using engine =
-    database.kind === 'sqlite'
-      ? new SqliteEngine(database.path, options)
-      : new PostgresEngine({ ...options, ...database, randomness: systemRandomness })
-  return await work(createStore(engine), engine)
-}
-
-/** `duet backup`. */
-export function backup({ database }: Config, target: string): void {
-  if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
-  requireFile(database)
-  backupSqlite(database.path, target)
-}
-
-// Whoever mistypes a path is not to find a new database there.
-function requireFile(database: DatabaseConfig): void {
-  if (database.kind === 'sqlite' && !existsSync(database.path)) {
-    throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)
-  }
-}
-
-/** `duet seed`. */
-export async function seed(config: Config): Promise<'planted' | 'not empty'> {
-  await migrateDatabase(config.database)
-  return withStore(config, (_store, engine) => plantDemoData(engine, new Argon2Passwords(), systemRandomness))
-}
-
-interface Opened {
-  readonly engine: Engine<typeof verbs>
-  readonly keys: TokenKeys
-}
-
-async function openEngine(
-  { database, tokenKeys }: Config,
-  options: EngineOptions<typeof verbs>,
-  randomness: Randomness,
-  parts: AsyncDisposableStack,
-): Promise<Opened> {
-  if (database.kind === 'postgres') {
-    if (tokenKeys === undefined) {
-      throw new ConfigError('TOKEN_KEYS: is needed with PostgreSQL; "npm run -s duet -- keys generate" prints a set')
-    }
-    const keys = await keysOf(tokenKeys)
-    await migrateDatabase(database)
-    return { keys, engine: parts.use(new PostgresEngine({ ...options, ...database, randomness })) }
-  }
-  const given = tokenKeys === undefined ? undefined : await keysOf(tokenKeys)
-  const { path } = parts.use(claimSqliteFile(database.path))
-  await migrateDatabase({ kind: 'sqlite', path })
-  return { keys: given ?? (await keysBeside(`${path}-keys.json`)), engine: parts.use(new SqliteEngine(path, options)) }
-}
-
-async function keysOf(setOrPath: string): Promise<TokenKeys> {
-  try {
-    return await readKeys(setOrPath)
-  } catch (error) {
-    throw error instanceof KeyError ? new ConfigError(`TOKEN_KEYS: ${error.message}`) : error
-  }
-}
-
 /** A minute's worth: so many failures on one e-mail, ten times as many attempts in all; 0 means any number. */
 function loginLimits(max: number, clock: Clock): LoginLimits {
   const limit = (attempts: number) => new MemoryRateLimiter(attempts || Number.POSITIVE_INFINITY, 60_000, clock)
   return { perEmail: limit(max), perClient: limit(max * 10) }
+}
+
+/** PostgreSQL: some of the connections. SQLite reads on this thread: what is done before others have their turn. */
+function eventReadsAtOnce(database: DatabaseConfig): number {
+  return database.kind === 'sqlite' ? 16 : Math.max(1, Math.min(4, database.poolMax >> 1))
+}
+
+/** Subscribers are told of events, and sockets whose tokens were revoked are closed. */
+function deliverTo(fanOut: FanOut, sockets: Sockets): Deliver {
+  return async function* (events) {
+    for await (const event of fanOut.deliver(events)) {
+      if (event.kind === 'user-revoked') await sockets.revoke(event.userId)
+      yield event
+    }
+  }
 }

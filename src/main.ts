@@ -1,9 +1,6 @@
-import type { App } from './app.ts'
+import { complain } from './commands/complain.ts'
 import { type Config, ConfigError, processEnvironment, readConfig, type Setting, settings } from './config.ts'
-import { demoLogin } from './core/demo.ts'
 import { AppError } from './core/errors.ts'
-import { idOf } from './core/input.ts'
-import { loginKeyOf } from './core/users/user.ts'
 
 /** The command line. Returns the exit code; a server runs until it is told to stop. */
 export async function main(args: readonly string[]): Promise<number> {
@@ -29,11 +26,6 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function complain(line: string): number {
-  console.error(`duet: ${line}`)
-  return 1
-}
-
 interface Command {
   readonly summary: string
   /** Names of the arguments. */
@@ -41,124 +33,38 @@ interface Command {
   run(config: Config, ...args: string[]): Promise<number>
 }
 
-const commands: Readonly<Record<string, Command>> = {
-  serve: { summary: 'start the service (the default)', takes: [], run: serve },
-  migrate: { summary: "bring the database's schema up to date", takes: [], run: migrate },
-  seed: { summary: 'fill an empty database with demo data', takes: [], run: seed },
-  backup: { summary: 'copy an embedded database, also while it is served', takes: ['file'], run: backup },
-  'keys generate': { summary: 'print a new key set for TOKEN_KEYS', takes: [], run: generateKeys },
-  'users set-role': { summary: 'make a user a member or an admin', takes: ['email or id', 'role'], run: setRole },
-}
-
 // The program itself is loaded only when its settings are sound: what is wrong with them is told at once.
-async function serve(config: Config): Promise<number> {
-  const { startApp, systemClock, systemRandomness } = await import('./app.ts')
-  const { createLogger, standardOutput } = await import('./server/logging.ts')
-  const { lastResort } = await import('./server/last-resort.ts')
-  const output = standardOutput()
-  const logger = createLogger(config.logLevel, output)
-  let app: App | undefined
-  const exit = (code: number) => {
-    try {
-      output.flushSync()
-    } finally {
-      process.exit(code)
-    }
-  }
-  const stop = async () => app?.stopAtOnce()
-  const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
-  process.on('uncaughtException', fail)
-  process.on('unhandledRejection', fail)
-  process.on('SIGUSR2', () => app?.toggleMaintenance()) // from the start: unheard, it would end the process
-  process.stdout.on('error', () => {}) // the reader went away; serving goes on
-  app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
-  // Listeners stay, so that a second signal while shutting down changes nothing.
-  const told = new Promise(resolve => {
-    process.on('SIGTERM', resolve)
-    process.on('SIGINT', resolve)
-  })
-  if (!config.production) process.stdout.write(greeting(app.url, app.demoLoginWorks))
-  await told
-  logger.info('stopping')
-  await app[Symbol.asyncDispose]()
-  logger.info('stopped')
-  output.flushSync()
-  return 0
-}
-
-async function migrate({ database }: Config): Promise<number> {
-  const { migrateDatabase } = await import('./app.ts')
-  const applied = await migrateDatabase(database)
-  for (const { version, name } of applied) console.log(`applied ${version} ${name}`)
-  console.log('The schema is up to date.')
-  return 0
-}
-
-async function seed(config: Config): Promise<number> {
-  const app = await import('./app.ts')
-  if ((await app.seed(config)) === 'not empty') return complain('the database is not empty; it was left as it is')
-  console.log('The demo data is there.')
-  return 0
-}
-
-async function backup(config: Config, file: string): Promise<number> {
-  const app = await import('./app.ts')
-  try {
-    app.backup(config, file)
-  } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return complain(`${file} exists already; it was left as it is`)
-    if (syscall === 'open') return complain(`${file} cannot be written: ${code}`)
-    throw error
-  }
-  console.log(`The database is copied to ${file}.`)
-  return 0
-}
-
-async function generateKeys(): Promise<number> {
-  const { generateKeySet } = await import('./security/keys.ts')
-  process.stdout.write(await generateKeySet())
-  return 0
-}
-
-async function setRole(config: Config, user: string, role: string): Promise<number> {
-  if (role !== 'member' && role !== 'admin') return complain('a role is member or admin')
-  const { withStore, systemRandomness } = await import('./app.ts')
-  const id = idOf(user)
-  const who = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
-  const outcome = await withStore(config, ({ users }) => users.setRole(who, role, systemRandomness.id()))
-  if (outcome === 'absent') {
-    return complain(
-      id === undefined
-        ? 'nobody can log in with this e-mail; a user without a password is named by the id'
-        : 'there is no such user',
-    )
-  }
-  console.log(`Done. The user is now ${role}, and has to log in again.`)
-  return 0
-}
-
-function greeting(url: string, withDemoData: boolean): string {
-  const login = JSON.stringify(demoLogin)
-  return `
-  Duet is ready.
-
-    GraphQL         ${url}/graphql      (open it in a browser to try it)
-    HTTP interface  ${url}/users        (also under ${url}/api)
-    Docs            ${url}/docs         (as data: ${url}/openapi.json)
-    Health          ${url}/health/ready
-${
-  withDemoData
-    ? `
-  There is demo data to play with. Log in as ${demoLogin.email}, password ${demoLogin.password}:
-
-    curl -s ${url}/tokens -H 'Content-Type: application/json' -d '${login}'
-`
-    : ''
-}
-  Press Ctrl-C to stop.
-
-`
+const commands: Readonly<Record<string, Command>> = {
+  serve: {
+    summary: 'start the service (the default)',
+    takes: [],
+    run: async config => (await import('./commands/serve.ts')).serve(config),
+  },
+  migrate: {
+    summary: "bring the database's schema up to date",
+    takes: [],
+    run: async config => (await import('./commands/migrate.ts')).migrate(config),
+  },
+  seed: {
+    summary: 'fill an empty database with demo data',
+    takes: [],
+    run: async config => (await import('./commands/seed.ts')).seed(config),
+  },
+  backup: {
+    summary: 'copy an embedded database, also while it is served',
+    takes: ['file'],
+    run: async (config, file = '') => (await import('./commands/backup.ts')).backup(config, file),
+  },
+  'keys generate': {
+    summary: 'print a new key set for TOKEN_KEYS',
+    takes: [],
+    run: async () => (await import('./commands/generate-keys.ts')).generateKeys(),
+  },
+  'users set-role': {
+    summary: 'make a user a member or an admin',
+    takes: ['email or id', 'role'],
+    run: async (config, user = '', role = '') => (await import('./commands/set-role.ts')).setRole(config, user, role),
+  },
 }
 
 function help(): string {

@@ -16,6 +16,10 @@ const DIRECTIONS: Record<string, Row> = {
     inside: ['config.ts', 'rest', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
     outside: 'anything',
   },
+  commands: {
+    inside: ['app.ts', 'config.ts', 'server', 'storage', 'security', 'core'],
+    outside: 'builtins',
+  },
   'config.ts': { inside: ['core'], outside: 'builtins' },
   rest: { inside: ['server', 'core'], outside: 'anything' },
   graphql: { inside: ['server', 'core'], outside: 'anything' },
@@ -34,7 +38,7 @@ const RESERVED: { what: string; pattern: RegExp; parts: string[] }[] = [
     pattern: /\benv\b[^{}]*\}\s*(=|from)\s*['"]?(node:)?process\b/,
     parts: ['config.ts'],
   },
-  { what: "names an engine's module", pattern: /\bstorage\/(sqlite|postgres)\.ts\b/, parts: ['app.ts', 'storage'] },
+  { what: "names an engine's module", pattern: /\bstorage\/(sqlite|postgres)\//, parts: ['storage'] },
 ]
 
 const ANY_TYPE = /:\s*any\b|\bas\s+any\b|[<,]\s*any\s*(\[\]\s*)*[>,]/
@@ -146,18 +150,18 @@ function realTree(): Files {
 const SOUND: Record<string, string> = {
   'src/main.ts': "import { build } from './app.ts'\nimport { read } from './config.ts'\nimport './core/user.ts'",
   'src/app.ts':
-    "import { users } from './rest/users.ts'\nimport sqlite from './storage/sqlite.ts'\nimport pg from 'pg'",
+    "import { users } from './rest/users.ts'\nimport { open } from './storage/open.ts'\nimport pg from 'pg'",
   'src/config.ts': "import { user } from './core/user.ts'\nimport fs from 'node:fs'\nconst port = process.env['PORT']",
-  'src/core/user.ts': "// never process.env, storage/sqlite.ts nor x: any\nexport const text = 'as any: any'",
+  'src/core/user.ts': "// never process.env, storage/sqlite/engine.ts nor x: any\nexport const text = 'as any: any'",
   'src/core/post.ts': "import type { User } from './user.ts'\nimport { user } from './user.ts'",
   'src/rest/users.ts':
     "import {\n  type Server,\n  start,\n} from '../server/http.ts'\nexport * from '../core/user.ts'",
   'src/graphql/schema.graphql': 'type Query { many: Int }',
   'src/graphql/resolvers.ts': "const later = await import('../core/post.ts')",
   'src/server/http.ts': "import fastify from 'fastify'\nconst url = 'http://127.0.0.1'",
-  'src/storage/sqlite.ts': "import { DatabaseSync } from 'node:sqlite'",
-  'src/storage/open.ts': "const path = '../storage/sqlite.ts'\nimport './sqlite.ts'",
-  'src/storage/postgres.ts': "import pg from 'pg'",
+  'src/storage/sqlite/engine.ts': "import { DatabaseSync } from 'node:sqlite'",
+  'src/storage/open.ts': "const path = '../storage/sqlite/engine.ts'\nimport './sqlite/engine.ts'",
+  'src/storage/postgres/engine.ts': "import pg from 'pg'",
   'src/security/tokens.ts': "import { createHash } from 'node:crypto'",
   'src/cluster/redis.ts': "import { user } from '../core/user.ts'",
 }
@@ -206,8 +210,13 @@ const CASES: Case[] = [
   source('even inside a template', 'src/core/more.ts', 'f(`$' + '{process.env.HOME}`)', 'reads process.env'),
   source('nor takes it apart', 'src/server/more.ts', 'const { env } = process', 'takes env from process'),
   source('nor imports it', 'src/server/more.ts', "import { env } from 'node:process'", 'takes env from process'),
-  source('main names no engine', 'src/main.ts', "import './storage/postgres.ts'", "names an engine's module"),
-  source('nor loads one', 'src/main.ts', "load('./storage/sqlite.ts')", "names an engine's module"),
+  source(
+    'only storage names engines',
+    'src/app.ts',
+    "import './storage/postgres/engine.ts'",
+    "names an engine's module",
+  ),
+  source('nor loads one', 'src/main.ts', "load('./storage/sqlite/engine.ts')", "names an engine's module"),
   source('no variable is any', 'src/core/more.ts', 'const a: any = 1', 'uses the type any'),
   source('nothing is cast to any', 'src/core/more.ts', 'f(a as any)', 'uses the type any'),
   source('no type argument is any', 'src/core/more.ts', 'new Set<any>()', 'uses the type any'),

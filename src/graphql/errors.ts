@@ -1,6 +1,6 @@
 import type { GraphQLError, GraphQLFormattedError } from 'graphql'
 import type { AppError, ErrorCode } from '../core/errors.ts'
-import { withShortEchoes } from './echo.ts'
+import { withShortEchoes } from './language/echo.ts'
 
 export type Code =
   | 'GRAPHQL_PARSE_FAILED'

@@ -1,12 +1,12 @@
 import { AppError } from '../core/errors.ts'
 import type { AskedChange, Posts } from '../core/posts/operations.ts'
 import type { Show } from '../core/store.ts'
-import type { PreparedOperation } from './documents.ts'
 import { refusalFor } from './errors.ts'
-import type { PlanSize } from './limits/plan-size.ts'
-import { holdToSkippedRows, type Skip, skippedRows } from './limits/skipped-rows.ts'
-import { collect, idIn, type Merged, planShown, type Request, showOf } from './plan.ts'
-import { argumentIn, type Variables } from './tree.ts'
+import type { PreparedOperation } from './language/documents.ts'
+import type { PlanSize } from './language/limits/plan-size.ts'
+import { holdToSkippedRows, type Skip, skippedRows } from './language/limits/skipped-rows.ts'
+import { collect, idIn, type Merged, planShown, type Request, showOf } from './language/plan.ts'
+import { argumentIn, type Variables } from './language/tree.ts'
 
 /** The entries of the answer, in their order: a text that is always the same, or a change. */
 export type MutationPlan = readonly (PlannedText | PlannedChange)[]

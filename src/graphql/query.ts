@@ -1,10 +1,10 @@
 import type { Posts } from '../core/posts/operations.ts'
-import type { PreparedOperation } from './documents.ts'
-import type { Introspection } from './introspection.ts'
-import type { PlanSize } from './limits/plan-size.ts'
-import { holdToSkippedRows, skippedRows } from './limits/skipped-rows.ts'
-import { collect, type Plan, Planner, type Request, valuesOf } from './plan.ts'
-import type { Variables } from './tree.ts'
+import type { PreparedOperation } from './language/documents.ts'
+import type { Introspection } from './language/introspection.ts'
+import type { PlanSize } from './language/limits/plan-size.ts'
+import { holdToSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
+import { collect, type Plan, Planner, type Request, valuesOf } from './language/plan.ts'
+import type { Variables } from './language/tree.ts'
 
 export interface QueryPlan extends Plan {
   /** Whether anything of it is in the store. */

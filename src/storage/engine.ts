@@ -1,6 +1,6 @@
 import { answerTooLarge } from '../core/errors.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
-import type { Dialect } from './dialect.ts'
+import type { Dialect } from './select/dialect.ts'
 import type { Row, Statement } from './sql.ts'
 import type { Timeouts } from './timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'

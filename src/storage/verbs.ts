@@ -1,9 +1,9 @@
-import { demoVerbs } from './demo-data.ts'
-import { orderVerbs } from './orders.ts'
-import { outboxVerbs } from './outbox.ts'
-import { paymentVerbs } from './payments.ts'
-import { postVerbs } from './posts.ts'
-import { userVerbs } from './users.ts'
+import { demoVerbs } from './entities/demo-data.ts'
+import { orderVerbs } from './entities/orders.ts'
+import { outboxVerbs } from './entities/outbox.ts'
+import { paymentVerbs } from './entities/payments.ts'
+import { postVerbs } from './entities/posts.ts'
+import { userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
 /** Every verb of the store, by name. Each feature adds its own. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
-import { echo, withShortEchoes } from '../../src/graphql/echo.ts'
+import { echo, withShortEchoes } from '../../src/graphql/language/echo.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Asked, type ErrorBody, query, repeat } from '../support/graphql.ts'
 import { SocketClient } from '../support/sockets.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it, type TestContext } from 'node:test'
 import { Lexer, Source, TokenKind } from 'graphql'
-import { documentBounds } from '../../src/graphql/limits/document.ts'
+import { documentBounds } from '../../src/graphql/language/limits/document.ts'
 import { type Asked, assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
 import type { RawResponse } from '../support/http.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'

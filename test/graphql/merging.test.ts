@@ -11,9 +11,9 @@ import {
   validate,
   visit,
 } from 'graphql'
-import { documentBounds } from '../../src/graphql/limits/document.ts'
-import { fieldsCanBeMerged } from '../../src/graphql/merging.ts'
-import { loadSchema } from '../../src/graphql/schema.ts'
+import { documentBounds } from '../../src/graphql/language/limits/document.ts'
+import { fieldsCanBeMerged } from '../../src/graphql/language/merging.ts'
+import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { runs } from '../support/form.ts'
 import type { Data } from './support/data.ts'
 import { anyConflict, anyQuery } from './support/operations.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { plantDemoData } from '../../src/storage/demo-data.ts'
+import { plantDemoData } from '../../src/storage/entities/demo-data.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue } from '../../src/storage/verbs.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
-import { PostgresPool } from '../../src/storage/postgres-pool.ts'
+import { PostgresPool } from '../../src/storage/postgres/pool.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'

@@ -5,15 +5,15 @@ import { existsSync, statSync, symlinkSync } from 'node:fs'
 import { constants } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import { sqliteDialect } from '../../src/storage/dialect.ts'
 import type { Engine } from '../../src/storage/engine.ts'
-import { commitTogether } from '../../src/storage/group-commit.ts'
-import { orderReads } from '../../src/storage/orders.ts'
-import { compile } from '../../src/storage/select.ts'
+import { orderReads } from '../../src/storage/entities/orders.ts'
+import { userReads } from '../../src/storage/entities/users.ts'
+import { sqliteDialect } from '../../src/storage/select/dialect.ts'
+import { compile } from '../../src/storage/select/select.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
-import { inSqlite, SqliteConnection } from '../../src/storage/sqlite-connection.ts'
-import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite-file.ts'
-import { userReads } from '../../src/storage/users.ts'
+import { inSqlite, SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
+import { commitTogether } from '../../src/storage/sqlite/group-commit.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes, verbs as testVerbs, type verbs } from './contract-verbs.ts'
@@ -204,7 +204,7 @@ describe('A SQLite file', () => {
     const holder = spawn(process.execPath, [
       '--input-type=module',
       '--eval',
-      `import { claimSqliteFile } from ${JSON.stringify(import.meta.resolve('../../src/storage/sqlite-file.ts'))}
+      `import { claimSqliteFile } from ${JSON.stringify(import.meta.resolve('../../src/storage/sqlite/file.ts'))}
        globalThis.claim = claimSqliteFile(${JSON.stringify(database.location)})
        console.log('claimed')
        setInterval(() => {}, 1000)`,

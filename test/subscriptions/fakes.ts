@@ -6,11 +6,16 @@ import type { Event, EventLog, Happening, Moment } from '../../src/core/events.t
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
-import { Documents } from '../../src/graphql/documents.ts'
 import { Executor } from '../../src/graphql/execute.ts'
-import { FanOut, type FanOutParts, type Subscriber, type Subscription } from '../../src/graphql/fan-out.ts'
-import { loadSchema } from '../../src/graphql/schema.ts'
-import { startOf } from '../../src/graphql/shared-message.ts'
+import { Documents } from '../../src/graphql/language/documents.ts'
+import { loadSchema } from '../../src/graphql/language/schema.ts'
+import { startOf } from '../../src/graphql/socket/shared-message.ts'
+import {
+  FanOut,
+  type FanOutParts,
+  type Subscriber,
+  type Subscription,
+} from '../../src/graphql/subscriptions/fan-out.ts'
 import { patienceMs } from '../support/wait.ts'
 
 /** A store of which the test decides when it answers, and what. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { SharedMessage, startOf } from '../../src/graphql/shared-message.ts'
+import { SharedMessage, startOf } from '../../src/graphql/socket/shared-message.ts'
 
 /** What `ws` itself builds and reads frames with; its types do not name them. */
 interface WsParts {

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
-import { migratePostgres } from '../../src/storage/postgres.ts'
-import { migrateSqlite } from '../../src/storage/sqlite-file.ts'
+import { migratePostgres } from '../../src/storage/postgres/engine.ts'
+import { migrateSqlite } from '../../src/storage/sqlite/file.ts'
 import type { PostgresServer } from './postgres.ts'
 
 /** In the folder of the run. */

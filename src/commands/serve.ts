@@ -1,0 +1,61 @@
+import { type App, startApp, systemClock, systemRandomness } from '../app.ts'
+import type { Config } from '../config.ts'
+import { demoLogin } from '../core/demo.ts'
+import { lastResort } from '../server/last-resort.ts'
+import { createLogger, standardOutput } from '../server/logging.ts'
+
+/** `duet serve`: runs until the process is told to stop. */
+export async function serve(config: Config): Promise<number> {
+  const output = standardOutput()
+  const logger = createLogger(config.logLevel, output)
+  let app: App | undefined
+  const exit = (code: number) => {
+    try {
+      output.flushSync()
+    } finally {
+      process.exit(code)
+    }
+  }
+  const stop = async () => app?.stopAtOnce()
+  const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
+  process.on('uncaughtException', fail)
+  process.on('unhandledRejection', fail)
+  process.on('SIGUSR2', () => app?.toggleMaintenance()) // from the start: unheard, it would end the process
+  process.stdout.on('error', () => {}) // the reader went away; serving goes on
+  app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
+  // Listeners stay, so that a second signal while shutting down changes nothing.
+  const told = new Promise(resolve => {
+    process.on('SIGTERM', resolve)
+    process.on('SIGINT', resolve)
+  })
+  if (!config.production) process.stdout.write(greeting(app.url, app.demoLoginWorks))
+  await told
+  logger.info('stopping')
+  await app[Symbol.asyncDispose]()
+  logger.info('stopped')
+  output.flushSync()
+  return 0
+}
+
+function greeting(url: string, withDemoData: boolean): string {
+  const login = JSON.stringify(demoLogin)
+  return `
+  Duet is ready.
+
+    GraphQL         ${url}/graphql      (open it in a browser to try it)
+    HTTP interface  ${url}/users        (also under ${url}/api)
+    Docs            ${url}/docs         (as data: ${url}/openapi.json)
+    Health          ${url}/health/ready
+${
+  withDemoData
+    ? `
+  There is demo data to play with. Log in as ${demoLogin.email}, password ${demoLogin.password}:
+
+    curl -s ${url}/tokens -H 'Content-Type: application/json' -d '${login}'
+`
+    : ''
+}
+  Press Ctrl-C to stop.
+
+`
+}

@@ -1,0 +1,28 @@
+import { systemRandomness } from '../app.ts'
+import type { Config } from '../config.ts'
+import { idOf } from '../core/input.ts'
+import { loginKeyOf } from '../core/users/user.ts'
+import { createStore } from '../storage/store.ts'
+import { complain } from './complain.ts'
+import { refuseTemporary, requireFile, withDatabase } from './with-database.ts'
+
+/** `duet users set-role` */
+export async function setRole(config: Config, user: string, role: string): Promise<number> {
+  if (role !== 'member' && role !== 'admin') return complain('a role is member or admin')
+  refuseTemporary(config.database)
+  requireFile(config.database)
+  const id = idOf(user)
+  const who = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
+  const outcome = await withDatabase(config, engine =>
+    createStore(engine).users.setRole(who, role, systemRandomness.id()),
+  )
+  if (outcome === 'absent') {
+    return complain(
+      id === undefined
+        ? 'nobody can log in with this e-mail; a user without a password is named by the id'
+        : 'there is no such user',
+    )
+  }
+  console.log(`Done. The user is now ${role}, and has to log in again.`)
+  return 0
+}

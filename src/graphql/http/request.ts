@@ -1,0 +1,20 @@
+import { isObject } from '../../core/input.ts'
+import { refusal } from '../errors.ts'
+import type { OperationRequest } from '../execute.ts'
+
+/** The operation that a body, a query string or a message asks for. */
+export function operationIn(body: unknown): OperationRequest {
+  if (!isObject(body)) throw refusal('BAD_REQUEST', 'The request must be a JSON object with a query.')
+  const { query, operationName, variables, extensions } = body
+  if (typeof query !== 'string') throw refusal('BAD_REQUEST', 'query must be a string.')
+  if (!isAbsent(operationName) && typeof operationName !== 'string') {
+    throw refusal('BAD_REQUEST', 'operationName must be a string.')
+  }
+  if (!isAbsent(extensions) && !isObject(extensions)) throw refusal('BAD_REQUEST', 'extensions must be an object.')
+  if (!isAbsent(variables) && !isObject(variables)) throw refusal('BAD_REQUEST', 'variables must be an object.')
+  return { query, operationName: operationName || undefined, variables: isObject(variables) ? variables : {} }
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null
+}

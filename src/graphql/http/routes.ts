@@ -1,0 +1,127 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { AppError, type ErrorCode, fault } from '../../core/errors.ts'
+import type { Fields } from '../../core/input.ts'
+import { answerError, keepOpen, prepareRefusal, statusOf } from '../../server/errors.ts'
+import type { Lifecycle } from '../../server/lifecycle.ts'
+import { takeUpgrade } from '../../server/upgrades.ts'
+import { type Code, Refusal, refusal, refusalFor } from '../errors.ts'
+import type { Executor, OperationRequest } from '../execute.ts'
+import type { Sockets } from '../socket/sockets.ts'
+import { preferredType } from './accept.ts'
+import { operationIn } from './request.ts'
+
+export interface GraphQLServer {
+  readonly server: FastifyInstance
+  readonly authenticate: onRequestHookHandler
+  readonly executor: Executor
+  /** Answers a browser that comes for a page. */
+  readonly showPage: (request: FastifyRequest, reply: FastifyReply) => unknown
+  readonly sockets: Sockets
+  readonly lifecycle: Lifecycle
+}
+
+/** `/graphql`: one operation per request, by POST, or by GET where it only reads. */
+export function serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle }: GraphQLServer): void {
+  const options = { onRequest: authenticate, errorHandler: answerFailure }
+
+  const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
+    const operation = executor.prepare(asked)
+    if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
+    if (operation.kind === 'mutation' && request.method !== 'POST') {
+      reply.header('allow', 'POST')
+      throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
+    }
+    const data = await executor.execute(operation, asked.variables, request.actor)
+    reply.type(answerType(request))
+    return `{"data":${data}}`
+  }
+
+  server.post('/graphql', options, async (request, reply) => answer(operationIn(request.body), request, reply))
+
+  // A socket's token is looked at when it is open: refused here, a browser could not tell why.
+  const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {
+    if (request.raw.socketUpgrade === undefined) return authenticate.call(this, request, reply, next)
+    next()
+  }
+
+  server.get('/graphql', { ...options, onRequest: authenticateUnlessSocket }, async (request, reply) => {
+    if (request.raw.socketUpgrade !== undefined) sockets.check(request.raw)
+    const upgrade = takeUpgrade(request, reply, lifecycle)
+    if (upgrade !== undefined) return sockets.accept(request.raw, upgrade)
+    if (preferredType(request.headers.accept, [...answerTypes, page]) === page) return showPage(request, reply)
+    const { query, operationName, variables, extensions } = request.query as Fields
+    const asked = {
+      query,
+      operationName,
+      variables: parsed('variables', variables),
+      extensions: parsed('extensions', extensions),
+    }
+    return answer(operationIn(asked), request, reply)
+  })
+}
+
+const answerTypes = ['application/json', 'application/graphql-response+json'] as const
+const page = 'text/html'
+
+function answerType({ headers }: FastifyRequest): string {
+  return `${preferredType(headers.accept, answerTypes) ?? answerTypes[0]}; charset=utf-8`
+}
+
+class MethodRefusal extends Refusal {}
+
+function parsed(name: string, text: unknown): unknown {
+  if (text === undefined) return undefined
+  try {
+    if (typeof text === 'string') return JSON.parse(text)
+  } catch {}
+  throw refusal('BAD_REQUEST', `${name} is not valid JSON.`)
+}
+
+/** Errors of an operation have GraphQL's shape; what concerns requests as such keeps the shape of all other paths. */
+function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refused = refusalIn(error, request)
+  if (refused === undefined) return answerError(error, request, reply)
+  keepOpen(reply)
+  const { cause } = refused
+  if (cause instanceof AppError) prepareRefusal(cause, request, reply)
+  const status = cause instanceof AppError ? statusOf[cause.code] : statusOfCode[refused.code]
+  return reply
+    .code(refused instanceof MethodRefusal ? 405 : status)
+    .type(answerType(request))
+    .send(JSON.stringify({ errors: refused.errors }))
+}
+
+function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined {
+  if (error instanceof Refusal) return error
+  if (error instanceof AppError) {
+    if (error.code === 'bad-input' && request.raw.socketUpgrade === undefined)
+      return refusal('BAD_REQUEST', error.message)
+    return ofOperations.has(error.code) ? refusalFor(error, undefined) : undefined
+  }
+  const { code } = error as { code?: unknown }
+  if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return refusal('BAD_REQUEST', 'Request body is not valid JSON')
+  const isServers = typeof code === 'string' && code.startsWith('FST_')
+  return isServers || request.raw.errored !== null ? undefined : refusalFor(fault(error), undefined)
+}
+
+const ofOperations = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'fault'])
+
+const statusOfCode: Readonly<Record<Code, number>> = {
+  GRAPHQL_PARSE_FAILED: 400,
+  GRAPHQL_VALIDATION_FAILED: 400,
+  DOCUMENT_TOO_LARGE: 400,
+  DEPTH_LIMIT_EXCEEDED: 400,
+  COMPLEXITY_LIMIT_EXCEEDED: 400,
+  OPERATION_RESOLUTION_FAILURE: 400,
+  BAD_USER_INPUT: 400,
+  BAD_REQUEST: 400,
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  RATE_LIMITED: 429,
+  SUBSCRIPTION_LIMIT_EXCEEDED: 400,
+  SUBSCRIPTION_TOO_EXPENSIVE: 400,
+  RESPONSE_TOO_LARGE: 400,
+  SERVICE_UNAVAILABLE: 503,
+  INTERNAL_SERVER_ERROR: 500,
+}

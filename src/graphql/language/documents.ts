@@ -1,0 +1,190 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getVariableValues,
+  Kind,
+  NoFragmentCyclesRule,
+  type OperationDefinitionNode,
+  OverlappingFieldsCanBeMergedRule,
+  parse,
+  specifiedRules,
+  validate,
+} from 'graphql'
+import type { Fields } from '../../core/input.ts'
+import { Recent } from '../../core/recent.ts'
+import { refusal, refusalOf } from '../errors.ts'
+import { echo } from './echo.ts'
+import { type Cost, costOf } from './limits/cost.ts'
+import { depthOf } from './limits/depth.ts'
+import { holdToBounds } from './limits/document.ts'
+import { fieldsCanBeMerged } from './merging.ts'
+import { type Node, treesOf, type Variables } from './tree.ts'
+
+const rules = [...specifiedRules.filter(rule => rule !== OverlappingFieldsCanBeMergedRule), fieldsCanBeMerged]
+
+export interface DocumentsOptions {
+  readonly schema: GraphQLSchema
+  readonly maxDepth: number
+  /** Whether errors may name what else there is ("Did you mean …?"). */
+  readonly suggestions: boolean
+}
+
+type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
+
+/** Documents that were parsed and found valid, by their text. What is refused is not kept. */
+export class Documents {
+  readonly #options: DocumentsOptions
+  readonly #known = new Recent<string, ValidDocument>(kept.documents, {
+    weights: { of: ({ weight }) => weight, most: kept.bytes },
+  })
+
+  constructor(options: DocumentsOptions) {
+    this.#options = options
+  }
+
+  /** Throws a refusal unless the document keeps its bounds, nests no deeper than allowed and is valid. */
+  prepare(text: string): ValidDocument {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    const { schema, maxDepth, suggestions } = this.#options
+    const parsed = parseWithin(text)
+    const depth = depthOf(parsed)
+    if (depth !== undefined && depth > maxDepth) {
+      throw refusal('DEPTH_LIMIT_EXCEEDED', `The operation nests ${depth} levels deep; ${maxDepth} are allowed.`, {
+        depth,
+        limit: maxDepth,
+      })
+    }
+    const options = { maxErrors: 10, hideSuggestions: !suggestions, allowEmptySelectionSets: false }
+    // Rules that follow fragments take them to end somewhere.
+    const errors = validate(schema, parsed, depth === undefined ? [NoFragmentCyclesRule] : rules, options)
+    if (errors.length > 0) throw refusalOf('GRAPHQL_VALIDATION_FAILED', errors)
+    // Without locations, which hold on to every token of the text.
+    const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
+    this.#known.set(text, document)
+    return document
+  }
+}
+
+/** Beyond that, what was not used lately is forgotten. */
+const kept = Object.freeze({ documents: 2000, bytes: 64 * 1024 * 1024 })
+
+// What is kept of a document beside its text, by its fields: tree and syntax.
+const bytesPerField = 1200
+
+function parseWithin(text: string): DocumentNode {
+  try {
+    holdToBounds(text)
+    return parse(text)
+  } catch (error) {
+    throw error instanceof GraphQLError ? refusalOf('GRAPHQL_PARSE_FAILED', [error]) : error
+  }
+}
+
+export class ValidDocument {
+  readonly #operations: readonly PreparedOperation[]
+  /** About how many bytes it takes. */
+  readonly weight: number
+
+  constructor(text: string, { definitions }: DocumentNode, options: OperationOptions) {
+    const fragments = new Map<string, FragmentDefinitionNode>()
+    for (const definition of definitions) {
+      if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition)
+    }
+    const treeOf = treesOf(options.schema, fragments)
+    this.#operations = definitions
+      .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
+      .map(definition => new PreparedOperation(definition, treeOf(definition), fragments, this, options))
+    const counted = new Set<unknown>()
+    const fields = this.#operations.reduce((sum, { tree }) => sum + sizeOf(tree, counted), 0)
+    this.weight = 2 * text.length + (fields + 1) * bytesPerField
+  }
+
+  /** The operation of this name, or the only one there is. */
+  operation(name: string | undefined): PreparedOperation {
+    const [first, ...others] = this.#operations
+    const named = name === undefined ? first : this.#operations.find(operation => operation.name === name)
+    if (named === undefined)
+      throw refusal('OPERATION_RESOLUTION_FAILURE', `There is no operation named "${echo(name ?? '')}".`)
+    if (name === undefined && others.length > 0) {
+      throw refusal(
+        'OPERATION_RESOLUTION_FAILURE',
+        'The document has several operations: operationName must choose one.',
+      )
+    }
+    return named
+  }
+}
+
+/** An operation of a valid document, ready to be done with any variables. */
+export class PreparedOperation {
+  /** Of this object: the same operation, prepared again, has another one. Ends with a blank. */
+  readonly id = `${++prepared} `
+  readonly kind: OperationDefinitionNode['operation']
+  readonly name: string | undefined
+  readonly tree: readonly Node[]
+  readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>
+  readonly definition: OperationDefinitionNode
+  readonly #document: ValidDocument
+  readonly #options: OperationOptions
+  /** Without variables it is the same every time. */
+  #cost: Cost | undefined
+
+  constructor(
+    definition: OperationDefinitionNode,
+    tree: readonly Node[],
+    fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+    document: ValidDocument,
+    options: OperationOptions,
+  ) {
+    this.kind = definition.operation
+    this.name = definition.name?.value
+    this.tree = tree
+    this.definition = definition
+    this.fragments = fragments
+    this.#document = document
+    this.#options = options
+  }
+
+  /** About how many bytes are kept with it: those of its document. */
+  get weight(): number {
+    return this.#document.weight
+  }
+
+  /** The variables of a request as the schema understands them, defaults filled in. */
+  coerce(inputs: Fields): Variables {
+    const { variableDefinitions = [] } = this.definition
+    if (variableDefinitions.length === 0) return none
+    const { schema, suggestions } = this.#options
+    const options = { maxErrors: 10, hideSuggestions: !suggestions }
+    const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
+    if (errors !== undefined) throw refusalOf('BAD_USER_INPUT', errors)
+    return variableValues.coerced
+  }
+
+  cost(variables: Variables): Cost {
+    const { schema } = this.#options
+    if (variables !== none) return costOf(this.tree, variables, schema)
+    this.#cost ??= costOf(this.tree, none, schema)
+    return this.#cost
+  }
+}
+
+let prepared = 0
+
+const none: Variables = Object.freeze({})
+
+function sizeOf(nodes: readonly Node[], counted: Set<unknown>): number {
+  let size = 0
+  for (const node of nodes) {
+    const inner = node.kind === 'spread' ? node.fragment.selections : node.selections
+    size++
+    if (!counted.has(inner)) {
+      counted.add(inner)
+      size += sizeOf(inner, counted)
+    }
+  }
+  return size
+}

@@ -1,0 +1,74 @@
+import type { GraphQLSchema } from 'graphql'
+import { badInput } from '../../../core/input.ts'
+import { argumentIn, type Field, type Fragment, isWanted, type Node, type Variables } from '../tree.ts'
+import { answerSizes } from './introspection.ts'
+
+export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
+
+/** Costs of an operation: of what it reads, and of what it asks about the schema (see `introspection.ts`). */
+export interface Cost {
+  readonly data: number
+  readonly introspection: number
+}
+
+/**
+ * What an operation costs with these variables: a scalar field 1, an object field 5 and its selection, a list its
+ * selection times its limit, or 10. What `@skip` and `@include` leave out costs nothing, what is written twice costs
+ * twice. Fragments are counted wherever they are spread and looked at once. On the way arguments are held to what they may
+ * be, those of lists to their ranges, so that none can lower a cost.
+ */
+export function costOf(nodes: readonly Node[], variables: Variables, schema: GraphQLSchema): Cost {
+  const known = new Map<Fragment, Cost>()
+  let sizeOfAnswer: ((question: Field) => number) | undefined
+
+  const ofAll = (all: readonly Node[]): Cost => {
+    let [data, introspection] = [0, 0]
+    for (const node of all) {
+      if (!isWanted(node, variables)) continue
+      const cost = node.kind === 'spread' ? ofFragment(node.fragment) : ofField(node)
+      data += cost.data
+      introspection += cost.introspection
+    }
+    return { data, introspection }
+  }
+
+  const ofFragment = (fragment: Fragment): Cost => {
+    let cost = known.get(fragment)
+    if (cost === undefined) {
+      cost = ofAll(fragment.selections)
+      known.set(fragment, cost)
+    }
+    return cost
+  }
+
+  const ofField = (field: Field): Cost => {
+    for (const argument of field.args.values()) argumentIn(argument, variables)
+    if (field.kind === 'value' || field.kind === 'typename') return scalar
+    if (field.kind === 'introspection') {
+      sizeOfAnswer ??= answerSizes(schema, variables)
+      return { data: 0, introspection: sizeOfAnswer(field) }
+    }
+    const { data, introspection } = ofAll(field.selections)
+    if (field.kind === 'one') return { data: 5 + data, introspection }
+    // Rows are made even where nothing of them is selected.
+    return { data: pageIn(field, variables).limit * Math.max(1, data), introspection }
+  }
+
+  return ofAll(nodes)
+}
+
+const scalar: Cost = { data: 1, introspection: 0 }
+
+/** The part of a list that its arguments ask for. */
+export function pageIn({ args }: Field, variables: Variables): { readonly limit: number; readonly offset: number } {
+  return {
+    limit: within('limit', argumentIn(args.get('limit'), variables), listBounds.defaultLimit),
+    offset: within('offset', argumentIn(args.get('offset'), variables), 0),
+  }
+}
+
+function within(name: 'limit' | 'offset', value: unknown, fallback: number): number {
+  const number = Number(value ?? fallback)
+  if (number >= 0 && number <= listBounds[name]) return number
+  throw badInput(`${name} must be an integer from 0 to ${listBounds[name]}`)
+}

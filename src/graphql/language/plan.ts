@@ -1,0 +1,192 @@
+import type { Actor } from '../../core/actor.ts'
+import { idOf } from '../../core/input.ts'
+import type { Selection, Slot, SlotValues, Wish } from '../../core/selection.ts'
+import type { Show } from '../../core/store.ts'
+import { pageIn } from './limits/cost.ts'
+import type { PlanSize } from './limits/plan-size.ts'
+import type { Skip } from './limits/skipped-rows.ts'
+import { type Argument, argumentIn, type Field, isWanted, type Node, type Variables } from './tree.ts'
+
+/** A selection, and how its slots are filled from one request to the next. */
+export interface Plan {
+  readonly selection: Selection
+  readonly slots: readonly Source[]
+  /** Lists that may skip rows. */
+  readonly skips: readonly Skip[]
+}
+
+export interface Request {
+  readonly variables: Variables
+  readonly actor: Actor
+}
+
+/** Where a slot's value comes from. */
+export type Source = (request: Request) => SlotValues[number]
+
+export function valuesOf({ slots }: Plan, request: Request): SlotValues {
+  return slots.map(source => source(request))
+}
+
+/** Fields with the same key: the same field, each with selections of its own. */
+export type Merged = readonly [Field, ...Field[]]
+
+/** Fields of one object of the answer by their keys, in the order in which these come first. */
+export type Collected = ReadonlyMap<string, Merged>
+
+/** What is left of selections when conditions are looked at, fragments dissolved and fields with one key put together. */
+export function collect(selections: readonly (readonly Node[])[], variables: Variables, size?: PlanSize): Collected {
+  const collected = new Map<string, [Field, ...Field[]]>()
+  const visited = new Set<readonly Node[]>()
+  const visit = (nodes: readonly Node[]): void => {
+    if (visited.has(nodes)) return // a second time it would add nothing
+    visited.add(nodes)
+    size?.addVisits(nodes.length)
+    for (const node of nodes) {
+      if (!isWanted(node, variables)) continue
+      if (node.kind === 'spread') visit(node.fragment.selections)
+      else {
+        const known = collected.get(node.key)
+        if (known === undefined) collected.set(node.key, [node])
+        else known.push(node)
+      }
+    }
+  }
+  selections.forEach(visit)
+  return collected
+}
+
+/** Builds selections, and notes for each slot where its value comes from. */
+export class Planner {
+  readonly #variables: Variables
+  readonly #size: PlanSize
+  /** Limits of the lists around. */
+  #around: readonly Slot[] = []
+  readonly slots: Source[] = []
+  readonly skips: Skip[] = []
+
+  constructor(variables: Variables, size: PlanSize) {
+    this.#variables = variables
+    this.#size = size
+  }
+
+  /** The fields of an object that is reached from another one. */
+  inside(fields: readonly Field[]): readonly Wish[] {
+    const collected = collect(
+      fields.map(({ selections }) => selections),
+      this.#variables,
+      this.#size,
+    )
+    return [...collected].map(([key, [first, ...others]]) => this.#wish(key, first, [first, ...others]))
+  }
+
+  /** A field at the top that reads: `user`, `post`, `me`, `posts`, `users`. */
+  atTop(key: string, fields: Merged): Wish {
+    const [first] = fields
+    if (first.kind !== 'one') return this.#wish(key, first, fields)
+    this.#size.addWish('one', key)
+    const id = first.args.get('id')
+    const slot = this.slot(id === undefined ? ownId : ({ variables }) => idIn(id, variables))
+    return { kind: 'one', key, name: first.name, id: slot, wishes: this.inside(fields) }
+  }
+
+  slot(source: Source): number {
+    return this.slots.push(source) - 1
+  }
+
+  #wish(key: string, first: Field, fields: readonly Field[]): Wish {
+    switch (first.kind) {
+      case 'typename':
+        this.#size.addWish('text', key)
+        return { kind: 'text', key, text: first.type }
+      case 'value':
+        this.#size.addWish('value', key)
+        return { kind: 'value', key, name: first.name }
+      case 'one':
+        this.#size.addWish('one', key)
+        return { kind: 'one', key, name: first.name, id: undefined, wishes: this.inside(fields) }
+      case 'many':
+        return this.#many(key, first, fields)
+      case 'introspection':
+        throw new Error('Introspection is at the top only')
+    }
+  }
+
+  #many(key: string, first: Field, fields: readonly Field[]): Wish {
+    const isEmpty = pageIn(first, this.#variables).limit === 0
+    this.#size.addWish(isEmpty ? 'empty' : 'many', key)
+    if (isEmpty) return { kind: 'empty', key }
+    const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
+    const offset = this.slot(({ variables }) => pageIn(first, variables).offset)
+    const after = this.#instant(first.args.get('publishedAfter'))
+    const before = this.#instant(first.args.get('publishedBefore'))
+    if (first.args.has('offset')) this.skips.push({ offset, around: this.#around })
+    return { kind: 'many', key, name: first.name, limit, offset, after, before, wishes: this.#each(limit, fields) }
+  }
+
+  /** The fields of each object of a list that has so many. */
+  #each(limit: Slot, fields: readonly Field[]): readonly Wish[] {
+    const around = this.#around
+    this.#around = [...around, limit]
+    const wishes = this.inside(fields)
+    this.#around = around
+    return wishes
+  }
+
+  #instant(argument: Argument | undefined): number | undefined {
+    const given = argumentIn(argument, this.#variables) ?? undefined
+    return given === undefined ? undefined : this.slot(({ variables }) => String(argumentIn(argument, variables)))
+  }
+}
+
+const ownId: Source = ({ actor }) => (actor.kind === 'user' ? actor.id : null)
+
+/** The id that an argument names, if it can name a row. */
+export function idIn(argument: Argument | undefined, variables: Variables): number | null {
+  return idOf(String(argumentIn(argument, variables))) ?? null
+}
+
+/** What is to be shown of a post or comment whose id is known only later. */
+export interface ShownPlan extends Plan {
+  readonly id: Slot
+}
+
+export function planShown(
+  root: 'post' | 'comment',
+  key: string,
+  fields: Merged,
+  variables: Variables,
+  size: PlanSize,
+): ShownPlan {
+  const planner = new Planner(variables, size)
+  const id = planner.slot(() => null)
+  size.addWish('one', key)
+  const selection: Selection = { wishes: [{ kind: 'one', key, name: root, id, wishes: planner.inside(fields) }] }
+  return { selection, slots: planner.slots, skips: planner.skips, id }
+}
+
+export function showOf(plan: ShownPlan, request: Request): Show {
+  return { selection: plan.selection, values: valuesOf(plan, request), id: plan.id }
+}
+
+/**
+ * What decides about the shape of a plan: conditions that hold or not, arguments that are given or not, lists of none. Two
+ * requests with the same key share a plan and differ in the values of its slots alone.
+ */
+export function shapeKey(variables: Variables): string {
+  let key = ''
+  for (const name in variables) {
+    const value = variables[name]
+    key +=
+      value === null || value === undefined
+        ? 'n'
+        : value === 0
+          ? '0'
+          : value === true
+            ? 't'
+            : value === false
+              ? 'f'
+              : 's'
+    key += `${name} `
+  }
+  return key
+}

@@ -1,0 +1,165 @@
+import {
+  type ArgumentNode,
+  coerceInputLiteral,
+  type DirectiveNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLArgument,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+} from 'graphql'
+import { badInput } from '../../core/input.ts'
+import { isIntrospection } from './limits/depth.ts'
+
+/** A valid operation as costs and plans look at it: fields with what the schema says of them, fragments shared. */
+export type Node = Field | Spread
+
+export interface Field {
+  readonly kind: 'value' | 'one' | 'many' | 'typename' | 'introspection'
+  readonly key: string
+  readonly name: string
+  /** Of the object that it is a field of. */
+  readonly type: string
+  readonly args: ReadonlyMap<string, Argument>
+  readonly conditions: readonly Condition[]
+  readonly selections: readonly Node[]
+  /** Introspection is left to graphql-js. */
+  readonly node: FieldNode | undefined
+}
+
+export interface Spread {
+  readonly kind: 'spread'
+  readonly conditions: readonly Condition[]
+  readonly fragment: Fragment
+}
+
+export interface Fragment {
+  selections: readonly Node[]
+}
+
+export type Argument = { readonly value: unknown } | VariableArgument
+
+export interface VariableArgument {
+  readonly variable: string
+  /** The name of an argument that must be given: its variable may still be null, where that has a default. */
+  readonly required: string | undefined
+}
+
+/** `@include` wants true, `@skip` false. */
+export interface Condition {
+  readonly argument: Argument
+  readonly wanted: boolean
+}
+
+/** The variables of a request, as the schema understands them. Those that were not given are not there. */
+export type Variables = Readonly<Record<string, unknown>>
+
+export function argumentIn(argument: Argument | undefined, variables: Variables): unknown {
+  if (argument === undefined) return undefined
+  if (!('variable' in argument)) return argument.value
+  const value = variables[argument.variable]
+  if (argument.required !== undefined && (value === null || value === undefined)) {
+    throw badInput(`${argument.required} must not be null`)
+  }
+  return value
+}
+
+export function isWanted({ conditions }: Node, variables: Variables): boolean {
+  return conditions.every(({ argument, wanted }) => argumentIn(argument, variables) === wanted)
+}
+
+/** Turns the operations of one document into trees, in which they share its fragments. */
+export function treesOf(
+  schema: GraphQLSchema,
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+): (operation: OperationDefinitionNode) => readonly Node[] {
+  const known = new Map<string, Fragment>()
+
+  const fragmentNamed = (name: string): Fragment => {
+    let fragment = known.get(name)
+    if (fragment === undefined) {
+      fragment = { selections: [] }
+      known.set(name, fragment)
+      const definition = fragments.get(name)
+      const type = schema.getType(definition?.typeCondition.name.value ?? '')
+      if (definition !== undefined && isObjectType(type)) fragment.selections = nodesOf(definition.selectionSet, type)
+    }
+    return fragment
+  }
+
+  const nodesOf = ({ selections }: SelectionSetNode, type: GraphQLObjectType): Node[] =>
+    selections.map(selection => {
+      const conditions = conditionsOf(selection.directives)
+      if (selection.kind === Kind.FRAGMENT_SPREAD)
+        return { kind: 'spread', conditions, fragment: fragmentNamed(selection.name.value) }
+      // All types are objects: a fragment's condition holds wherever it may stand.
+      if (selection.kind === Kind.INLINE_FRAGMENT)
+        return { kind: 'spread', conditions, fragment: { selections: nodesOf(selection.selectionSet, type) } }
+      return fieldOf(selection, type, conditions)
+    })
+
+  const fieldOf = (node: FieldNode, type: GraphQLObjectType, conditions: readonly Condition[]): Field => {
+    const name = node.name.value
+    const introspection = isIntrospection(name)
+    const definition = schema.getField(type, name)
+    if (definition === undefined) throw new Error(`${type.name} has no ${name}`)
+    const inner = getNamedType(definition.type)
+    return {
+      kind: introspection ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),
+      key: node.alias?.value ?? name,
+      name,
+      type: type.name,
+      args: argumentsOf(node.arguments, definition.args),
+      conditions,
+      selections: node.selectionSet !== undefined && isObjectType(inner) ? nodesOf(node.selectionSet, inner) : [],
+      node: introspection ? node : undefined,
+    }
+  }
+
+  return ({ operation, selectionSet }) => {
+    const root = schema.getRootType(operation)
+    return root ? nodesOf(selectionSet, root) : []
+  }
+}
+
+function kindOf(type: GraphQLOutputType): 'value' | 'one' | 'many' {
+  const nullable = getNullableType(type)
+  if (isListType(nullable)) return 'many'
+  return isObjectType(nullable) ? 'one' : 'value'
+}
+
+function conditionsOf(directives: readonly DirectiveNode[] = []): readonly Condition[] {
+  return directives.flatMap(({ name, arguments: [condition] = [] }) => {
+    if (condition === undefined || (name.value !== 'include' && name.value !== 'skip')) return []
+    const { value } = condition
+    const argument =
+      value.kind === Kind.VARIABLE
+        ? { variable: value.name.value, required: `@${name.value}(if:)` }
+        : { value: value.kind === Kind.BOOLEAN && value.value }
+    return [{ argument, wanted: name.value === 'include' }]
+  })
+}
+
+// Every argument of the schema is a scalar, so a variable stands for all of it or for nothing.
+function argumentsOf(
+  given: readonly ArgumentNode[] = [],
+  definitions: readonly GraphQLArgument[],
+): ReadonlyMap<string, Argument> {
+  const args = new Map<string, Argument>()
+  for (const { name, value } of given) {
+    const type = definitions.find(definition => definition.name === name.value)?.type
+    const required = isNonNullType(type) ? name.value : undefined
+    if (value.kind === Kind.VARIABLE) args.set(name.value, { variable: value.name.value, required })
+    else args.set(name.value, { value: type && coerceInputLiteral(value, type) })
+  }
+  return args
+}

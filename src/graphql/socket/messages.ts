@@ -1,0 +1,81 @@
+import { type Fields, isObject } from '../../core/input.ts'
+import type { OperationRequest } from '../execute.ts'
+import { operationIn } from '../http/request.ts'
+
+/** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */
+export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64 })
+
+/** What a client of graphql-transport-ws says, before anything of it is believed. */
+export interface Message {
+  readonly type?: unknown
+  readonly id?: unknown
+  readonly payload?: unknown
+}
+
+/** What the client may not do, and how the socket is closed for it. */
+export class Violation extends Error {
+  readonly code: number
+
+  constructor(code: number, reason: string) {
+    super(Buffer.byteLength(reason) > 123 ? reason.slice(0, 40) : reason) // what a close frame holds
+    this.code = code
+  }
+}
+
+/** What a message may carry beside: an object, or nothing. */
+export function isPayload(payload: unknown): payload is Fields | null | undefined {
+  return payload === undefined || payload === null || isObject(payload)
+}
+
+export function messageIn(text: string): Message {
+  try {
+    const message: unknown = nestsDeeperThan(messageBounds.depth, text) ? undefined : JSON.parse(text)
+    if (isObject(message)) return message
+  } catch {}
+  throw new Violation(4400, 'Invalid message')
+}
+
+/** A payload of the wrong form is a fault of the protocol, not of an operation. */
+export function requestIn(payload: unknown): OperationRequest {
+  try {
+    return operationIn(payload)
+  } catch {
+    throw new Violation(4400, 'Invalid message')
+  }
+}
+
+/** The payload of a `ping` as it is echoed: its JSON. */
+export function pingPayloadIn(payload: Fields): string {
+  const text = JSON.stringify(payload)
+  if (Buffer.byteLength(text) > messageBounds.pingPayload) throw new Violation(4400, 'Ping payload is too large')
+  return text
+}
+
+/**
+ * Whether arrays and objects nest deeper than this, counted on the text of JSON. Done before anything is made of the text:
+ * functions that walk what was parsed call themselves, and would exhaust the stack.
+ */
+function nestsDeeperThan(most: number, text: string): boolean {
+  if (text.length <= most) return false
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === quote) at = endOfString(text, at)
+    else if (code === openBrace || code === openBracket) {
+      if (++depth > most) return true
+    } else if (code === closeBrace || code === closeBracket) depth--
+  }
+  return false
+}
+
+/** Where the string that starts here ends. */
+function endOfString(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let escapes = 0
+    while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++
+    if (escapes % 2 === 0) return end
+  }
+  return text.length
+}
+
+const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] = [0x22, 0x5c, 0x7b, 0x5b, 0x7d, 0x5d]

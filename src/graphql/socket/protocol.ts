@@ -1,0 +1,258 @@
+import { type Actor, anonymous, type IdentifiedUser } from '../../core/actor.ts'
+import { AppError, fault } from '../../core/errors.ts'
+import type { Fields } from '../../core/input.ts'
+import type { Allowance } from '../../core/ports.ts'
+import type { Admitted } from '../../core/tokens/operations.ts'
+import { Refusal, refusal, refusalFor } from '../errors.ts'
+import type { Executor, OperationRequest } from '../execute.ts'
+import type { FanOut } from '../subscriptions/fan-out.ts'
+import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, Violation } from './messages.ts'
+import { type Outlet, Run, type Wire } from './run.ts'
+
+export interface ConversationParts {
+  readonly executor: Executor
+  readonly fanOut: FanOut
+  /** Who an `Authorization` value says one is; rejects where it is no valid token. */
+  readonly admit: (authorization: string) => Promise<Admitted>
+  /** Whether somebody who was admitted would still be. */
+  readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
+  /** Whose groups of subscriptions are counted together: what the rate limit takes for one client. */
+  readonly client: string
+  /** Counts an operation of this client, where operations are limited. */
+  readonly take: () => Allowance | Promise<Allowance> | undefined
+  readonly clock: { now(): number }
+  /** How long a new socket has to send `connection_init`. */
+  readonly initTimeoutMs: number
+  readonly report: (error: AppError) => void
+}
+
+export const socketBounds = Object.freeze({ operations: 100, idLength: 256, message: 256 * 1024 })
+
+/**
+ * One client's side of graphql-transport-ws, without a socket: what came goes into `receive`, what is to be sent goes to
+ * the wire. Queries and mutations take the very way that they take over HTTP.
+ */
+export class Conversation implements Outlet {
+  readonly #parts: ConversationParts
+  readonly #wire: Wire
+  readonly #operations = new Map<string, Run>()
+  #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
+  /** Settles when it is known who the client is. */
+  #admission: Promise<void> | undefined
+  #patience: NodeJS.Timeout | undefined
+  /** Operations that will be answered. */
+  #executing = 0
+  #farewell: (() => void) | undefined
+  #expiry: NodeJS.Timeout | undefined
+  actor: Actor = anonymous
+
+  /** `authorization` is what the request that opened the socket carried. */
+  constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
+    this.#parts = parts
+    this.#wire = wire
+    const tooLate = () => this.end(4408, 'Connection initialisation timeout')
+    this.#patience = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
+    if (authorization !== undefined) this.#admission = this.#admit(authorization)
+  }
+
+  get #isOpen(): boolean {
+    return this.#state !== 'over'
+  }
+
+  receive(text: string): void {
+    this.guarded(() => {
+      if (this.#isOpen) this.#obey(messageIn(text))
+    })
+  }
+
+  /**
+   * Does something for this socket. What it throws closes this socket and no more: thrown out of a callback of the runtime,
+   * it would end the process.
+   */
+  guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (error instanceof Violation) this.end(error.code, error.message)
+      else this.#abandon(error)
+    }
+  }
+
+  readonly #abandon = (error: unknown): void => {
+    this.end(1011, 'Internal server error')
+    this.#parts.report(fault(error))
+  }
+
+  /** Ends everything and closes. */
+  end(code: number, reason: string): void {
+    if (this.#state === 'over') return
+    this.closed()
+    this.#wire.close(code, reason)
+  }
+
+  /** Ends when what is under way is answered, and begins nothing more. */
+  endSoon(code: number, reason: string): void {
+    this.#farewell = () => this.end(code, reason)
+    if (this.#executing === 0) this.#farewell()
+  }
+
+  /** The socket is gone. */
+  closed(): void {
+    this.#state = 'over'
+    clearTimeout(this.#patience)
+    clearTimeout(this.#expiry)
+    for (const run of this.#operations.values()) run.stop()
+    this.#operations.clear()
+  }
+
+  #obey({ type, id, payload }: Message): void {
+    if (type === 'connection_init') this.#initialise(payload)
+    else if (type === 'subscribe') this.#begin(id, payload)
+    else if (type === 'complete' && typeof id === 'string') this.#stop(id)
+    else if (type === 'ping' && isPayload(payload)) this.#pong(payload)
+    else if (type !== 'pong' || !isPayload(payload)) throw new Violation(4400, 'Invalid message')
+  }
+
+  #pong(payload: Fields | null | undefined): void {
+    if (payload) this.send(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
+    else this.#say({ type: 'pong' })
+  }
+
+  #initialise(payload: unknown): void {
+    if (this.#state !== 'new') throw new Violation(4429, 'Too many initialisation requests')
+    if (!isPayload(payload)) throw new Violation(4400, 'Invalid message')
+    const given = payload?.authorization ?? payload?.Authorization ?? undefined
+    if (given !== undefined && typeof given !== 'string') throw new Violation(4400, 'Invalid message')
+    this.#state = 'initialising'
+    clearTimeout(this.#patience)
+    const admitted = Promise.resolve(this.#admission)
+    // After the token of the request, so that this one decides.
+    this.#admission = given === undefined ? admitted : admitted.then(() => this.#admit(given))
+    this.#admission.then(this.#acknowledge).catch(this.#abandon)
+  }
+
+  readonly #acknowledge = (): void => {
+    if (this.#state !== 'initialising') return
+    this.#state = 'acknowledged'
+    this.#say({ type: 'connection_ack' })
+  }
+
+  /** Never rejects: who is not admitted is closed. */
+  async #admit(authorization: string): Promise<void> {
+    try {
+      if (this.#state === 'over') return
+      const { actor, expiresAt } = await this.#parts.admit(authorization)
+      this.actor = actor
+      // Once more, now that a revocation would find us: one in between found nobody.
+      if (!(await this.#parts.stillStands(actor))) return this.end(4403, 'Forbidden')
+      if (this.#isOpen) this.#expireAt(expiresAt * 1000)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
+      this.#parts.report(error instanceof AppError ? error : fault(error))
+      this.end(1013, 'Try again later')
+    }
+  }
+
+  #expireAt(instant: number): void {
+    clearTimeout(this.#expiry)
+    const left = instant - this.#parts.clock.now()
+    // A timer holds no more than 24 days.
+    const again = () => this.#expireAt(instant)
+    if (left > 0) this.#expiry = setTimeout(() => this.guarded(again), Math.min(left, 2_000_000_000))
+    else this.end(4403, 'Token expired')
+  }
+
+  #begin(id: unknown, payload: unknown): void {
+    if (this.#state !== 'acknowledged') throw new Violation(4401, 'Unauthorized')
+    if (this.#farewell !== undefined) return
+    const request = requestIn(payload)
+    if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength) {
+      throw new Violation(4400, 'Invalid message')
+    }
+    if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
+    // One that its client has given up may still be at work.
+    if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
+      this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
+      return
+    }
+    const run = new Run(id, this, this.#finish)
+    this.#operations.set(id, run)
+    this.#executing++
+    this.#do(run, request)
+      .catch((error: unknown) => run.fail(this.#refusalIn(error)))
+      .finally(() => this.#done())
+      .catch(this.#abandon)
+  }
+
+  async #do(run: Run, request: OperationRequest): Promise<void> {
+    const { executor, fanOut, take, client } = this.#parts
+    const allowance = await take()
+    if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
+    const operation = executor.prepare(request)
+    // A mutation looks for itself, in its transaction.
+    if (operation.kind !== 'mutation' && !(await this.#stillStands())) return this.end(4403, 'Forbidden')
+    if (operation.kind === 'subscription') {
+      const subscription = executor.subscription(operation, request.variables, this.actor)
+      run.endsBy(await fanOut.subscribe(subscription, run, client))
+      return
+    }
+    run.answer(await executor.execute(operation, request.variables, this.actor))
+  }
+
+  /** A token may have died on another instance, whose event has not arrived yet. */
+  async #stillStands(): Promise<boolean> {
+    const { actor } = this
+    return actor.kind === 'anonymous' || this.#parts.stillStands(actor)
+  }
+
+  #done(): void {
+    this.#executing--
+    if (this.#executing === 0) this.#farewell?.()
+  }
+
+  /** Of one that was still under way. The id may name another by now where it was not. */
+  readonly #finish = (run: Run, refused: Refusal | undefined): void => {
+    this.#operations.delete(run.id)
+    if (refused === undefined) this.#say({ id: run.id, type: 'complete' })
+    else this.#fail(run.id, refused)
+  }
+
+  #stop(id: string): void {
+    this.#operations.get(id)?.stop()
+    this.#operations.delete(id)
+  }
+
+  #refusalIn(error: unknown): Refusal {
+    if (error instanceof Refusal && !(error.cause instanceof AppError)) return error
+    const cause = error instanceof Refusal ? error.cause : error
+    const known = cause instanceof AppError ? cause : fault(cause)
+    this.#parts.report(known)
+    return error instanceof Refusal ? error : refusalFor(known, undefined)
+  }
+
+  #fail(id: string, { errors }: Refusal): void {
+    this.#say({ id, type: 'error', payload: errors })
+  }
+
+  #say(message: object): void {
+    this.send(JSON.stringify(message))
+  }
+
+  send(message: string): void {
+    if (!this.#isOpen) return
+    try {
+      this.#wire.send(message)
+    } catch (error) {
+      this.#abandon(error)
+    }
+  }
+
+  sendFrame(frame: Buffer): void {
+    if (!this.#isOpen) return
+    try {
+      this.#wire.sendFrame(frame)
+    } catch (error) {
+      this.#abandon(error)
+    }
+  }
+}

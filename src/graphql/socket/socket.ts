@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto'
+import type { Socket as NetSocket } from 'node:net'
+import type { WebSocket } from 'ws'
+import type { Unsent, Waiting } from '../../server/unsent.ts'
+import type { Conversation } from './protocol.ts'
+import type { Wire } from './run.ts'
+
+export interface SocketObserver {
+  /** Somebody did not read what was sent, and was closed. */
+  closedForSlowness(): void
+}
+
+export interface SocketParts {
+  readonly websocket: WebSocket
+  readonly stream: NetSocket
+  readonly client: string
+  readonly unsent: Unsent
+  readonly observer: SocketObserver
+}
+
+/** One socket. Frames that many get are written to the stream as they are: `ws` would build each anew. */
+export class Socket implements Wire, Waiting {
+  readonly client: string
+  readonly #websocket: WebSocket
+  readonly #stream: NetSocket
+  readonly #unsent: Unsent
+  readonly #observer: SocketObserver
+  conversation: Conversation | undefined
+  #bound = mostWaiting
+  #isNoted = false
+  #isSlow = false
+  /** The bytes of the last ping, until they come back. */
+  #ping: Buffer | undefined
+  #quietBeats = 0
+
+  constructor({ websocket, stream, client, unsent, observer }: SocketParts) {
+    this.client = client
+    this.#websocket = websocket
+    this.#stream = stream
+    this.#unsent = unsent
+    this.#observer = observer
+  }
+
+  get bytes(): number {
+    return this.#stream.writableLength
+  }
+
+  send(message: string): void {
+    if (!this.#isReading()) return
+    this.#websocket.send(message)
+    if (message.length > small) this.#wrote(Buffer.byteLength(message))
+  }
+
+  sendFrame(frame: Buffer): void {
+    if (!this.#isReading()) return
+    this.#stream.write(frame)
+    if (frame.length > small) this.#wrote(frame.length)
+  }
+
+  /** Never throws: it is what is done about that which was thrown. */
+  close(code: number, reason: string): void {
+    try {
+      this.#websocket.close(code, reason)
+      setTimeout(() => this.#stream.destroy(), farewellMs).unref()
+    } catch {
+      this.#stream.destroy()
+    }
+  }
+
+  /** Without a close frame, which would only wait. */
+  cut(): void {
+    this.#noteSlow()
+    this.#stream.destroy()
+  }
+
+  /** Only the bytes of our ping show that it was read: somebody who reads nothing can still send other pongs. */
+  pong(payload: Buffer): void {
+    if (this.#ping?.equals(payload)) this.#ping = undefined
+  }
+
+  /** Comes regularly. While something waits, a ping would wait behind it: whether that is read is looked at elsewhere. */
+  beat(): void {
+    this.#note()
+    if (this.bytes === 0) this.#askForLife()
+  }
+
+  #askForLife(): void {
+    if (++this.#quietBeats % beatsPerPing > 0) return
+    if (this.#ping !== undefined) {
+      this.#stream.destroy()
+      return
+    }
+    // Random, so that a client cannot answer on one socket what it reads on another.
+    this.#ping = randomBytes(pingBytes)
+    this.#stream.write(Buffer.concat([pingHead, this.#ping]))
+  }
+
+  /** Who lets too much wait is closed. */
+  #isReading(): boolean {
+    if (this.#websocket.readyState !== openState) return false
+    const waiting = this.bytes
+    if (waiting > 0 || this.#isNoted) this.#note()
+    if (waiting <= mostWaiting) {
+      this.#bound = mostWaiting
+      return true
+    }
+    if (waiting <= this.#bound) return true
+    this.#noteSlow()
+    this.conversation?.end(1013, 'Too slow')
+    return false
+  }
+
+  /** One message may be more than the bound: while it is being sent, others may wait behind it. */
+  #wrote(bytes: number): void {
+    if (bytes > mostWaiting && this.#bound === mostWaiting) this.#bound = this.bytes + mostWaiting
+    this.#note()
+  }
+
+  #note(): void {
+    this.#isNoted = this.bytes > 0
+    this.#unsent.note(this)
+  }
+
+  #noteSlow(): void {
+    if (!this.#isSlow) this.#observer.closedForSlowness()
+    this.#isSlow = true
+  }
+}
+
+export const beatMs = 10_000
+const beatsPerPing = 2
+/** Bytes that may wait for one who does not read. */
+const mostWaiting = 1024 * 1024
+/** Bytes of a message after which it is not worth looking at once whether they wait. */
+const small = 4096
+/** How long who was closed has to read what waits for it, and to answer. */
+const farewellMs = 5_000
+
+const pingBytes = 8
+const pingHead = Buffer.from([0x89, pingBytes])
+
+const openState = 1

@@ -1,0 +1,177 @@
+import type { IncomingMessage } from 'node:http'
+import { type WebSocket, WebSocketServer } from 'ws'
+import type { IdentifiedUser } from '../../core/actor.ts'
+import { AppError, fault } from '../../core/errors.ts'
+import type { Unsent } from '../../server/unsent.ts'
+import type { Upgrade } from '../../server/upgrades.ts'
+import { MessageRate } from './message-rate.ts'
+import { Conversation, type ConversationParts, socketBounds } from './protocol.ts'
+import { beatMs, Socket, type SocketObserver } from './socket.ts'
+
+export const subprotocol = 'graphql-transport-ws'
+
+export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'> {
+  /** What counts the operations of whoever sent this request. */
+  readonly takeFor: (request: IncomingMessage) => ConversationParts['take']
+  /** What counts as one client. */
+  readonly clientOf: (request: IncomingMessage) => string
+  readonly socketsPerClient: number
+  /** Over ten seconds; 0: any number. */
+  readonly messagesPerSecond: number
+  readonly isAllowedOrigin: (origin: string) => boolean
+  readonly unsent: Unsent
+  readonly observer: SocketObserver
+}
+
+/** The open sockets: how they come and go. What is said on them is the business of their conversations. */
+export class Sockets implements AsyncDisposable {
+  readonly #parts: SocketsParts
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: socketBounds.message,
+    handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
+  })
+  readonly #sockets = new Set<Socket>()
+  /** How many sockets each client has, those that are being closed included. */
+  readonly #openOf = new Map<string, number>()
+  #retired: { readonly code: number; readonly reason: string } | undefined
+  readonly #heart = setInterval(() => this.beat(), beatMs).unref()
+
+  constructor(parts: SocketsParts) {
+    this.#parts = parts
+    this.#server.on('headers', (headers, request) => headers.push(...(request.socketUpgrade?.headers ?? [])))
+  }
+
+  get size(): number {
+    return this.#sockets.size
+  }
+
+  /** Makes a socket of a request that asked for one, which has passed all checks that requests pass. */
+  accept(request: IncomingMessage, { stream, head }: Upgrade): void {
+    try {
+      this.#server.handleUpgrade(request, stream, head, websocket => this.#open(websocket, request, stream))
+    } catch (error) {
+      stream.destroy()
+      this.#parts.report(fault(error))
+    }
+  }
+
+  /** Refuses a request for a socket whose sender may not have one. */
+  check(request: IncomingMessage): void {
+    if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
+    const open = this.#openOf.get(this.#parts.clientOf(request)) ?? 0
+    if (open < this.#parts.socketsPerClient) return
+    throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
+  }
+
+  /** Pages of our own, and of origins that may call us. */
+  #isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
+    if (origin === undefined || this.#parts.isAllowedOrigin(origin)) return true
+    return URL.canParse(origin) && new URL(origin).host === host
+  }
+
+  #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
+    delete request.socketUpgrade // done with; a socket may live long
+    const { unsent, observer } = this.#parts
+    const client = this.#parts.clientOf(request)
+    const socket = new Socket({ websocket, stream, client, unsent, observer })
+    this.#count(client, 1)
+    websocket.on('error', () => {}) // followed by `close`
+    websocket.on('close', () => {
+      unsent.forget(socket)
+      this.#count(client, -1)
+      this.#sockets.delete(socket)
+      this.#guarded(() => socket.conversation?.closed())
+    })
+    if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
+    else if (this.#retired !== undefined) socket.close(this.#retired.code, this.#retired.reason)
+    else this.#converse(websocket, socket, request, client)
+  }
+
+  #count(client: string, more: 1 | -1): void {
+    const open = (this.#openOf.get(client) ?? 0) + more
+    if (open > 0) this.#openOf.set(client, open)
+    else this.#openOf.delete(client)
+  }
+
+  #converse(websocket: WebSocket, socket: Socket, request: IncomingMessage, client: string): void {
+    const parts = { ...this.#parts, client, take: this.#parts.takeFor(request) }
+    const conversation = new Conversation(parts, socket, request.headers.authorization)
+    socket.conversation = conversation
+    this.#sockets.add(socket)
+    const rate = new MessageRate(parts.messagesPerSecond, () => parts.clock.now())
+    // Frames of WebSocket itself count like messages: each is work.
+    const counted = (work: () => void) =>
+      conversation.guarded(() => {
+        if (rate.take()) work()
+        else conversation.end(1008, 'Too many messages')
+      })
+    websocket.on('message', (data, isBinary) =>
+      counted(() => {
+        if (isBinary) conversation.end(4400, 'Invalid message')
+        else conversation.receive(String(data))
+      }),
+    )
+    websocket.on('ping', () => counted(() => {}))
+    websocket.on('pong', payload => counted(() => socket.pong(payload)))
+  }
+
+  /** A user's tokens may be dead: whoever holds one is looked at again. */
+  async revoke(userId: number): Promise<void> {
+    const known = new Map<string, boolean>() // a user may have a thousand sockets, with few tokens
+    for (const { conversation } of this.#sockets) {
+      const actor = conversation?.actor
+      if (actor?.kind !== 'user' || actor.id !== userId) continue
+      const stands = known.get(actor.mark) ?? (await this.#stillStands(actor))
+      known.set(actor.mark, stands)
+      if (!stands) conversation?.end(4403, 'Forbidden')
+    }
+  }
+
+  /** Where that cannot be found out for a reason that would not pass, nobody stays. */
+  async #stillStands(user: IdentifiedUser): Promise<boolean> {
+    try {
+      return await this.#parts.stillStands(user)
+    } catch (error) {
+      if (error instanceof AppError && error.code === 'unavailable') throw error
+      this.#parts.report(error instanceof AppError ? error : fault(error))
+      return false
+    }
+  }
+
+  /** For good: who comes later is closed at once. */
+  retire(code: number, reason: string): void {
+    this.#retired = { code, reason }
+    this.closeAll(code, reason)
+  }
+
+  /** Each as soon as what it has under way is answered. */
+  closeAll(code: number, reason: string): void {
+    for (const { conversation } of this.#sockets) this.#guarded(() => conversation?.endSoon(code, reason))
+  }
+
+  /** Looks whether they live. */
+  beat(): void {
+    for (const socket of this.#sockets) this.#guarded(() => socket.beat())
+  }
+
+  /** Thrown out of a callback of the runtime, an error would end the process. */
+  #guarded(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#parts.report(fault(error))
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#heart)
+    this.retire(1001, 'Going away')
+    this.#server.close()
+  }
+}
+
+/** After how long somebody with too many sockets is asked to try again. */
+const retrySeconds = 10

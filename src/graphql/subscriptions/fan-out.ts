@@ -1,0 +1,286 @@
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
+import { AppError, fault } from '../../core/errors.ts'
+import { type Event, type EventLog, isAfter } from '../../core/events.ts'
+import { FairQueue } from '../../core/fair-queue.ts'
+import type { Selection } from '../../core/selection.ts'
+import type { PostStore } from '../../core/store.ts'
+import { type Refusal, refusal, refusalFor } from '../errors.ts'
+import { SharedMessage } from '../socket/shared-message.ts'
+import { Delivery } from './delivery.ts'
+import type { Group, Member, Pending, Subscriber, Subscription, Topic } from './group.ts'
+import { type GroupLimits, Groups } from './groups.ts'
+
+export type { Subscriber, Subscription, Topic } from './group.ts'
+
+export interface FanOutObserver {
+  /** An event reached so many subscribers of a group, so many seconds after it was committed. */
+  delivered(subscribers: number, seconds: number): void
+  /** What the event was about is gone by now. */
+  skipped(): void
+}
+
+export interface FanOutParts extends GroupLimits {
+  readonly store: PostStore
+  readonly log: EventLog
+  readonly observer: FanOutObserver
+  readonly now: () => number
+  /** Reads of events that the store is asked for at once. */
+  readonly readsAtOnce: number
+  /** How long one of them may take. */
+  readonly readMs: number
+  readonly report: (error: AppError) => void
+}
+
+/**
+ * Subscribers who want to know the same of the same form a group: an event is read once for each group, turned into one
+ * message, and that is written to every socket. Each group is told in order and at its own pace: one whose reads take long,
+ * or fail, holds up no other.
+ */
+export class FanOut {
+  readonly #parts: FanOutParts
+  readonly #groups: Groups
+  readonly #reads: FairQueue
+  /** For groups that were not read in time: one after the other, so that none is blamed for another's read. */
+  readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
+  #underWay: readonly Delivery[] = []
+  #probe: Promise<boolean> | undefined
+
+  constructor(parts: FanOutParts) {
+    this.#parts = parts
+    this.#groups = new Groups(parts)
+    // Half of the reads at most are those of one client.
+    this.#reads = new FairQueue({ atOnce: parts.readsAtOnce, perClient: Math.ceil(parts.readsAtOnce / 2) })
+  }
+
+  get groups(): number {
+    return this.#groups.size
+  }
+
+  get subscriptions(): number {
+    return this.#groups.members
+  }
+
+  /** From now on. Returns what ends it. */
+  async subscribe(subscription: Subscription, subscriber: Subscriber, client: string): Promise<() => void> {
+    const member: Member = { subscriber, client, since: undefined, held: [] }
+    const group = this.#groups.join(subscription, member)
+    const leave = () => this.#groups.leave(group, member)
+    try {
+      // Asked for only now: what happens in between is held back, and then told or dropped.
+      const since = await this.#parts.log.now()
+      // And the post only then: if it was deleted before that moment it is not found, if after it we are told.
+      if (!(await this.#exists(subscription.topic))) {
+        throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
+      }
+      member.since = since
+      for (const tell of member.held.splice(0)) tell()
+      return leave
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  /**
+   * Hands each event to the groups that listen, and yields it when those that keep up were told. Throws where the store is
+   * away; who has been handed an event by then is told it when the store is back.
+   */
+  async *deliver(events: readonly Event[]): AsyncGenerator<Event, void, undefined> {
+    for (const batch of batchesOf(events)) {
+      const deliveries = batch.map(event => ({ event, delivery: this.#handOver(event) }))
+      this.#underWay = deliveries.map(({ delivery }) => delivery)
+      for (const { event, delivery } of deliveries) {
+        await delivery.done
+        yield event
+      }
+    }
+  }
+
+  async #exists(topic: Topic): Promise<boolean> {
+    if (topic.kind === 'posts') return true
+    return (await this.#parts.store.read(onePost, [topic.postId])) !== '{"post":null}'
+  }
+
+  #handOver(event: Event): Delivery {
+    const delivery = new Delivery()
+    const at = performance.now()
+    for (const group of this.#groupsFor(event)) {
+      if (!group.isNew(event)) continue
+      if (group.backlog.length >= mostBehind) {
+        this.#end(group, tooExpensive())
+        continue
+      }
+      if (!group.isLate) delivery.waitFor(group)
+      group.backlog.push({ event, at, delivery: group.isLate ? undefined : delivery })
+      if (!group.isTelling) this.#work(group).catch(error => this.#end(group, this.#refusalOf(error)))
+    }
+    delivery.start(promptMs)
+    return delivery
+  }
+
+  #groupsFor(event: Event): readonly Group[] {
+    if (event.kind === 'user-revoked') return []
+    return this.#groups.listeningTo(
+      event.kind === 'post-added' ? { kind: 'posts' } : { kind: 'comments', postId: event.postId },
+    )
+  }
+
+  /** Tells a group all that it was handed. */
+  async #work(group: Group): Promise<void> {
+    group.isTelling = true
+    for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
+      const message = await this.#messageFor(group, pending.event)
+      if (message === 'again' || group.isOver) continue
+      group.backlog.shift()
+      await this.#tell(group, pending.event, message)
+      this.#settle(group, pending)
+    }
+    group.isTelling = false
+  }
+
+  #settle(group: Group, { at, delivery }: Pending): void {
+    const isPrompt = group.backlog.length === 0 && performance.now() - at < promptMs
+    if (isPrompt) group.isLate = false
+    delivery?.told(group)
+  }
+
+  async #messageFor(group: Group, event: Event): Promise<Message | 'again'> {
+    if (event.kind !== 'post-added' && event.kind !== 'comment-added') return undefined
+    const { key, selection, values, id } = group.subscription
+    const subject = event.kind === 'post-added' ? event.postId : event.commentId
+    const read = async () => {
+      if (group.isOver) return undefined // nobody waits for it any more
+      const begun = performance.now()
+      const data = await this.#parts.store.read(selection, values.with(id, subject))
+      return { data, ms: performance.now() - begun }
+    }
+    try {
+      const found = await (group.strikes === 0 ? this.#reads : this.#suspects).run(group.owner, read)
+      if (found === undefined) return 'again'
+      group.strikes = found.ms > this.#parts.readMs ? group.strikes + 1 : 0
+      if (group.strikes >= mostStrikes) return tooExpensive()
+      return found.data === `{"${key}":null}` ? 'gone' : new SharedMessage(found.data)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unavailable') return this.#refusalOf(error)
+      return this.#missed(group, error)
+    }
+  }
+
+  /** A read was not answered. That lies with the group if the store answers others. */
+  async #missed(group: Group, error: AppError): Promise<Message | 'again'> {
+    if (await this.#storeAnswers()) return ++group.strikes < mostStrikes ? 'again' : tooExpensive()
+    for (const delivery of this.#underWay) delivery.fail(error)
+    await pause(retryMs, undefined, { ref: false })
+    return 'again'
+  }
+
+  /** Asked once for all who want to know. */
+  #storeAnswers(): Promise<boolean> {
+    const asked = () =>
+      this.#parts.log.now().then(
+        () => true,
+        () => false,
+      )
+    this.#probe ??= asked().finally(() => {
+      this.#probe = undefined
+    })
+    return this.#probe
+  }
+
+  async #tell(group: Group, event: Event, message: Message): Promise<void> {
+    if (message === 'gone') return this.#parts.observer.skipped()
+    let reached = 0
+    let told = 0
+    let end = performance.now() + sliceMs
+    for (const member of group.members) {
+      if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
+      else if (this.#tellMember(event, group, member, message)) reached++
+      // There may be many: others have their turn in between.
+      if (++told % 64 === 0 && performance.now() > end) {
+        await turn()
+        end = performance.now() + sliceMs
+      }
+    }
+    this.#count(event, reached)
+  }
+
+  #tellLate(event: Event, group: Group, member: Member, message: Message): void {
+    this.#count(event, this.#tellMember(event, group, member, message) ? 1 : 0)
+  }
+
+  #count(event: Event, reached: number): void {
+    const { observer, now } = this.#parts
+    if (reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
+  }
+
+  #tellMember(event: Event, group: Group, member: Member, message: Message): boolean {
+    if (member.since === undefined || !isAfter(event, member.since)) return false
+    if (!(message instanceof SharedMessage)) {
+      this.#dismiss(group, member, message === 'gone' ? undefined : message)
+      return false
+    }
+    try {
+      member.subscriber.next(message)
+      return true
+    } catch (error) {
+      this.#dismiss(group, member, this.#refusalOf(error))
+      return false
+    }
+  }
+
+  /** The post is gone, or what is asked for cannot be told: it ends here. */
+  #dismiss(group: Group, member: Member, reason: Refusal | undefined): void {
+    this.#groups.leave(group, member)
+    try {
+      if (reason === undefined) member.subscriber.complete()
+      else member.subscriber.fail(reason)
+    } catch (error) {
+      this.#parts.report(fault(error))
+    }
+  }
+
+  #end(group: Group, reason: Refusal): void {
+    for (const member of group.members) this.#dismiss(group, member, reason)
+  }
+
+  #refusalOf(error: unknown): Refusal {
+    if (error instanceof AppError && error.code === 'answer-too-large') return refusalFor(error, undefined)
+    this.#parts.report(error instanceof AppError ? error : fault(error))
+    return refusal('INTERNAL_SERVER_ERROR', 'Internal server error')
+  }
+}
+
+/** Nothing: the subscription is over. */
+type Message = SharedMessage | 'gone' | Refusal | undefined
+
+/** Events that are handed over before the first of them is told. */
+const ahead = 8
+/** How long the next events wait for groups that have not been told yet. */
+const promptMs = 100
+/** Events that a group may be behind. More than are read from the log together. */
+const mostBehind = 1000
+/** A group ends when its reads were not done in time so often in a row. Once may be a store that has just come back. */
+const mostStrikes = 2
+const retryMs = 250
+/** Milliseconds of telling at a time. */
+const sliceMs = 5
+
+/** Whoever is revoked must be closed before anything later is told: such an event is the last of its batch. */
+function* batchesOf(events: readonly Event[]): Generator<readonly Event[]> {
+  let batch: Event[] = []
+  for (const event of events) {
+    batch.push(event)
+    if (batch.length < ahead && event.kind !== 'user-revoked') continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
+
+const onePost: Selection = {
+  wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: [{ kind: 'value', key: 'id', name: 'id' }] }],
+}
+
+function tooExpensive(): Refusal {
+  return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
+}

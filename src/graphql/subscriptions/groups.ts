@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto'
+import { refusal } from '../errors.ts'
+import { Group, type Member, type Subscription, type Topic } from './group.ts'
+
+export interface GroupLimits {
+  /** Groups of one client, and of all together. */
+  readonly groupsPerClient: number
+  readonly groups: number
+}
+
+/** All groups: by what they want to know, by what they listen to, and by the clients who are in them. */
+export class Groups {
+  readonly #limits: GroupLimits
+  readonly #groups = new Map<string, Group>()
+  readonly #listening = new Map<string, Set<Group>>()
+  readonly #ofClients = new Map<string, Set<Group>>()
+  #members = 0
+
+  constructor(limits: GroupLimits) {
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#groups.size
+  }
+
+  get members(): number {
+    return this.#members
+  }
+
+  listeningTo(topic: Topic): readonly Group[] {
+    return [...(this.#listening.get(nameOf(topic)) ?? [])]
+  }
+
+  join(subscription: Subscription, member: Member): Group {
+    const { client } = member
+    const group = this.#groupFor(subscription, client)
+    if (group.add(member)) this.#groupsOf(client).add(group)
+    this.#members++
+    // A group that many share must not have to wait for the turn of a client with hundreds of its own.
+    if (this.#groupsOf(client).size < this.#groupsOf(group.owner).size) group.owner = client
+    return group
+  }
+
+  leave(group: Group, member: Member): void {
+    if (!group.members.has(member)) return
+    this.#members--
+    if (group.remove(member)) this.#forgetClient(group, member.client)
+    if (!group.isOver) return
+    group.forgetBacklog()
+    this.#groups.delete(group.id)
+    const topic = nameOf(group.subscription.topic)
+    const listening = this.#listening.get(topic)
+    listening?.delete(group)
+    if (listening?.size === 0) this.#listening.delete(topic)
+  }
+
+  #groupFor(subscription: Subscription, client: string): Group {
+    const id = groupId(subscription)
+    const known = this.#groups.get(id)
+    const own = this.#ofClients.get(client)
+    if (known !== undefined && own?.has(known)) return known
+    const { groups, groupsPerClient } = this.#limits
+    if (own !== undefined && own.size >= groupsPerClient) {
+      throw tooMany(`At most ${groupsPerClient} different subscriptions of one client at a time.`)
+    }
+    if (known !== undefined) return known
+    if (this.#groups.size >= groups) throw tooMany('There are too many different subscriptions. Try again later.')
+    const group = new Group(id, subscription, client)
+    this.#groups.set(id, group)
+    const topic = nameOf(subscription.topic)
+    this.#listening.set(topic, (this.#listening.get(topic) ?? new Set()).add(group))
+    return group
+  }
+
+  #groupsOf(client: string): Set<Group> {
+    let groups = this.#ofClients.get(client)
+    if (groups === undefined) {
+      groups = new Set()
+      this.#ofClients.set(client, groups)
+    }
+    return groups
+  }
+
+  #forgetClient(group: Group, client: string): void {
+    const groups = this.#ofClients.get(client)
+    groups?.delete(group)
+    if (groups?.size === 0) this.#ofClients.delete(client)
+  }
+}
+
+/** Of the same length whatever is selected: ids are kept, and a selection can be long. */
+export function groupId({ topic, selection, values }: Subscription): string {
+  return createHash('sha256')
+    .update(JSON.stringify([topic, selection, values]))
+    .digest('base64')
+}
+
+function nameOf(topic: Topic): string {
+  return topic.kind === 'posts' ? 'posts' : `comments ${topic.postId}`
+}
+
+function tooMany(sentence: string) {
+  return refusal('SUBSCRIPTION_LIMIT_EXCEEDED', sentence)
+}

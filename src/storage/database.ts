@@ -1,0 +1,67 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Randomness } from '../core/ports.ts'
+import type { Engine, EngineOptions } from './engine.ts'
+import { loadMigrations, type Migration } from './migrate.ts'
+import { migratePostgres, PostgresEngine } from './postgres/engine.ts'
+import { SqliteEngine } from './sqlite/engine.ts'
+import { backupSqlite, claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
+import { catalogue, type verbs } from './verbs.ts'
+
+/** Which engine, and where its data is. */
+export type DatabaseAddress =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number }
+
+export interface OpenOptions extends Omit<EngineOptions<typeof verbs>, 'catalogue'> {
+  readonly randomness: Randomness
+}
+
+/** A database that is ready to serve. Disposing it closes the engine and frees the file. */
+export interface OpenDatabase extends AsyncDisposable {
+  readonly engine: Engine<typeof verbs>
+  /** Of the embedded database. */
+  readonly path: string | undefined
+}
+
+/** Opens a database for a server, with its schema up to date. A SQLite file belongs to one server at a time. */
+export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
+  await using parts = new AsyncDisposableStack()
+  const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
+  const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
+  await migrateDatabase(claimed)
+  const engine = parts.use(newEngine(claimed, options))
+  const all = parts.move()
+  return { engine, path: file?.path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+/** Opens a database beside the server that may be serving it. */
+export async function openBeside(
+  address: DatabaseAddress,
+  options: OpenOptions,
+): Promise<Engine<typeof verbs> & AsyncDisposable> {
+  await migrateDatabase(address)
+  return newEngine(address, options)
+}
+
+/** Brings the schema up to date, and returns the migrations that were missing. */
+export async function migrateDatabase(address: DatabaseAddress): Promise<readonly Migration[]> {
+  const migrations = loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', address.kind))
+  return address.kind === 'sqlite' ? migrateSqlite(address.path, migrations) : migratePostgres(address.url, migrations)
+}
+
+/** Copies an embedded database while it is served. */
+export function backupDatabase({ path }: DatabaseAddress & { kind: 'sqlite' }, target: string): void {
+  backupSqlite(path, target)
+}
+
+export function isMissing(address: DatabaseAddress): boolean {
+  return address.kind === 'sqlite' && !existsSync(address.path)
+}
+
+function newEngine(address: DatabaseAddress, options: OpenOptions): Engine<typeof verbs> {
+  const all = { ...options, catalogue }
+  return address.kind === 'sqlite'
+    ? new SqliteEngine(address.path, all)
+    : new PostgresEngine({ ...all, url: address.url, poolMax: address.poolMax })
+}

@@ -1,0 +1,15 @@
+import type { Actor } from '../../core/actor.ts'
+import { type Statement, sql } from '../sql.ts'
+import type { Steps } from '../verb.ts'
+
+/** Whether the actor's token died since it was looked at. */
+export function* isRevoked(actor: Actor): Steps<boolean> {
+  if (actor.kind === 'anonymous') return false
+  const [row] = yield sql`select token_mark from users where id = ${actor.id}`
+  return row?.[0] !== actor.mark
+}
+
+/** Tells every instance that the user's tokens are dead. */
+export function revoked(id: number): Statement {
+  return sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`
+}

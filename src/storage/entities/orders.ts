@@ -1,0 +1,96 @@
+import type { Reach } from '../../core/access.ts'
+import type { Actor } from '../../core/actor.ts'
+import { allows, amountOf, type Order, type OrderItem, type StoredItem } from '../../core/orders/order.ts'
+import type { TrackedOrder } from '../../core/store.ts'
+import type { Dialect } from '../select/dialect.ts'
+import { type Row, type Statement, sql, type Value } from '../sql.ts'
+import type { Steps } from '../verb.ts'
+import { isRevoked } from './actors.ts'
+
+export const orderVerbs = {
+  *createOrder(userId: number, items: readonly OrderItem[], actor: Actor): Steps<Order | 'absent' | 'token revoked'> {
+    if (yield* isRevoked(actor)) return 'token revoked'
+    const [user] = yield sql`select id from users where id = ${userId}`
+    if (user === undefined) return 'absent'
+    const amount = amountOf(items)
+    const [row] = yield sql`insert into orders (user_id, amount_cents, created_at)
+                            values (${userId}, ${amount * 100}, now_plus(0)) returning id`
+    const id = Number(row?.[0])
+    yield itemRows(id, items)
+    return { id, status: 'pending_payment', amount }
+  },
+
+  *cancelOrder(id: number, actor: Actor, reach: Reach): Steps<'gone' | 'already shipped' | 'token revoked'> {
+    if (yield* isRevoked(actor)) return 'token revoked'
+    const order = yield* lockOrder(id, reach)
+    if (order === undefined) return 'gone'
+    if (!allows(order, 'cancel')) return 'already shipped'
+    yield sql`delete from orders where id = ${id}`
+    return 'gone'
+  },
+}
+
+/** A payment and a tracking record make an order shipped. Its number names it, so that no other order can have it. */
+export function ship(id: number, paymentId: number, secondsFromNow = 0): Statement {
+  return sql`update orders set status = 'shipped', payment_id = ${paymentId}, tracking_carrier = 'Difference Express',
+             tracking_number = ${`DX${String(id).padStart(8, '0')}`}, shipped_at = now_plus(${secondsFromNow})
+             where id = ${id}`
+}
+
+/** Held until the end of the transaction, so that of paying and cancelling one finds what the other left. */
+export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
+  const [row] = yield sql`select id, status, amount_cents from orders
+                          where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0) for update`
+  return row === undefined ? undefined : orderOf(row)
+}
+
+export const orderReads = {
+  /** By id. No row when there is no such user; a row of nulls when there is one without orders. */
+  listOf(dialect: Pick<Dialect, 'page'>) {
+    const list = { table: 'orders', owner: ['user_id', '$1'], published: [], order: 'asc' } as const
+    const columns = ['id', 'user_id', 'status', 'amount_cents']
+    const { rows, sorting } = dialect.page({ ...list, columns, limit: '$2', offset: '$3' })
+    const text = `select listed.id, status, amount_cents from users left join ${rows} as listed
+                  on listed.user_id = users.id where users.id = $1
+                  order by ${sorting.map(column => `listed.${column}`).join(', ')}`
+    return (userId: number, limit: number, offset: number): Statement => ({ text, values: [userId, limit, offset] })
+  },
+  byId: (id: number, reach: Reach) =>
+    sql`select id, status, amount_cents, tracking_carrier, tracking_number, shipped_at from orders
+        where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0)`,
+  items: (id: number, reach: Reach) =>
+    sql`select order_items.id, name, quantity, price from order_items join orders on orders.id = order_id
+        where order_id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0)
+        order by order_items.id`,
+}
+
+/**
+ * To be bound in `coalesce(…, user_id, 0) = coalesce(user_id, 0)`: the only owner whose rows are seen, or null, which
+ * makes that true of every row, those without an owner too.
+ */
+export function ownerIn(reach: Reach): number | null {
+  return reach === 'everyone' ? null : reach
+}
+
+export function orderOf([id, status, cents]: Row): Order {
+  return { id, status, amount: Number(cents) / 100 } as Order
+}
+
+export function trackedOrderOf(row: Row): TrackedOrder {
+  const [orderId, , , carrier, number, shippedAt] = row
+  const tracking = number === null ? null : { orderId, carrier, number, shippedAt }
+  return { order: orderOf(row), tracking } as TrackedOrder
+}
+
+export function itemOf([id, name, quantity, price]: Row): StoredItem {
+  return { id, name, quantity, price } as StoredItem
+}
+
+export function itemRows(orderId: number, items: readonly OrderItem[]): Statement {
+  const values: Value[] = [orderId]
+  const rows = items.map(({ name, quantity, price }) => {
+    const first = values.push(name, quantity, price) - 2
+    return `($1, $${first}, $${first + 1}, $${first + 2})`
+  })
+  return { text: `insert into order_items (order_id, name, quantity, price) values ${rows.join(', ')}`, values }
+}

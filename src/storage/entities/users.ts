@@ -1,0 +1,157 @@
+import type { Actor, Role } from '../../core/actor.ts'
+import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
+import { loginKeyOf, type Standing, type User } from '../../core/users/user.ts'
+import type { Dialect } from '../select/dialect.ts'
+import { type Row, type Statement, sql, type Value } from '../sql.ts'
+import type { Steps } from '../verb.ts'
+import { isRevoked, revoked } from './actors.ts'
+
+export const userVerbs = {
+  *createUser(values: UserValues): Steps<User | 'email taken'> {
+    for (;;) {
+      const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
+      const id = Number(row?.[0])
+      const created = yield* insertUser(id, values)
+      if (created !== 'id taken') return created
+      // A client chose this id. Beyond the run of taken ones there is a free one, and the counter goes on from there.
+      // If what was in the way is gone by now, the next id will do: the next taken one may be at the end of all ids.
+      yield sql`update counters set next = (
+                  select taken.id + 1 from users as taken
+                  where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
+                  order by taken.id limit 1
+                ) where name = 'users' and exists (select 1 from users where id = ${id})`
+    }
+  },
+
+  *replaceUser(id: number, values: UserValues, rights: WriteRights): Steps<Replaced | WriteRefusal> {
+    if (yield* isRevoked(rights.actor)) return 'token revoked'
+    for (;;) {
+      const known = yield* lockUser(id)
+      if (known !== undefined) {
+        const replaced = yield* updateUser(known, values, rights)
+        return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
+      }
+      const created = yield* insertUser(id, values)
+      // Where another created it meanwhile, it will be found now, however often others create and delete it.
+      if (created !== 'id taken') return created === 'email taken' ? created : { user: created, created: true }
+    }
+  },
+
+  *changeUser(id: number, changes: Partial<UserValues>, rights: WriteRights): Steps<User | 'absent' | WriteRefusal> {
+    if (yield* isRevoked(rights.actor)) return 'token revoked'
+    const known = yield* lockUser(id)
+    if (known === undefined) return 'absent'
+    return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
+  },
+
+  /** A user with much content is deleted in several steps, so that other writes have their turn between them. */
+  *deleteUser(id: number, actor: Actor): Steps<'gone' | 'more' | 'token revoked'> {
+    if (yield* isRevoked(actor)) return 'token revoked'
+    if ((yield* lockUser(id)) === undefined) return 'gone' // locked, nobody can add a post that would vanish untold
+    if (yield* deleteSomeContent(id)) return 'more'
+    yield sql`delete from users where id = ${id}`
+    yield revoked(id)
+    return 'gone'
+  },
+
+  *setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Steps<'set' | 'absent'> {
+    const [row] =
+      'id' in user
+        ? yield sql`update users set role = ${role}, token_mark = ${mark} where id = ${user.id} returning id`
+        : yield sql`update users set role = ${role}, token_mark = ${mark} where login_key = ${user.loginKey} returning id`
+    if (row === undefined) return 'absent'
+    yield revoked(Number(row[0]))
+    return 'set'
+  },
+}
+
+/** Deletes posts of the user, with their comments, and comments by the user. Returns whether there may be more of them. */
+function* deleteSomeContent(id: number): Steps<boolean> {
+  const replies = yield sql`delete from comments where id in (
+    select comments.id from posts join comments on comments.post_id = posts.id
+    where posts.author_id = ${id} limit ${contentPerStep}) returning id`
+  const comments = yield sql`delete from comments where id in (
+    select id from comments where author_id = ${id} limit ${contentPerStep}) returning id`
+  if (replies.length + comments.length >= contentPerStep) return true
+  yield sql`insert into outbox (kind, post_id, created_at)
+            select 'post-deleted', id, now_plus(0) from posts where author_id = ${id} order by id limit ${contentPerStep}`
+  const posts = yield sql`delete from posts where id in (
+    select id from posts where author_id = ${id} order by id limit ${contentPerStep}) returning id`
+  return posts.length >= contentPerStep
+}
+
+/** Some ten milliseconds of work. */
+const contentPerStep = 1_000
+
+export const userReads = {
+  /** By id. */
+  list(dialect: Pick<Dialect, 'page'>) {
+    const columns = ['id', 'name', 'email', 'age', 'avatar']
+    const list = { table: 'users', owner: undefined, published: [], order: 'asc', limit: '$1', offset: '$2' } as const
+    const { rows } = dialect.page({ ...list, columns })
+    const text = `select ${columns.join(', ')} from ${rows} as listed order by id`
+    return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
+  },
+  byId: (id: number) => sql`select id, name, email, age, avatar from users where id = ${id}`,
+  standing: (id: number) => sql`select role, token_mark from users where id = ${id}`,
+  credentials: (loginKey: string) =>
+    sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
+}
+
+export function userOf([id, name, email, age, avatar]: Row): User {
+  return { id, name, email, age, avatar } as User
+}
+
+export function standingOf([role, mark]: Row): Standing {
+  return { role, mark } as Standing
+}
+
+export function credentialsOf([role, mark, id, passwordHash]: Row): Credentials {
+  return { role, mark, id, passwordHash } as Credentials
+}
+
+interface KnownUser {
+  readonly user: User
+  readonly hasPassword: boolean
+}
+
+function* lockUser(id: number): Steps<KnownUser | undefined> {
+  const [row] = yield sql`select id, name, email, age, avatar, login_key from users where id = ${id} for update`
+  return row === undefined ? undefined : { user: userOf(row), hasPassword: row[5] !== null }
+}
+
+function* insertUser(id: number, values: UserValues): Steps<User | 'email taken' | 'id taken'> {
+  const { name, email, age, avatar, password, mark } = values
+  const loginKey = password === null ? null : loginKeyOf(email)
+  const created = yield sql`
+    insert into users (id, name, email, age, avatar, login_key, password_hash, token_mark, created_at)
+    values (${id}, ${name}, ${email}, ${age}, ${avatar}, ${loginKey}, ${password?.hash ?? null}, ${mark}, now_plus(0))
+    on conflict do nothing returning id`
+  if (created.length > 0) return { id, name, email, age, avatar }
+  return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
+}
+
+function* updateUser(
+  { user, hasPassword }: KnownUser,
+  values: UserValues,
+  rights: WriteRights,
+): Steps<User | WriteRefusal> {
+  const { id } = user
+  const { name, email, age, avatar, password, mark } = values
+  if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
+  const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
+  if (yield* isTaken(loginKey, id)) return 'email taken'
+  // In one statement, since a login key and a password are there together or not at all.
+  yield sql`update users set name = ${name}, email = ${email}, age = ${age}, avatar = ${avatar}, login_key = ${loginKey},
+            password_hash = coalesce(${password?.hash ?? null}, password_hash),
+            token_mark = coalesce(${password === null ? null : mark}, token_mark)
+            where id = ${id}`
+  if (password !== null) yield revoked(id)
+  return { id, name, email, age, avatar }
+}
+
+function* isTaken(loginKey: Value, except: number): Steps<boolean> {
+  if (loginKey === null) return false
+  const others = yield sql`select id from users where login_key = ${loginKey} and id <> ${except}`
+  return others.length > 0
+}

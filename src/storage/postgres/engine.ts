@@ -1,0 +1,243 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { AppError, fault, unavailable } from '../../core/errors.ts'
+import { Gate } from '../../core/gate.ts'
+import type { Randomness, StoreObserver } from '../../core/ports.ts'
+import { Recent } from '../../core/recent.ts'
+import { answerOf, bounds, type Engine, type EngineOptions } from '../engine.ts'
+import { type Migration, migrate } from '../migrate.ts'
+import { postgresDialect } from '../select/dialect.ts'
+import { type Row, type Statement, sql } from '../sql.ts'
+import type { Timeouts } from '../timeouts.ts'
+import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from '../verb.ts'
+import { type Failure, failureOf, postgresError } from './errors.ts'
+import { getTypeParser, PostgresPool } from './pool.ts'
+import type { PostgresSession } from './session.ts'
+
+export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
+  readonly url: string
+  readonly poolMax: number
+  readonly randomness: Randomness
+}
+
+/** The shared engine: any number of instances over one PostgreSQL. Its clock, not ours, decides. */
+export class PostgresEngine<V extends Verbs> implements Engine<V> {
+  readonly dialect = postgresDialect
+  readonly #pool: PostgresPool
+  /** A text that was seen before is found faster by far than a new one that reads the same. */
+  readonly #bounded = new Recent<string, string>(bounds.statements, {
+    weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
+  })
+  readonly #catalogue: Catalogue<V>
+  readonly #observer: StoreObserver
+  readonly #timeouts: Timeouts
+  /** Writes wait for each other's locks. They never hold all connections while they do: reads go on. */
+  readonly #writers: Gate
+
+  constructor(options: PostgresOptions<V>) {
+    this.#pool = new PostgresPool(options)
+    this.#catalogue = options.catalogue
+    this.#observer = options.observer
+    this.#timeouts = options.timeouts
+    const forReads = Math.ceil(options.poolMax / 5)
+    this.#writers = new Gate({ atOnce: Math.max(1, options.poolMax - forReads), mayWait: bounds.waiting })
+  }
+
+  async read(statement: Statement): Promise<readonly Row[]> {
+    const started = performance.now()
+    const deadline = started + this.#timeouts.operation
+    try {
+      return await this.#withRetries(deadline, () =>
+        this.#pool.use(deadline, session => session.run(statement, deadline)),
+      )
+    } finally {
+      this.#observer.read((performance.now() - started) / 1000)
+    }
+  }
+
+  async readText({ text, values }: Statement): Promise<string> {
+    let bounded = this.#bounded.get(text)
+    if (bounded === undefined) {
+      bounded = this.dialect.bounded(text)
+      this.#bounded.set(text, bounded)
+    }
+    return answerOf(await this.read({ text: bounded, values }))
+  }
+
+  async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
+    const verb: Verb | undefined = this.#catalogue.verbs[name]
+    if (verb === undefined) throw fault(new Error(`No verb is called ${name}`))
+    const started = performance.now()
+    const deadline = started + this.#timeouts.operation
+    try {
+      const steps = () => verb(...(args as unknown as readonly never[]))
+      const outcome = await this.#writers.pass(
+        () => this.#withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline)),
+        this.#timeouts.operation,
+      )
+      this.#observer.commit(1)
+      return outcome as OutcomeOf<V[Name]>
+    } finally {
+      this.#observer.write((performance.now() - started) / 1000)
+    }
+  }
+
+  /** A server that only reads (a standby, or one that is failing over) is not there for us. */
+  async ping(): Promise<void> {
+    const [row] = await this.read(sql`select current_setting('transaction_read_only')`)
+    if (row?.[0] !== 'off') throw unavailable(new Error('The database only reads'))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool[Symbol.asyncDispose]()
+  }
+
+  async #transact(isolation: Verb['isolation'], steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
+    // What is begun too late would be cut off in the middle, and its connection with it.
+    const begun = (session: PostgresSession) => {
+      if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
+      return transact(session, isolation, steps, deadline)
+    }
+    const outcome = await this.#pool.use(deadline, begun)
+    if (!(outcome instanceof CommitInDoubt)) return outcome
+    // The connection that broke is given back by now: asking needs one, too.
+    const askUntil = Math.min(performance.now(), deadline) + this.#timeouts.doubt
+    if (await this.#wasCommitted(outcome, askUntil)) return outcome.outcome
+    throw outcome.cause
+  }
+
+  /**
+   * Settles a COMMIT whose answer was lost. Writing the slot's row waits for the transaction in doubt to end, if it is
+   * still there (reading it would not, where that transaction inserts the row), so that the answer is final either way.
+   * When PostgreSQL cannot be asked in time, the caller is told 503 and can find out by asking for what it wrote.
+   */
+  async #wasCommitted({ slot, attempt }: CommitInDoubt, deadline: number): Promise<boolean> {
+    for (;;) {
+      try {
+        const [mark] = await this.#pool.use(deadline, session => session.run(touchMark(slot), deadline))
+        return mark?.[0] === attempt
+      } catch (error) {
+        if (performance.now() + 50 > deadline) throw unavailable(new Error('A commit is in doubt', { cause: error }))
+        await delay(50)
+      }
+    }
+  }
+
+  /**
+   * Runs work that leaves no trace when it fails, again where that can help: at once after a lost connection (the pool
+   * may have held dead ones since a restart), after a random pause when transactions were in each other's way.
+   */
+  async #withRetries<Outcome>(deadline: number, work: () => Promise<Outcome>): Promise<Outcome> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (error instanceof AppError) throw error
+        const { most, pauseMs } = retries[failureOf(error)]
+        if (tries >= most) throw postgresError(error)
+        const pause = Math.random() * pauseMs * Math.min(tries, 10)
+        if (this.#isTooLate(deadline - pause)) throw unavailable(error)
+        await delay(pause)
+      }
+    }
+  }
+
+  #isTooLate(deadline: number): boolean {
+    return performance.now() + this.#timeouts.begin > deadline
+  }
+}
+
+/** A transaction whose verb ran to its end, but whose COMMIT was not answered. */
+class CommitInDoubt {
+  readonly slot: string
+  readonly attempt: number
+  readonly outcome: unknown
+  readonly cause: unknown
+
+  constructor({ slot }: PostgresSession, outcome: unknown, cause: unknown) {
+    this.slot = slot.id
+    this.attempt = slot.attempt
+    this.outcome = outcome
+    this.cause = cause
+  }
+}
+
+async function transact(
+  session: PostgresSession,
+  isolation: Verb['isolation'],
+  steps: () => Steps<unknown>,
+  deadline: number,
+): Promise<unknown> {
+  let outcome: unknown
+  try {
+    await session.begin(isolation, deadline)
+    outcome = await drive(guarded(steps()), statement => session.run(statement, deadline))
+  } catch (error) {
+    await session.rollback()
+    throw error
+  }
+  try {
+    await session.commit()
+    return outcome
+  } catch (error) {
+    if (error instanceof AppError || failureOf(error) !== 'lost') throw error
+    return new CommitInDoubt(session, outcome, error)
+  }
+}
+
+const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseMs: number }>> = {
+  conflict: { most: Number.POSITIVE_INFINITY, pauseMs: 20 }, // until its time is over
+  race: { most: 10, pauseMs: 4 },
+  lost: { most: 2, pauseMs: 0 },
+  overloaded: { most: 1, pauseMs: 0 },
+  defect: { most: 1, pauseMs: 0 },
+}
+
+function touchMark(slot: string): Statement {
+  return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, 0, now())
+             on conflict (slot) do update set marked_at = excluded.marked_at returning attempt`
+}
+
+async function drive<Step, Outcome>(
+  steps: Generator<Step, Outcome, readonly Row[]>,
+  run: (step: Step) => Promise<readonly Row[]>,
+): Promise<Outcome> {
+  for (let rows: readonly Row[] = []; ; ) {
+    const step = steps.next(rows)
+    if (step.done) return step.value
+    rows = await run(step.value)
+  }
+}
+
+// What a verb itself throws is our defect, and must not pass for a lost connection.
+function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
+  try {
+    return yield* steps
+  } catch (error) {
+    throw error instanceof AppError ? error : fault(error)
+  }
+}
+
+/** Brings the schema up to date. Instances that start together wait for their turn. */
+export async function migratePostgres(url: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, types: { getTypeParser } })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    await client.query("begin; set local lock_timeout = '60s'")
+    await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
+    const applied = await drive(migrate(migrations), async step => {
+      if ('script' in step) await client.query(step.script)
+      else return (await client.query({ text: step.text, values: [...step.values], rowMode: 'array' })).rows
+      return []
+    })
+    await client.query("delete from commit_marks where marked_at < now() - interval '1 day'")
+    await client.query('commit')
+    return applied
+  } finally {
+    await client.end() // before a commit: rolls back
+  }
+}
+
+// Any number will do, as long as every version of the program uses the same.
+const migrationLock = 4_041_980

@@ -1,0 +1,127 @@
+import pg from 'pg'
+import { unavailable } from '../../core/errors.ts'
+import type { Randomness, StoreObserver } from '../../core/ports.ts'
+import { bounds } from '../engine.ts'
+import type { Timeouts } from '../timeouts.ts'
+import { postgresError } from './errors.ts'
+import { type CommitSlot, PostgresSession } from './session.ts'
+
+export interface PoolOptions {
+  readonly url: string
+  readonly poolMax: number
+  readonly observer: StoreObserver
+  readonly randomness: Randomness
+  readonly timeouts: Timeouts
+}
+
+/**
+ * Statements are planned once, without knowing a limit, which PostgreSQL then takes for a tenth of the table: left alone,
+ * it would plan them anew for each use, or read and sort whole tables. Every statement of ours finds its rows by an index,
+ * in order.
+ */
+export const planning = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_sort: 'off',
+  max_parallel_workers_per_gather: '0',
+  jit: 'off',
+} as const
+
+/** Connections to PostgreSQL, lent out for one piece of work at a time, with bounded waiting. */
+export class PostgresPool implements AsyncDisposable {
+  readonly #pool: pg.Pool
+  readonly #randomness: Randomness
+  readonly #timeouts: Timeouts
+  readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>()
+  /** Slots of connections that ended well, so that an instance leaves few rows in `commit_marks`. */
+  readonly #freeSlots: CommitSlot[] = []
+  /** Refuses those that wait for a connection: a pool that closes never tells them. */
+  readonly #waiting = new Set<(cause: Error) => void>()
+  #closed = false
+
+  constructor({ url, poolMax, observer, randomness, timeouts }: PoolOptions) {
+    this.#randomness = randomness
+    this.#timeouts = timeouts
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: poolMax,
+      application_name: 'duet',
+      connectionTimeoutMillis: timeouts.operation,
+      idleTimeoutMillis: 60_000,
+      keepAlive: true,
+      statement_timeout: timeouts.operation,
+      lock_timeout: timeouts.lock,
+      idle_in_transaction_session_timeout: timeouts.operation * 2,
+      options: Object.entries(planning)
+        .map(([name, value]) => `-c ${name}=${value}`)
+        .join(' '),
+      types: { getTypeParser },
+    })
+    // A connection lost while idle, or between two of a verb's statements, must not end the process.
+    this.#pool.on('error', error => observer.trouble('An idle database connection was lost', postgresError(error)))
+    this.#pool.on('connect', client => client.on('error', () => {}))
+    this.#pool.on('remove', client => this.#recycleSlot(client))
+  }
+
+  async use<Outcome>(deadline: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
+    if (this.#closed) throw unavailable(new Error('The store is closed'))
+    if (this.#pool.waitingCount >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
+    const client = await this.#connect(deadline)
+    const session = this.#sessionOf(client)
+    try {
+      return await work(session)
+    } finally {
+      client.release(session.broken)
+    }
+  }
+
+  async #connect(deadline: number): Promise<pg.PoolClient> {
+    const connecting = this.#pool.connect()
+    const { promise: late, reject } = Promise.withResolvers<never>()
+    const refuse = (cause: Error) => reject(unavailable(cause))
+    const left = Math.max(0, deadline - performance.now())
+    const timer = setTimeout(() => refuse(new Error('No database connection was free in time')), left)
+    this.#waiting.add(refuse)
+    try {
+      return await Promise.race([connecting, late])
+    } catch (error) {
+      connecting.then(
+        client => client.release(),
+        () => {},
+      )
+      throw error
+    } finally {
+      this.#waiting.delete(refuse)
+      clearTimeout(timer)
+    }
+  }
+
+  #sessionOf(client: pg.PoolClient): PostgresSession {
+    let session = this.#sessions.get(client)
+    if (session === undefined) {
+      const slot = this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 }
+      session = new PostgresSession(client, slot, this.#timeouts)
+      this.#sessions.set(client, session)
+    }
+    return session
+  }
+
+  // The server may still be at work for a connection that broke, and hold its slot's row.
+  #recycleSlot(client: pg.PoolClient): void {
+    const session = this.#sessions.get(client)
+    if (session !== undefined && !session.broken) this.#freeSlots.push(session.slot)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    for (const refuse of this.#waiting) refuse(new Error('The store is closed'))
+    await this.#pool.end()
+  }
+}
+
+// Integers are numbers (the schema keeps them below 2^53); everything else stays the text PostgreSQL sent, JSON included.
+export function getTypeParser(oid: number): (text: string) => string | number {
+  return integerTypes.has(oid) ? Number : text => text
+}
+
+const integerTypes = new Set([20, 21, 23])

@@ -1,0 +1,82 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { AppError, answerTooLarge, fault, unavailable } from '../../core/errors.ts'
+import { Recent } from '../../core/recent.ts'
+import { bounds } from '../engine.ts'
+import type { Row, Statement } from '../sql.ts'
+
+/** One connection with its prepared statements. Everything here is synchronous: node:sqlite is. */
+export class SqliteConnection implements Disposable {
+  readonly database: DatabaseSync
+  readonly #statements = new Recent<string, StatementSync>(bounds.statements, {
+    weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText.sqlite },
+  })
+  #now = 0
+
+  /** `busyMs`: how long a statement waits while another process holds the file. Commands wait longer than a server. */
+  constructor(path: string, mode: 'read' | 'write', busyMs = 60_000) {
+    this.database = new DatabaseSync(path, {
+      readOnly: mode === 'read',
+      timeout: busyMs,
+      limits: { length: bounds.answerBytes }, // of any row or text, and so of an answer
+    })
+    if (mode === 'write') this.database.exec('pragma journal_mode = wal')
+    this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
+    this.database.exec('pragma trusted_schema = off; pragma cache_size = -65536; pragma journal_size_limit = 67108864')
+    this.database.function('now_plus', { directOnly: true }, seconds =>
+      new Date(this.#now + Number(seconds) * 1000).toISOString(),
+    )
+  }
+
+  /** The time that `now_plus(seconds)` counts from in the statements that follow. */
+  setTime(now: number): void {
+    this.#now = now
+  }
+
+  run(statement: Statement): readonly Row[] {
+    return this.#prepared(statement.text).all(...statement.values) as unknown as readonly Row[]
+  }
+
+  #prepared(text: string): StatementSync {
+    const known = this.#statements.get(text)
+    if (known !== undefined) return known
+    const prepared = this.database.prepare(inSqlite(text))
+    prepared.setReturnArrays(true)
+    this.#statements.set(text, prepared)
+    return prepared
+  }
+
+  [Symbol.dispose](): void {
+    this.#statements.clear()
+    this.database.close()
+  }
+}
+
+/**
+ * Statements are written in the words both engines share. Two are PostgreSQL's alone: its parameters' `$`, and row
+ * locks, which SQLite's single writer makes needless. And SQLite plans anew for every value bound as a bare limit, which
+ * can take longer than the statement; to an expression it pays no heed.
+ */
+export function inSqlite(text: string): string {
+  return text
+    .replace(/\$(\d+)/g, '?$1')
+    .replace(/\blimit \?/gi, 'limit +?')
+    .replace(/\s+for (?:no key )?update\b/gi, '')
+}
+
+/** What to tell a caller about an error of SQLite. */
+export function sqliteError(error: unknown): AppError {
+  if (error instanceof AppError) return error
+  if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE') return unavailable(error) // closed
+  const code = sqliteCode(error)
+  if (code === 18) return answerTooLarge(error)
+  return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)
+}
+
+/** The primary result code, which is the low byte of the extended one. */
+export function sqliteCode(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
+}
+
+// BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB: the state of the database,
+// not the statement's.
+const passing = new Set([5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 26])

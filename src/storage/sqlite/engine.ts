@@ -1,0 +1,63 @@
+import type { StoreObserver } from '../../core/ports.ts'
+import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
+import { sqliteDialect } from '../select/dialect.ts'
+import type { Row, Statement } from '../sql.ts'
+import type { ArgsOf, OutcomeOf, Verbs } from '../verb.ts'
+import { SqliteConnection } from './connection.ts'
+import { SqliteGuard } from './guard.ts'
+import { SqliteReader } from './reader.ts'
+import { SqliteWriter } from './writer.ts'
+
+/** The embedded engine: one reading connection here, one writing connection in a thread of its own. */
+export class SqliteEngine<V extends Verbs> implements Engine<V> {
+  readonly dialect = sqliteDialect
+  readonly #guard: SqliteGuard
+  readonly #reader: SqliteReader
+  readonly #writer: SqliteWriter
+  readonly #observer: StoreObserver
+
+  constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>) {
+    const now = () => clock.now()
+    const reading = new SqliteConnection(path, 'read', timeouts.operation)
+    const [mark] = reading.run({ text: 'pragma user_version', values: [] })
+    this.#guard = new SqliteGuard(path, Number(mark?.[0]), observer)
+    this.#reader = new SqliteReader(reading, this.#guard, now)
+    this.#writer = new SqliteWriter({ path, guard: this.#guard, catalogueUrl: catalogue.url, now, observer, timeouts })
+    this.#observer = observer
+  }
+
+  async read(statement: Statement): Promise<readonly Row[]> {
+    const started = performance.now()
+    try {
+      return await this.#reader.read(statement)
+    } finally {
+      this.#observer.read((performance.now() - started) / 1000)
+    }
+  }
+
+  async readText(statement: Statement): Promise<string> {
+    return answerOf(await this.read(statement))
+  }
+
+  async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
+    const started = performance.now()
+    try {
+      return (await this.#writer.submit(name, args)) as OutcomeOf<V[Name]>
+    } finally {
+      this.#observer.write((performance.now() - started) / 1000)
+    }
+  }
+
+  async ping(): Promise<void> {
+    await this.read({ text: 'select 1', values: [] })
+    await this.#writer.ping()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // The writer goes last: whoever closes a file last tidies its log away, and a reader may not.
+    this.#reader[Symbol.dispose]()
+    this.#guard.rest()
+    await this.#writer[Symbol.asyncDispose]()
+    this.#guard[Symbol.dispose]()
+  }
+}

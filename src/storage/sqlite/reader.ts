@@ -1,0 +1,120 @@
+import { unavailable } from '../../core/errors.ts'
+import { Recent } from '../../core/recent.ts'
+import { bounds } from '../engine.ts'
+import type { Row, Statement, Value } from '../sql.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteGuard } from './guard.ts'
+
+/**
+ * Reads of one turn of the event loop wait for its end and are done together: in one transaction, which spares each of
+ * them SQLite's own begin and end, and once for all who ask the same, since there they would get the same. Slow ones wait
+ * for quick ones, and are done one in a turn.
+ */
+export class SqliteReader implements Disposable {
+  readonly #connection: SqliteConnection
+  readonly #guard: SqliteGuard
+  readonly #now: () => number
+  #waiting: Waiting[] = []
+  /** Whether a text took long when it was last read. */
+  readonly #slow = new Recent<string, boolean>(bounds.statements)
+
+  constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
+    this.#connection = connection
+    this.#guard = guard
+    this.#now = now
+  }
+
+  read(statement: Statement): Promise<readonly Row[]> {
+    if (this.#waiting.length >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many reads wait')))
+    return new Promise((resolve, reject) => {
+      if (this.#waiting.push({ statement, resolve, reject }) === 1) setImmediate(() => this.#readAll())
+    })
+  }
+
+  #readAll(): void {
+    const all = this.#waiting
+    if (all.length === 0) return
+    this.#waiting = []
+    let rest: readonly Waiting[] = []
+    try {
+      this.#guard.require()
+      if (!this.#connection.database.isTransaction) this.#connection.run(begin)
+      this.#connection.setTime(this.#now())
+      rest = this.#readSome(this.#quickFirst(all))
+      if (this.#connection.database.isTransaction) this.#connection.run(commit) // some errors end it themselves
+    } catch (error) {
+      rest = []
+      for (const { reject } of all) reject(this.#guard.failure(error))
+    }
+    if (rest.length > 0) {
+      this.#waiting = [...rest]
+      setImmediate(() => this.#readAll())
+    }
+  }
+
+  #quickFirst(all: readonly Waiting[]): readonly Waiting[] {
+    if (!all.some(({ statement }) => this.#isSlow(statement))) return all
+    const { quick = [], slow = [] } = Object.groupBy(all, ({ statement }) =>
+      this.#isSlow(statement) ? 'slow' : 'quick',
+    )
+    return [...quick, ...slow]
+  }
+
+  #isSlow({ text, heavy = false }: Statement): boolean {
+    return this.#slow.get(text) ?? heavy
+  }
+
+  /** Reads for a while, so that what is read can be sent before there is too much of it. Returns those that must wait. */
+  #readSome(all: readonly Waiting[]): readonly Waiting[] {
+    const known = new Map<string, Known>()
+    const rest: Waiting[] = []
+    let at = performance.now()
+    const end = at + slice
+    for (const waiting of all) {
+      const { statement, resolve, reject } = waiting
+      const same = known.get(statement.text)
+      if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
+        resolve(same.rows)
+      } else if (at > end) {
+        rest.push(waiting)
+      } else {
+        const wasSlow = this.#isSlow(statement)
+        try {
+          const rows = this.#connection.run(statement)
+          known.set(statement.text, { values: statement.values, rows })
+          resolve(rows)
+        } catch (error) {
+          reject(this.#guard.failure(error))
+        }
+        const began = at
+        at = performance.now()
+        const isSlow = at - began > slice
+        if (isSlow !== wasSlow) this.#slow.set(statement.text, isSlow)
+      }
+    }
+    return rest
+  }
+
+  [Symbol.dispose](): void {
+    while (this.#waiting.length > 0) this.#readAll()
+    this.#connection[Symbol.dispose]()
+  }
+}
+
+interface Waiting {
+  readonly statement: Statement
+  resolve(rows: readonly Row[]): void
+  reject(error: Error): void
+}
+
+/** What a text gave when it was last read, and with which values. */
+interface Known {
+  readonly values: readonly Value[]
+  readonly rows: readonly Row[]
+}
+
+/** Milliseconds of reading at a time. */
+const slice = 5
+
+const begin = { text: 'begin', values: [] }
+const commit = { text: 'commit', values: [] }

@@ -1,0 +1,71 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { ErrorCode } from '../../core/errors.ts'
+import type { Catalogue } from '../verb.ts'
+import { SqliteConnection, sqliteCode } from './connection.ts'
+import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
+
+/**
+ * The thread that writes. A durable commit waits for the disk, and here that wait delays no reader; whatever the main
+ * thread sends meanwhile shares the next commit. Messages are JSON, which crosses threads faster than objects do.
+ */
+export type ToWriter = readonly Job[] | 'close'
+export type FromWriter = readonly SentResult[]
+export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
+
+export interface WriterData {
+  readonly path: string
+  readonly catalogueUrl: string
+  readonly busyMs: number
+}
+
+interface SentFailure {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly detail: string
+  readonly at: number | undefined
+  readonly sqliteCode: number | undefined
+}
+
+const largestBatch = 512
+
+if (parentPort === null) throw new Error('This module runs as a worker thread only')
+const port = parentPort
+const { path, catalogueUrl, busyMs } = workerData as WriterData
+const catalogue = (await import(catalogueUrl)) as Catalogue
+const verbs = { ...catalogue.verbs, *[pingVerb]() {} }
+const connection = new SqliteConnection(path, 'write', busyMs)
+
+port.on('message', (first: string) => {
+  let closing = false
+  let room = largestBatch
+  const jobsOf = (text: string | undefined): readonly Job[] => {
+    if (text === undefined) return []
+    const message = JSON.parse(text) as ToWriter
+    if (message === 'close') {
+      closing = true
+      return []
+    }
+    room -= message.length
+    return message
+  }
+  const jobs = jobsOf(first)
+  if (jobs.length > 0) {
+    const more = () => (room > 0 && !closing ? jobsOf(receiveMessageOnPort(port)?.message) : [])
+    const results: FromWriter = commitTogether(connection, verbs, jobs, more).map(sent)
+    port.postMessage(JSON.stringify(results))
+  }
+  if (closing) close()
+})
+
+function close(): void {
+  connection[Symbol.dispose]()
+  port.close()
+}
+
+// An error's class and code do not survive the way to another thread; its parts do.
+function sent([id, outcome, error]: Result): SentResult {
+  if (error === undefined) return [id, outcome]
+  const { code, message, cause, at } = error
+  const detail = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+  return [id, null, { code, message, detail, at, sqliteCode: sqliteCode(cause) }]
+}

@@ -1,0 +1,141 @@
+import { Worker } from 'node:worker_threads'
+import { AppError, unavailable } from '../../core/errors.ts'
+import type { StoreObserver } from '../../core/ports.ts'
+import { bounds } from '../engine.ts'
+import type { Timeouts } from '../timeouts.ts'
+import { type Job, pingVerb } from './group-commit.ts'
+import type { SqliteGuard } from './guard.ts'
+import type { FromWriter, SentResult, ToWriter, WriterData } from './writer-thread.ts'
+
+/** The near end of the writing thread. Verbs of one turn of the event loop travel together. */
+export class SqliteWriter implements AsyncDisposable {
+  readonly #start: () => Worker
+  readonly #guard: SqliteGuard
+  readonly #now: () => number
+  readonly #observer: StoreObserver
+  readonly #timeouts: Timeouts
+  readonly #waiting = new Map<number, Waiting>()
+  #worker: Worker | undefined
+  #outgoing: Job[] = []
+  #watch: NodeJS.Timeout | undefined
+  #lastId = 0
+  #closed = false
+
+  constructor({ path, guard, catalogueUrl, now, observer, timeouts }: WriterOptions) {
+    const workerData: WriterData = { path, catalogueUrl, busyMs: timeouts.operation }
+    this.#start = () => new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData })
+    this.#guard = guard
+    this.#now = now
+    this.#observer = observer
+    this.#timeouts = timeouts
+    this.#worker = this.#launch()
+  }
+
+  submit(verb: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
+    if (this.#waiting.size >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many writes wait')))
+    return new Promise((resolve, reject) => {
+      this.#guard.require()
+      const id = ++this.#lastId
+      this.#waiting.set(id, { resolve, reject, since: performance.now() })
+      this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
+      this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
+      if (this.#outgoing.length === 1) setImmediate(() => this.#send())
+    })
+  }
+
+  ping(): Promise<unknown> {
+    return this.submit(pingVerb, [])
+  }
+
+  #send(): void {
+    const jobs = this.#outgoing
+    if (jobs.length === 0) return
+    this.#outgoing = []
+    this.#worker ??= this.#launch()
+    this.#worker.postMessage(JSON.stringify(jobs satisfies ToWriter))
+  }
+
+  #launch(): Worker {
+    const worker = this.#start()
+    worker.on('message', (text: unknown) => {
+      if (typeof text !== 'string') return // under --watch, Node reports the thread's files here
+      const results = JSON.parse(text) as FromWriter
+      this.#observer.commit(results.length)
+      const loss = this.#lossAfter(results)
+      for (const result of results) this.#settle(result, loss)
+    })
+    worker.on('error', error => this.#observer.trouble('The writing thread failed', error))
+    worker.on('exit', () => this.#lost(worker))
+    return worker
+  }
+
+  /** What was committed to a file that is lost has not happened. */
+  #lossAfter(results: FromWriter): AppError | undefined {
+    for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
+    try {
+      this.#guard.check()
+      return undefined
+    } catch (error) {
+      return error as AppError
+    }
+  }
+
+  #settle([id, outcome, failure]: SentResult, loss: AppError | undefined): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (loss !== undefined) waiting?.reject(loss)
+    else if (failure === undefined) waiting?.resolve(outcome)
+    else
+      waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail), at: failure.at }))
+  }
+
+  // A disk that hangs answers nothing, not even an error. What hangs there may still happen.
+  #refuseForgotten(): void {
+    const late = performance.now() - this.#timeouts.hang
+    for (const [id, { since, reject }] of this.#waiting) {
+      if (since > late) return
+      this.#waiting.delete(id)
+      reject(unavailable(new Error('The disk does not answer')))
+    }
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#watch)
+    this.#watch = undefined
+  }
+
+  // Whoever waited cannot know whether it was committed; the next write starts a new thread.
+  #lost(worker: Worker): void {
+    if (this.#worker === worker) this.#worker = undefined
+    const lost = unavailable(new Error('The writing thread ended'))
+    for (const { reject } of this.#waiting.values()) reject(lost)
+    this.#waiting.clear()
+    this.#outgoing = []
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closed = true
+    clearInterval(this.#watch)
+    this.#send()
+    const worker = this.#worker
+    if (worker === undefined) return
+    const gone = new Promise(resolve => worker.once('exit', resolve))
+    worker.postMessage(JSON.stringify('close' satisfies ToWriter))
+    await gone
+  }
+}
+
+export interface WriterOptions {
+  readonly path: string
+  readonly guard: SqliteGuard
+  /** Of the module that exports the verbs, which the thread loads itself. */
+  readonly catalogueUrl: string
+  readonly now: () => number
+  readonly observer: StoreObserver
+  readonly timeouts: Timeouts
+}
+
+interface Waiting {
+  readonly since: number
+  resolve(outcome: unknown): void
+  reject(error: AppError): void
+}
