@@ -240,6 +240,12 @@ const documents: readonly Document[] = [
     'a long list as a variable',
     'query($v:Int){posts(limit:$v){id}}',
     'BAD_USER_INPUT',
+    { variables: { v: Array(19_000).fill(1) } },
+  ],
+  [
+    'a longer list as a variable',
+    'query($v:Int){posts(limit:$v){id}}',
+    'BAD_REQUEST',
     { variables: { v: Array(400_000).fill(1) } },
   ],
   [
