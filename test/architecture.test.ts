@@ -38,6 +38,11 @@ const RESERVED: { what: string; pattern: RegExp; parts: string[] }[] = [
     pattern: /\benv\b[^{}]*\}\s*(=|from)\s*['"]?(node:)?process\b/,
     parts: ['config.ts'],
   },
+  {
+    what: 'speaks of HTTP',
+    pattern: /\bheaders?\b|idempotency-key|query ?string|request body|['"`]\/\w/i,
+    parts: Object.keys(DIRECTIONS).filter(part => part !== 'core'),
+  },
   { what: "names an engine's module", pattern: /\bstorage\/(sqlite|postgres)\//, parts: ['storage'] },
 ]
 
@@ -217,6 +222,8 @@ const CASES: Case[] = [
     "names an engine's module",
   ),
   source('nor loads one', 'src/main.ts', "load('./storage/sqlite/engine.ts')", "names an engine's module"),
+  source('core knows no header', 'src/core/more.ts', "read('Idempotency-Key')", 'speaks of HTTP'),
+  source('nor a path', 'src/core/more.ts', "claim('/payments')", 'speaks of HTTP'),
   source('no variable is any', 'src/core/more.ts', 'const a: any = 1', 'uses the type any'),
   source('nothing is cast to any', 'src/core/more.ts', 'f(a as any)', 'uses the type any'),
   source('no type argument is any', 'src/core/more.ts', 'new Set<any>()', 'uses the type any'),

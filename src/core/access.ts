@@ -68,7 +68,7 @@ export function invalidToken(): AppError {
   return new AppError('unauthenticated', 'Invalid or expired token')
 }
 
-/** 401 to whom nobody knows yet, 403 to whom we know. */
+/** A caller without a token could still show one; a known caller cannot. */
 export function refusal(actor: Actor): AppError {
   return actor.kind === 'anonymous'
     ? new AppError('unauthenticated', 'Authentication required')

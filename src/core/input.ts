@@ -1,16 +1,10 @@
 import { AppError } from './errors.ts'
 
-/** The fields of a body, of unknown content. A body that is no object has none. */
-export type Fields = Readonly<Record<string, unknown>>
-
-export function fieldsOf(body: unknown): Fields {
-  if (isObject(body)) return body
-  throw badInput('Request body must be a JSON object')
-}
-
-export function isObject(body: unknown): body is Fields {
-  return typeof body === 'object' && body !== null && !Array.isArray(body)
-}
+/**
+ * Makes an operation's input of what was sent, or throws. Operations call it once the caller is known to be allowed:
+ * who may not do something is told that first, whatever the input.
+ */
+export type Decode<Input> = () => Input
 
 export function badInput(sentence: string): AppError {
   return new AppError('bad-input', sentence)
@@ -40,7 +34,7 @@ export function isBlank(value: string): boolean {
   return value.trim() === ''
 }
 
-/** The id that a path or a GraphQL argument names, if it can name a row at all: `01`, `1.5`, `abc` and 2^53 cannot. */
+/** The id that a text names, if it can name a row at all: `01`, `1.5`, `abc` and 2^53 cannot. */
 export function idOf(text: string): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(text)) return undefined
   const id = Number(text)

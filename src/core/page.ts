@@ -1,5 +1,3 @@
-import { badInput, type Fields } from './input.ts'
-
 /** A part of a list, and whether there is more behind it. */
 export interface Page<Item> extends PageRequest {
   readonly items: readonly Item[]
@@ -13,21 +11,6 @@ export interface PageRequest {
 
 /** `offset`: what is skipped is work, too. `characters`: of the texts in one page; see `pageOf`. */
 export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000, characters: 1024 * 1024 })
-
-/** From the texts of a query string: nothing said means the first thousand. */
-export function pageRequest({ limit, offset }: Fields): PageRequest {
-  return {
-    limit: wholeNumber('limit', limit, 1, pageBounds.limit, pageBounds.limit),
-    offset: wholeNumber('offset', offset, 0, pageBounds.offset, 0),
-  }
-}
-
-function wholeNumber(name: string, value: unknown, least: number, most: number, fallback: number): number {
-  if (value === undefined) return fallback
-  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw badInput(`${name} must be an integer from ${least} to ${most}`)
-}
 
 /**
  * Cuts what was read with one row more than asked for. Where the texts of items are told to be long, the page ends before

@@ -88,11 +88,15 @@ export interface PaymentStore {
   purgeKeys(): Promise<number>
 }
 
-/** A key belongs to its caller and to the path it was sent to. Callers without a token are one caller. */
-export interface Claim {
-  readonly callerId: number | null
+/** Equal keys of different scopes are different keys. */
+export interface IdempotencyKey {
   readonly scope: string
   readonly key: string
+}
+
+/** A key belongs to its caller. Callers without a token are one caller. */
+export interface Claim extends IdempotencyKey {
+  readonly callerId: number | null
   readonly ttlSeconds: number
 }
 

@@ -1,7 +1,7 @@
 import type { StoreObserver } from './ports.ts'
 
 /**
- * Removes what has had its time, now and then, in small portions, so that nobody waits for it. Nothing depends on it but
+ * Removes expired rows, now and then, in small portions, so that nobody waits for it. Nothing depends on it but
  * the size of the database.
  */
 export class Upkeep implements AsyncDisposable {

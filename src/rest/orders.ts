@@ -1,6 +1,9 @@
 import type { Orders } from '../core/orders/operations.ts'
 import type { Order } from '../core/orders/order.ts'
 import type { Payments } from '../core/payments/operations.ts'
+import { decodeItems } from './decode/orders.ts'
+import { decodePage } from './decode/page.ts'
+import { decodeKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
 import { orderOperations } from './order-operations.ts'
 import { admission, markReplay } from './payments.ts'
@@ -27,14 +30,14 @@ export function serveOrders(
 
   server.get(ofUser, options('list'), async (request, reply) => {
     const userId = idIn(request)
-    const page = await orders.listOf(request.actor, userId, queryOf(request))
+    const page = await orders.listOf(request.actor, userId, () => decodePage(queryOf(request)))
     const pages = links.pages(`/users/${userId}/orders`, page)
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
 
   server.post(ofUser, options('create'), async (request, reply) => {
-    const order = await orders.create(request.actor, idIn(request), request.body)
+    const order = await orders.create(request.actor, idIn(request), () => decodeItems(request.body))
     reply.code(201).header('location', links.order(order.id))
     return represent(order)
   })
@@ -50,8 +53,9 @@ export function serveOrders(
 
   const paying = { ...options('pay'), onRequest: [authenticate, admission(payments, 'pay an order')] }
   server.post(`${path}/payment`, paying, async (request, reply) => {
-    const key = headerOf(request, 'idempotency-key')
-    const { order, payment, replayed } = await payments.payOrder(request.actor, idIn(request), key)
+    const id = idIn(request)
+    const key = () => decodeKey(headerOf(request, 'idempotency-key'), `/orders/${id}/payment`)
+    const { order, payment, replayed } = await payments.payOrder(request.actor, id, key)
     reply.header('link', `<${links.payment(payment.id)}>; rel="payment"`)
     markReplay(reply, replayed)
     return represent(order)

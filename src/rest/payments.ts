@@ -1,6 +1,7 @@
 import type { FastifyReply, onRequestHookHandler } from 'fastify'
 import type { Payments } from '../core/payments/operations.ts'
 import type { Payment } from '../core/payments/payment.ts'
+import { decodeCents, decodeRequiredKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
 import { paymentOperations } from './payment-operations.ts'
 import { headerOf, idIn, type RestServer } from './routes.ts'
@@ -13,8 +14,11 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
     config: { operation: paymentOperations.create, exactNumber: 'amount' },
   }
   server.post(path, creating, async (request, reply) => {
-    const key = headerOf(request, 'idempotency-key')
-    const { payment, replayed } = await payments.pay(request.actor, key, request.body)
+    const { payment, replayed } = await payments.pay(
+      request.actor,
+      () => decodeRequiredKey(headerOf(request, 'idempotency-key'), '/payments'),
+      () => decodeCents(request.body),
+    )
     if (!replayed) reply.code(201).header('location', links.payment(payment.id))
     markReplay(reply, replayed)
     return represent(payment)

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { type Fields, idOf } from '../core/input.ts'
+import { idOf } from '../core/input.ts'
 import { clientKey, type TrustedProxies } from '../server/client-address.ts'
+import type { Fields } from '../server/fields.ts'
 
 /** What the routes of a resource are registered with. */
 export interface RestServer {

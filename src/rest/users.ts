@@ -1,5 +1,7 @@
 import type { Users } from '../core/users/operations.ts'
 import type { User } from '../core/users/user.ts'
+import { decodePage } from './decode/page.ts'
+import { decodeUser, decodeUserChanges } from './decode/users.ts'
 import type { Links } from './links.ts'
 import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
 import { userOperations } from './user-operations.ts'
@@ -13,14 +15,14 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
   })
 
   server.get(path, options('list'), async (request, reply) => {
-    const page = await users.list(request.actor, queryOf(request))
+    const page = await users.list(request.actor, () => decodePage(queryOf(request)))
     const pages = links.pages('/users', page)
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
 
   server.post(path, options('create'), async (request, reply) => {
-    const user = await users.create(request.actor, request.body, clientOf(request, proxies))
+    const user = await users.create(request.actor, () => decodeUser(request.body), clientOf(request, proxies))
     reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
@@ -33,7 +35,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
     const { user, created } = await users.replace(
       request.actor,
       idIn(request),
-      request.body,
+      () => decodeUser(request.body),
       clientOf(request, proxies),
     )
     if (created) reply.code(201).header('location', links.user(user.id))
@@ -41,7 +43,14 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
   })
 
   server.patch(`${path}/:id`, options('change'), async request =>
-    represent(await users.change(request.actor, idIn(request), request.body, clientOf(request, proxies))),
+    represent(
+      await users.change(
+        request.actor,
+        idIn(request),
+        () => decodeUserChanges(request.body),
+        clientOf(request, proxies),
+      ),
+    ),
   )
 
   server.delete(`${path}/:id`, options('delete'), async (request, reply) => {

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { isObject } from '../core/input.ts'
 import { isExact } from './exact-number.ts'
+import { isObject } from './fields.ts'
 
 /** Bodies are JSON in UTF-8 and nothing else: another type is 415, another encoding or broken syntax 400. */
 export function acceptJsonBodies(server: FastifyInstance): void {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import { fieldsOf, idOf, integer, isBlank, text } from '../../src/core/input.ts'
+import { idOf, integer, isBlank, text } from '../../src/core/input.ts'
+import { fieldsOf } from '../../src/rest/decode/fields.ts'
 
 const largest = 2n ** 53n - 1n
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import { paymentCents } from '../../src/core/payments/payment.ts'
+import { decodeCents } from '../../src/rest/decode/payments.ts'
 import { parseBody } from '../../src/server/json-body.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
@@ -270,7 +270,7 @@ test('every amount from a hundredth to 10^12 comes through exactly, however it i
   fc.assert(
     fc.property(anyCents, cents => {
       for (const text of [written(cents), `${cents}e-2`]) {
-        const kept = paymentCents(JSON.parse(`{"amount":${text}}`))
+        const kept = decodeCents(JSON.parse(`{"amount":${text}}`))
         assert.equal(kept, cents)
         // What is told back, taken literally, is the amount that was sent.
         const told = JSON.stringify(kept / 100)
@@ -285,7 +285,7 @@ test('an amount is accepted exactly when its decimal value is one of hundredths 
   fc.assert(
     fc.property(anyNumeral, ({ sign, whole, fraction, power }) => {
       const text = `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${power === 0 ? '' : `e${power}`}`
-      const accepted = () => paymentCents(parseBody(`{"note":"amount","amount":${text}}`, 'amount'))
+      const accepted = () => decodeCents(parseBody(`{"note":"amount","amount":${text}}`, 'amount'))
       const cents = exactCents(sign, whole + fraction, power - fraction.length)
       if (cents !== undefined) assert.equal(accepted(), cents, text)
       else assert.throws(accepted, (error: unknown) => error instanceof AppError && error.code === 'bad-input', text)
@@ -324,7 +324,7 @@ function exactCents(sign: string, digits: string, power: number): number | undef
 test('anything with a third decimal, or beyond the bounds, is refused', () => {
   const refused = (amount: string) =>
     assert.throws(
-      () => paymentCents(JSON.parse(`{"amount":${amount}}`)),
+      () => decodeCents(JSON.parse(`{"amount":${amount}}`)),
       (error: unknown) => error instanceof AppError && error.code === 'bad-input',
       amount,
     )

@@ -33,10 +33,10 @@ for (const kind of engineKinds) {
         randomness: { id: randomUUID },
         bus: new MemoryEventBus(),
       })
-      const body = (password: string) => ({ name: 'Ada', email: 'ada@example.com', password })
+      const input = (password: string) => () => ({ name: 'Ada', email: 'ada@example.com', password })
 
       for (const meanwhile of ['delete', 'change'] as const) {
-        const { id } = await users.create(anonymous, body(`first-${meanwhile}`))
+        const { id } = await users.create(anonymous, input(`first-${meanwhile}`))
         const standing = await store.users.standing(id)
         assert.ok(standing)
         const owner: Actor = { kind: 'user', id, ...standing }
@@ -44,11 +44,11 @@ for (const kind of engineKinds) {
         const asked = Promise.withResolvers<void>()
         hashing.wait = promise
         hashing.asked = asked.resolve
-        const late = users.replace(owner, id, body('too-late'))
+        const late = users.replace(owner, id, input('too-late'))
         await asked.promise
         hashing.wait = Promise.resolve()
         if (meanwhile === 'delete') await users.delete(owner, id)
-        else await users.change(owner, id, { password: 'just-in-time' })
+        else await users.change(owner, id, () => ({ password: 'just-in-time' }))
         resolve()
         await assert.rejects(late, error => error instanceof AppError && error.code === 'unauthenticated')
         const known = await store.users.credentials('ada@example.com')

@@ -1,18 +1,18 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
-import type { Fields } from '../input.ts'
-import { type Page, pageOf, pageRequest } from '../page.ts'
+import type { Decode } from '../input.ts'
+import { type Page, type PageRequest, pageOf } from '../page.ts'
 import type { OrderStore } from '../store.ts'
 import { absentUser } from '../users/user.ts'
-import { allows, type Order, orderItems, type StoredItem, type Tracking } from './order.ts'
+import { allows, checkAmount, type Order, type OrderItem, type StoredItem, type Tracking } from './order.ts'
 
 export interface OrdersParts {
   readonly store: OrderStore
   readonly access: Access
 }
 
-/** What can be done with orders, but for paying them. To whom it is no business of, an order looks absent. */
+/** What can be done with orders, but for paying them. An order that the caller may not see looks absent. */
 export class Orders {
   readonly #store: OrderStore
   readonly #access: Access
@@ -22,17 +22,18 @@ export class Orders {
     this.#access = access
   }
 
-  async listOf(actor: Actor, userId: number | undefined, query: Fields): Promise<Page<Order>> {
+  async listOf(actor: Actor, userId: number | undefined, decode: Decode<PageRequest>): Promise<Page<Order>> {
     this.#access.require(actor, 'list orders', userId)
-    const request = pageRequest(query)
+    const request = decode()
     const orders = userId === undefined ? 'absent' : await this.#store.listOf(userId, request)
     if (orders === 'absent') throw absentUser()
     return pageOf(orders, request)
   }
 
-  async create(actor: Actor, userId: number | undefined, body: unknown): Promise<Order> {
+  async create(actor: Actor, userId: number | undefined, decode: Decode<readonly OrderItem[]>): Promise<Order> {
     this.#access.require(actor, 'create an order', userId)
-    const items = orderItems(body)
+    const items = decode()
+    checkAmount(items)
     const outcome = userId === undefined ? 'absent' : await this.#store.create(userId, items, actor)
     if (outcome === 'absent') throw absentUser()
     if (outcome === 'token revoked') throw invalidToken()

@@ -1,4 +1,4 @@
-import { badInput, fieldsOf, filled, integer, isObject } from '../input.ts'
+import { badInput } from '../input.ts'
 
 export interface Order {
   readonly id: number
@@ -44,29 +44,14 @@ export const orderBounds = Object.freeze({
   amount: 1_000_000_000_000,
 })
 
-export function orderItems(body: unknown): readonly OrderItem[] {
-  const { items } = fieldsOf(body)
-  if (!Array.isArray(items) || items.length < 1 || items.length > orderBounds.items) {
-    throw badInput(`items must be a list of 1 to ${orderBounds.items} items`)
-  }
-  const checked = items.map((item: unknown, index) => itemOf(`items[${index}]`, item))
-  const amount = amountOf(checked)
-  if (amount < 1 || amount > orderBounds.amount) {
-    throw badInput(`The sum of all items must be from 1 to ${orderBounds.amount}`)
-  }
-  return checked
+/** The items of an order must cost something, and not more than a payment can be. */
+export function checkAmount(items: readonly OrderItem[]): void {
+  const amount = amountOf(items)
+  if (amount >= 1 && amount <= orderBounds.amount) return
+  throw badInput(`The sum of all items must be from 1 to ${orderBounds.amount}`)
 }
 
 /** At most a hundred times 10^13, which a number still holds exactly. */
 export function amountOf(items: readonly OrderItem[]): number {
   return items.reduce((sum, { quantity, price }) => sum + quantity * price, 0)
-}
-
-function itemOf(place: string, item: unknown): OrderItem {
-  if (!isObject(item)) throw badInput(`${place} must be an object`)
-  return {
-    name: filled(`${place}.name`, item.name, orderBounds.name),
-    quantity: integer(`${place}.quantity`, item.quantity, 1, orderBounds.quantity),
-    price: integer(`${place}.price`, item.price, 0, orderBounds.price),
-  }
 }

@@ -2,11 +2,11 @@ import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import { Flights } from '../flights.ts'
-import { badInput } from '../input.ts'
+import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
 import type { Order } from '../orders/order.ts'
-import type { Claim, Paid, PaymentStore, Purpose } from '../store.ts'
-import { idempotencyKey, type Payment, paymentCents } from './payment.ts'
+import type { Claim, IdempotencyKey, Paid, PaymentStore, Purpose } from '../store.ts'
+import type { Payment } from './payment.ts'
 
 export interface PaymentsParts {
   readonly store: PaymentStore
@@ -36,20 +36,24 @@ export class Payments {
     this.#access.reach(actor, operation)
   }
 
-  async pay(actor: Actor, keyHeader: string | undefined, body: unknown): Promise<Paid> {
+  async pay(actor: Actor, decodeKey: Decode<IdempotencyKey>, decodeCents: Decode<number>): Promise<Paid> {
     this.#access.require(actor, 'make a payment')
-    const claim = this.#claim(actor, '/payments', keyHeader)
-    if (claim === null) throw badInput('Idempotency-Key header required')
+    const claim = this.#claim(actor, decodeKey())
     return this.#once(claim, async () => {
       const known = await this.#store.claimed(claim)
       if (known !== undefined) return { payment: known, order: null, replayed: true }
-      return this.#execute(actor, { cents: paymentCents(body) }, claim)
+      return this.#execute(actor, { cents: decodeCents() }, claim)
     })
   }
 
-  async payOrder(actor: Actor, orderId: number | undefined, keyHeader: string | undefined): Promise<PaidOrder> {
+  async payOrder(
+    actor: Actor,
+    orderId: number | undefined,
+    decodeKey: Decode<IdempotencyKey | undefined>,
+  ): Promise<PaidOrder> {
     const reach = this.#access.reach(actor, 'pay an order')
-    const claim = this.#claim(actor, `/orders/${orderId}/payment`, keyHeader)
+    const key = decodeKey()
+    const claim = key === undefined ? null : this.#claim(actor, key)
     if (orderId === undefined) throw absentOrder()
     const work = () => this.#execute(actor, { orderId, reach }, claim)
     const { order, ...paid } = await (claim === null ? work() : this.#once(claim, work))
@@ -64,10 +68,8 @@ export class Payments {
     return payment
   }
 
-  #claim(actor: Actor, scope: string, header: string | undefined): Claim | null {
-    const key = idempotencyKey(header)
-    const callerId = actor.kind === 'user' ? actor.id : null
-    return key === undefined ? null : { callerId, scope, key, ttlSeconds: this.#keyTtlSeconds }
+  #claim(actor: Actor, key: IdempotencyKey): Claim {
+    return { ...key, callerId: actor.kind === 'user' ? actor.id : null, ttlSeconds: this.#keyTtlSeconds }
   }
 
   async #once(claim: Claim, work: () => Promise<Paid>): Promise<Paid> {

@@ -1,5 +1,3 @@
-import { badInput, fieldsOf } from '../input.ts'
-
 export interface Payment {
   readonly id: number
   readonly amountCents: number
@@ -8,24 +6,4 @@ export interface Payment {
   readonly createdAt: string
 }
 
-const mostCents = 100_000_000_000_000
-
-/**
- * The amount of a payment's body in hundredths. Numbers of up to 10^12 with two decimals have one each, exactly. How an
- * amount is written does not matter, its value does: 1e2 and 1.100 are fine, as they need no more than two decimals.
- */
-export function paymentCents(body: unknown): number {
-  const { amount } = fieldsOf(body)
-  const cents = typeof amount === 'number' ? Math.round(amount * 100) : Number.NaN
-  if (cents >= 1 && cents <= mostCents && cents / 100 === amount) return cents
-  throw badInput('amount must be a number above 0, at most 1000000000000, with at most two decimals')
-}
-
-/** What the header says, if it says anything: visible ASCII, with or without quotes around it. */
-export function idempotencyKey(header: string | undefined): string | undefined {
-  const key = header?.replace(/^"(.*)"$/, '$1')
-  if (key === undefined || /^[ \t]*$/.test(key)) return undefined
-  // Sent twice, it arrives as one with a comma and a blank in between, or at the end.
-  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
-  throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
-}
+export const mostCents = 100_000_000_000_000

@@ -1,7 +1,6 @@
 import { invalidToken } from '../access.ts'
 import type { Actor, IdentifiedUser } from '../actor.ts'
 import { AppError, tooManyRequests } from '../errors.ts'
-import { badInput, fieldsOf, text } from '../input.ts'
 import type { Passwords, RateLimiter, TokenSigner } from '../ports.ts'
 import type { Credentials, UserStore } from '../store.ts'
 import { loginKeyOf } from '../users/user.ts'
@@ -18,6 +17,11 @@ export interface LoginLimits {
   readonly perClient: RateLimiter
   /** A client's failed attempts on one e-mail. */
   readonly perEmail: RateLimiter
+}
+
+export interface Login {
+  readonly email: string
+  readonly password: string
 }
 
 /** For those who stay, it matters how long. */
@@ -41,13 +45,13 @@ export class Tokens {
     this.#limits = limits
   }
 
-  async logIn(client: string, body: unknown): Promise<string> {
-    const { email, password } = credentialsOf(body)
-    const attempt = `${client} ${email}`
+  async logIn(client: string, { email, password }: Login): Promise<string> {
+    const loginKey = loginKeyOf(email)
+    const attempt = `${client} ${loginKey}`
     await take(this.#limits.perClient, client)
     // Taken before the answer is known, so that attempts at the same time cannot pass together.
     await take(this.#limits.perEmail, attempt)
-    const user = await this.#userOf(email, password, client).catch(async error => {
+    const user = await this.#userOf(loginKey, password, client).catch(async error => {
       await this.#limits.perEmail.giveBack(attempt) // nobody learned whether the password was right
       throw error
     })
@@ -56,8 +60,8 @@ export class Tokens {
     return this.#signer.issue(user)
   }
 
-  async #userOf(email: string, password: string, client: string): Promise<Credentials | undefined> {
-    const user = await this.#store.credentials(email)
+  async #userOf(loginKey: string, password: string, client: string): Promise<Credentials | undefined> {
+    const user = await this.#store.credentials(loginKey)
     return (await this.#passwords.matches(password, user?.passwordHash, client)) ? user : undefined
   }
 
@@ -82,12 +86,4 @@ export class Tokens {
 async function take(limiter: RateLimiter, key: string): Promise<void> {
   const { allowed, resetSeconds } = await limiter.take(key)
   if (!allowed) throw tooManyRequests(resetSeconds)
-}
-
-function credentialsOf(body: unknown): { email: string; password: string } {
-  const { email, password } = fieldsOf(body)
-  if (typeof email !== 'string' || typeof password !== 'string' || email === '' || password === '') {
-    throw badInput('Email and password required')
-  }
-  return { email: loginKeyOf(text('email', email, 320)), password: text('password', password, 128) }
 }

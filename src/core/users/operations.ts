@@ -2,11 +2,11 @@ import { type Access, invalidToken, refusal } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
-import { badInput, type Fields } from '../input.ts'
-import { type Page, pageOf, pageRequest } from '../page.ts'
+import { badInput, type Decode } from '../input.ts'
+import { type Page, type PageRequest, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, completeUser, partialUser, type User, type UserInput } from './user.ts'
+import { absentUser, type User, type UserInput } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -35,9 +35,9 @@ export class Users {
     this.#bus = bus
   }
 
-  async list(actor: Actor, query: Fields): Promise<Page<User>> {
+  async list(actor: Actor, decode: Decode<PageRequest>): Promise<Page<User>> {
     this.#access.require(actor, 'list users')
-    const request = pageRequest(query)
+    const request = decode()
     return pageOf(await this.#store.list(request), request, lengthOf)
   }
 
@@ -52,14 +52,14 @@ export class Users {
     return present(await this.#store.read(actor.id))
   }
 
-  async create(actor: Actor, body: unknown, client?: string): Promise<User> {
+  async create(actor: Actor, decode: Decode<UserInput>, client?: string): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#whole(completeUser(body), client)))
+    return accepted(actor, await this.#store.create(await this.#whole(decode(), client)))
   }
 
-  async replace(actor: Actor, id: number | undefined, body: unknown, client?: string): Promise<Replaced> {
+  async replace(actor: Actor, id: number | undefined, decode: Decode<UserInput>, client?: string): Promise<Replaced> {
     this.#access.require(actor, 'replace a user', id)
-    const input = completeUser(body)
+    const input = decode()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
     const values = await this.#whole(input, client)
     const replaced = accepted(actor, await this.#store.replace(id, values, this.#rights(actor, id)))
@@ -67,9 +67,14 @@ export class Users {
     return replaced
   }
 
-  async change(actor: Actor, id: number | undefined, body: unknown, client?: string): Promise<User> {
+  async change(
+    actor: Actor,
+    id: number | undefined,
+    decode: Decode<Partial<UserInput>>,
+    client?: string,
+  ): Promise<User> {
     this.#access.require(actor, 'change a user', id)
-    const { password, ...values } = partialUser(body)
+    const { password, ...values } = decode()
     if (id === undefined) throw absentUser()
     const changes = { ...values, ...(password !== undefined && (await this.#secret(password, client))) }
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id))

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/input.ts'
+import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { OperationRequest } from '../execute.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../../core/errors.ts'
-import type { Fields } from '../../core/input.ts'
 import { answerError, keepOpen, prepareRefusal, statusOf } from '../../server/errors.ts'
+import type { Fields } from '../../server/fields.ts'
 import type { Lifecycle } from '../../server/lifecycle.ts'
 import { takeUpgrade } from '../../server/upgrades.ts'
 import { type Code, Refusal, refusal, refusalFor } from '../errors.ts'

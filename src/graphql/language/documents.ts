@@ -12,8 +12,8 @@ import {
   specifiedRules,
   validate,
 } from 'graphql'
-import type { Fields } from '../../core/input.ts'
 import { Recent } from '../../core/recent.ts'
+import type { Fields } from '../../server/fields.ts'
 import { refusal, refusalOf } from '../errors.ts'
 import { echo } from './echo.ts'
 import { type Cost, costOf } from './limits/cost.ts'

@@ -1,4 +1,4 @@
-import { type Fields, isObject } from '../../core/input.ts'
+import { type Fields, isObject } from '../../server/fields.ts'
 import type { OperationRequest } from '../execute.ts'
 import { operationIn } from '../http/request.ts'
 

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import { pageBounds, pageOf, pageRequest } from '../../src/core/page.ts'
+import { pageBounds, pageOf } from '../../src/core/page.ts'
+import { decodePage } from '../../src/rest/decode/page.ts'
 
 test('a list that is asked for without limit and offset is given from its start, 1000 items at most', () => {
-  assert.deepEqual(pageRequest({}), { limit: 1000, offset: 0 })
-  assert.deepEqual(pageRequest({ limit: undefined, offset: undefined, other: 'x' }), { limit: 1000, offset: 0 })
+  assert.deepEqual(decodePage({}), { limit: 1000, offset: 0 })
+  assert.deepEqual(decodePage({ limit: undefined, offset: undefined, other: 'x' }), { limit: 1000, offset: 0 })
 })
 
 test('limit and offset are taken within their bounds, and refused with bad input beyond them', () => {
@@ -15,7 +16,7 @@ test('limit and offset are taken within their bounds, and refused with bad input
   fc.assert(
     fc.property(number, number, (limit, offset) => {
       const sound = limit >= 1 && limit <= pageBounds.limit && offset >= 0 && offset <= pageBounds.offset
-      const request = () => pageRequest({ limit: String(limit), offset: String(offset) })
+      const request = () => decodePage({ limit: String(limit), offset: String(offset) })
       if (sound) assert.deepEqual(request(), { limit, offset })
       else assert.throws(request, (error: unknown) => error instanceof AppError && error.code === 'bad-input')
     }),
@@ -24,8 +25,8 @@ test('limit and offset are taken within their bounds, and refused with bad input
 })
 
 test('at most 100,000 items can be skipped', () => {
-  assert.deepEqual(pageRequest({ offset: '100000' }), { limit: 1000, offset: 100_000 })
-  assert.throws(() => pageRequest({ offset: '100001' }), { message: 'offset must be an integer from 0 to 100000' })
+  assert.deepEqual(decodePage({ offset: '100000' }), { limit: 1000, offset: 100_000 })
+  assert.throws(() => decodePage({ offset: '100001' }), { message: 'offset must be an integer from 0 to 100000' })
 })
 
 test('a page of long texts ends before they are too long, has at least one item, and says that there is more', () => {
@@ -62,8 +63,8 @@ test('what is not written as a plain whole number, or said twice, is refused', (
     1,
     null,
   ]) {
-    assert.throws(() => pageRequest({ limit: value }), { message: 'limit must be an integer from 1 to 1000' })
-    assert.throws(() => pageRequest({ offset: value }), { message: /^offset must be an integer from 0 to / })
+    assert.throws(() => decodePage({ limit: value }), { message: 'limit must be an integer from 1 to 1000' })
+    assert.throws(() => decodePage({ offset: value }), { message: /^offset must be an integer from 0 to / })
   }
 })
 

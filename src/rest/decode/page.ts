@@ -1,0 +1,18 @@
+import { badInput } from '../../core/input.ts'
+import { type PageRequest, pageBounds } from '../../core/page.ts'
+import type { Fields } from '../../server/fields.ts'
+
+/** From the texts of a query string: nothing said means the first thousand. */
+export function decodePage({ limit, offset }: Fields): PageRequest {
+  return {
+    limit: wholeNumber('limit', limit, 1, pageBounds.limit, pageBounds.limit),
+    offset: wholeNumber('offset', offset, 0, pageBounds.offset, 0),
+  }
+}
+
+function wholeNumber(name: string, value: unknown, least: number, most: number, fallback: number): number {
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw badInput(`${name} must be an integer from ${least} to ${most}`)
+}

@@ -1,0 +1,61 @@
+import { badInput, filled, integer, isBlank, text } from '../../core/input.ts'
+import { type UserInput, userBounds } from '../../core/users/user.ts'
+import { type Fields, isObject } from '../../server/fields.ts'
+import { fieldsOf } from './fields.ts'
+
+/** For POST and PUT: name and email are needed, and `null` for another field means that it is not there. */
+export function decodeUser(body: unknown): UserInput {
+  const fields = isObject(body) ? body : {}
+  if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
+  const { age, avatar, password } = fields
+  const given = { age: age ?? undefined, avatar: avatar ?? undefined, password: password ?? undefined }
+  return { name: nameOf(fields), email: emailOf(fields), ...optionsOf(given) }
+}
+
+/** For PATCH: only what is sent is changed, and `null` removes. */
+export function decodeUserChanges(body: unknown): Partial<UserInput> {
+  const fields = fieldsOf(body)
+  return {
+    ...(fields.name !== undefined && { name: nameOf(fields) }),
+    ...(fields.email !== undefined && { email: emailOf(fields) }),
+    ...optionsOf(fields),
+  }
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'string' && !isBlank(value)
+}
+
+function nameOf({ name }: Fields): string {
+  return filled('name', name, userBounds.name)
+}
+
+function emailOf({ email }: Fields): string {
+  const value = filled('email', email, userBounds.email)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  if (!value.includes('@') || /[\s\u0000-\u001f\u007f-\u009f]/.test(value))
+    throw badInput('email must be an e-mail address')
+  return value
+}
+
+function optionsOf({ age, avatar, password }: Fields): Pick<UserInput, 'age' | 'avatar' | 'password'> {
+  return {
+    ...(age !== undefined && { age: age === null ? null : integer('age', age, 0, userBounds.age) }),
+    ...(avatar !== undefined && { avatar: avatar === null ? null : avatarOf(avatar) }),
+    ...(password !== undefined && { password: passwordOf(password) }),
+  }
+}
+
+function avatarOf(value: unknown): string {
+  const avatar = text('avatar', value, userBounds.avatar)
+  if (!/^https?:\/\/\S+$/i.test(avatar) || !URL.canParse(avatar))
+    throw badInput('avatar must be an http or https address')
+  return avatar
+}
+
+function passwordOf(value: unknown): string {
+  const { least, most } = userBounds.password
+  const password = text('password', value, most)
+  if (password.length < least) throw badInput(`password must be at least ${least} characters long`)
+  return password
+}
