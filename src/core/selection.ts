@@ -1,3 +1,5 @@
+import { privateFields } from './entities.ts'
+
 /**
  * What a read wants: a tree of values and relations, free of GraphQL and of SQL. What may differ between two requests of
  * the same shape (ids, limits) is not in the tree, which only names its slot: the place of the value in a list beside it.
@@ -63,13 +65,13 @@ export type Slot = number
 export type SlotValues = readonly (string | number | null)[]
 
 /**
- * Whether an object shows an e-mail, of itself or of anyone it leads to. `except` are those that may be seen anyway: the
- * object's own, or that of its author.
+ * Whether an object shows a private field, of itself or of any object that it leads to. `except` are those that may be seen
+ * anyway: the object's own, or those of its author.
  */
-export function showsEmail({ wishes }: OneWish | ManyWish, except?: 'its own' | "its author's"): boolean {
+export function showsPrivate({ wishes }: OneWish | ManyWish, except?: 'its own' | "its author's"): boolean {
   return wishes.some(wish => {
-    if (wish.kind === 'value') return wish.name === 'email' && except !== 'its own'
+    if (wish.kind === 'value') return privateFields.has(wish.name) && except !== 'its own'
     if (wish.kind !== 'one' && wish.kind !== 'many') return false
-    return showsEmail(wish, wish.name === 'author' && except === "its author's" ? 'its own' : undefined)
+    return showsPrivate(wish, wish.name === 'author' && except === "its author's" ? 'its own' : undefined)
   })
 }

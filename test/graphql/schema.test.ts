@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import {
   buildClientSchema,
   buildSchema,
@@ -15,7 +15,12 @@ import {
   lexicographicSortSchema,
   printSchema,
 } from 'graphql'
+import { entities } from '../../src/core/entities.ts'
+import { checkEntities } from '../../src/graphql/language/schema.ts'
+import { columnOf } from '../../src/storage/select/select.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -132,5 +137,39 @@ test('R-GQL-1: the one address serves exactly the schema of the file, by introsp
   for (const path of ['/api/graphql', '/graphql/', '/graphiql', '/query']) {
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query":"{ __typename }"}' }
     assertRefusal(await ask(app.url + path, init), 404)
+  }
+})
+
+describe('The schema and the description of the entities', () => {
+  const check = (from: string, to: string) => () => {
+    assert.ok(file.includes(from), from)
+    checkEntities(buildSchema(file.replace(from, to)))
+  }
+
+  it('agree', () => checkEntities(buildSchema(file)))
+
+  it('are not served where they differ, and the message names the field', () => {
+    assert.throws(
+      check('  "How often it was liked."\n  likes: Int!\n', ''),
+      /^Error: api\/schema\.graphql has no Post\.likes: Int!$/,
+    )
+    assert.throws(
+      check('  likes: Int!', '  likes: Int!\n  bio: String'),
+      /^Error: src\/core\/entities\.ts has no Post\.bio$/,
+    )
+    assert.throws(check('  avatar: String\n', '  avatar: String!\n'), /: User\.avatar must be String$/)
+    assert.throws(check('  author: User!', '  author: User'), /: Post\.author must be User!$/)
+  })
+
+  for (const kind of engineKinds) {
+    it(`name columns that there are, on ${kind.name}`, { skip: kind.skip }, async () => {
+      await using database = await kind.create()
+      await using engine = database.open(catalogue)
+      for (const { collection, fields, relations } of Object.values(entities)) {
+        const own = Object.values(relations).flatMap(({ kind, by }) => (kind === 'one' && by !== undefined ? [by] : []))
+        const columns = [...Object.keys(fields), ...own].map(columnOf)
+        assert.deepEqual(await engine.read({ text: `select ${columns.join(', ')} from ${collection}`, values: [] }), [])
+      }
+    })
   }
 })

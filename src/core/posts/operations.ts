@@ -3,7 +3,7 @@ import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, filled } from '../input.ts'
-import { type OneWish, type Selection, type SlotValues, showsEmail, type Wish } from '../selection.ts'
+import { type OneWish, type Selection, type SlotValues, showsPrivate, type Wish } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
 import { mostStoredBytes, postBounds } from './post.ts'
 
@@ -37,8 +37,8 @@ export class Posts {
     if (this.#access.allows(actor, "read others' e-mails")) return
     const isOwn = (wish: OneWish) => actor.kind === 'user' && isUser(wish) && values[wish.id ?? -1] === actor.id
     const shown = (wish: Wish) =>
-      (wish.kind === 'one' && showsEmail(wish, isOwn(wish) ? 'its own' : undefined)) ||
-      (wish.kind === 'many' && showsEmail(wish))
+      (wish.kind === 'one' && showsPrivate(wish, isOwn(wish) ? 'its own' : undefined)) ||
+      (wish.kind === 'many' && showsPrivate(wish))
     if (wishes.some(shown)) throw refusal(actor)
   }
 
@@ -57,8 +57,8 @@ export class Posts {
     if (change.kind === 'delete post') this.#access.reach(actor, 'delete a post')
     else this.#access.require(actor, operationOf[change.kind])
     if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
-    const mine = change.kind === 'like post' ? undefined : "its author's"
-    if (change.show.selection.wishes.some(wish => wish.kind === 'one' && showsEmail(wish, mine))) throw refusal(actor)
+    const mine = isOwn[change.kind] ? "its author's" : undefined
+    if (change.show.selection.wishes.some(wish => wish.kind === 'one' && showsPrivate(wish, mine))) throw refusal(actor)
   }
 
   #checked(actor: Actor, change: AskedChange): Change {
@@ -111,6 +111,9 @@ type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
 
 /** A change as it is asked for; what the actor may reach is found out here. */
 export type AskedChange = WithoutReach<Change>
+
+/** Whether its author is the caller, whose own fields may be shown. */
+const isOwn: Readonly<Partial<Record<AskedChange['kind'], true>>> = { 'create post': true, 'add comment': true }
 
 const operationOf = {
   'create post': 'create a post',

@@ -12,6 +12,7 @@ export interface Dialect {
   readonly joins: boolean
   id(column: string): string
   value(column: string): string
+  longText(column: string): string
   text(text: string): string
   /** JSON that comes in as a parameter. */
   json(parameter: string): string
@@ -32,6 +33,7 @@ export const sqliteDialect: Dialect = {
   joins: true,
   id: column => `cast(${column} as text)`,
   value: column => column,
+  longText: column => column,
   text: text => `'${text}'`,
   json: parameter => `json(${parameter})`,
   object: sqliteObject,
@@ -65,6 +67,7 @@ export const postgresDialect: Dialect = {
   joins: false,
   id: column => `${column}::text`,
   value: column => column,
+  longText: column => column,
   text: text => `'${text}'::text`,
   json: parameter => `${parameter}::json`,
   object: pairs => postgresRow(pairs, ''),
@@ -109,7 +112,8 @@ export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
     page,
     emptyList: '0',
     id: () => '0',
-    value: column => (/\.(?:content|text)$/.test(column) ? `octet_length(${column})` : '0'),
+    value: () => '0',
+    longText: column => `octet_length(${column})`,
     text: () => '0',
     json: () => '0',
     object: sum,

@@ -1,3 +1,4 @@
+import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
 import type { ManyWish, OneWish, Selection, Slot, Wish } from '../../core/selection.ts'
 import { bounds } from '../engine.ts'
 import { type Dialect, measuring, type Pair } from './dialect.ts'
@@ -17,51 +18,14 @@ export function compileGuarded(selection: Selection, dialect: Dialect): string {
   return `select case when (${size}) <= ${bounds.answerBytes} then (${compile(selection, dialect)}) end`
 }
 
-type Entity = 'Query' | 'User' | 'Post' | 'Comment'
-type Table = 'users' | 'posts' | 'comments'
-
-interface Description {
-  readonly table: Table
-  /** Columns by the names of the values. An id is a number inside and a text outside. */
-  readonly values: Readonly<Record<string, string>>
-}
-
-const descriptions: Readonly<Record<Exclude<Entity, 'Query'>, Description>> = {
-  User: {
-    table: 'users',
-    values: { id: 'id', name: 'name', email: 'email', avatar: 'avatar', createdAt: 'created_at' },
-  },
-  Post: {
-    table: 'posts',
-    values: { id: 'id', title: 'title', content: 'content', likes: 'likes', publishedAt: 'published_at' },
-  },
-  Comment: { table: 'comments', values: { id: 'id', text: 'text' } },
-}
-
-interface Relation {
-  readonly to: Exclude<Entity, 'Query'>
-  /** To one: the column here that holds its id. To many: the column there that holds the id of this. */
-  readonly by?: string
-  readonly order?: 'asc' | 'desc'
-}
-
-/** At the top everything is related to, one by its id and many without a condition. */
-const relations: Readonly<Record<string, Relation>> = {
-  'Query.user': { to: 'User' },
-  'Query.me': { to: 'User' },
-  'Query.post': { to: 'Post' },
-  'Query.comment': { to: 'Comment' },
-  'Query.users': { to: 'User', order: 'asc' },
-  'Query.posts': { to: 'Post', order: 'desc' },
-  'User.posts': { to: 'Post', by: 'author_id', order: 'desc' },
-  'Post.author': { to: 'User', by: 'author_id' },
-  'Post.comments': { to: 'Comment', by: 'post_id', order: 'asc' },
-  'Comment.author': { to: 'User', by: 'author_id' },
+/** Columns have the names of fields, as SQL writes names. */
+export function columnOf(field: string): string {
+  return field.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 }
 
 /** A row that a part of the answer is made of: how it is called, which of its columns are used, who is joined to it. */
 interface Scope {
-  readonly entity: Entity
+  readonly entity: EntityName | 'Query'
   readonly alias: string
   readonly columns: Set<string>
   /** Of the whole FROM, shared by all rows that it joins. */
@@ -82,7 +46,7 @@ class Compiler {
     return wishes.map(wish => [wish.key, this.#expression(scope, wish)])
   }
 
-  scope(entity: Entity, joins: string[] = []): Scope {
+  scope(entity: EntityName | 'Query', joins: string[] = []): Scope {
     return { entity, alias: `t${++this.#aliases}`, columns: new Set(['id']), joins, joined: new Map() }
   }
 
@@ -104,35 +68,39 @@ class Compiler {
   }
 
   #value({ entity, alias, columns }: Scope, name: string): string {
-    const column = entity === 'Query' ? undefined : descriptions[entity].values[name]
-    if (column === undefined) throw new Error(`${entity} has no ${name}`)
+    const field = entity === 'Query' ? undefined : entities[entity].fields[name]
+    if (field === undefined) throw new Error(`${entity} has no ${name}`)
+    const column = columnOf(name)
     columns.add(column)
-    return column === 'id' ? this.#dialect.id(`${alias}.id`) : this.#dialect.value(`${alias}.${column}`)
+    // An id is a number inside and a text outside.
+    if (field.type === 'id') return this.#dialect.id(`${alias}.${column}`)
+    return field.long ? this.#dialect.longText(`${alias}.${column}`) : this.#dialect.value(`${alias}.${column}`)
   }
 
   #byId({ name, wishes }: OneWish, slot: Slot): string {
     const { to } = relationOf('Query', name)
     const scope = this.scope(to)
     const pairs = this.pairs(scope, wishes)
-    const from = `${descriptions[to].table} as ${scope.alias}${scope.joins.join('')}`
+    const from = `${entities[to].collection} as ${scope.alias}${scope.joins.join('')}`
     return this.#dialect.one(pairs, `${from} where ${scope.alias}.id = $${slot + 1}`)
   }
 
   #related(parent: Scope, { name, wishes }: OneWish): string {
     const { to, by = '' } = relationOf(parent.entity, name)
-    const { table } = descriptions[to]
-    parent.columns.add(by)
+    const table = entities[to].collection
+    const column = columnOf(by)
+    parent.columns.add(column)
     if (!this.#dialect.joins) {
       const scope = this.scope(to)
       const pairs = this.pairs(scope, wishes)
-      return this.#dialect.one(pairs, `${table} as ${scope.alias} where ${scope.alias}.id = ${parent.alias}.${by}`)
+      return this.#dialect.one(pairs, `${table} as ${scope.alias} where ${scope.alias}.id = ${parent.alias}.${column}`)
     }
     // Every wish for the same relation is about the same row: one join serves them all.
     let scope = parent.joined.get(name)
     if (scope === undefined) {
       scope = this.scope(to, parent.joins)
       parent.joined.set(name, scope)
-      parent.joins.push(` cross join ${table} as ${scope.alias} on ${scope.alias}.id = ${parent.alias}.${by}`)
+      parent.joins.push(` cross join ${table} as ${scope.alias} on ${scope.alias}.id = ${parent.alias}.${column}`)
     }
     return this.#dialect.object(this.pairs(scope, wishes))
   }
@@ -143,9 +111,9 @@ class Compiler {
     const scope = this.scope(to)
     const pairs = this.pairs(scope, wish.wishes)
     const page = this.#dialect.page({
-      table: descriptions[to].table,
+      table: entities[to].collection,
       columns: scope.columns,
-      owner: by === undefined ? undefined : [by, `${parent.alias}.id`],
+      owner: by === undefined ? undefined : [columnOf(by), `${parent.alias}.id`],
       published: publishedIn(wish),
       order,
       limit: `$${wish.limit + 1}`,
@@ -156,8 +124,8 @@ class Compiler {
   }
 }
 
-function relationOf(entity: Entity, name: string): Relation {
-  const relation = relations[`${entity}.${name}`]
+function relationOf(entity: EntityName | 'Query', name: string): Relation {
+  const relation = (entity === 'Query' ? roots : entities[entity].relations)[name]
   if (relation === undefined) throw new Error(`${entity} has no ${name}`)
   return relation
 }

@@ -1,3 +1,4 @@
+import { longFields } from '../../core/entities.ts'
 import type { Selection, SlotValues, Wish } from '../../core/selection.ts'
 
 /**
@@ -14,7 +15,7 @@ export const heavy = 400
 function weightOfWish(wish: Wish, values: SlotValues): number {
   switch (wish.kind) {
     case 'value':
-      return isLong(wish.name) ? 20 : 0.1
+      return longFields.has(wish.name) ? 20 : 0.1
     case 'one':
       return 1 + weightOf(wish, values)
     case 'many':
@@ -28,13 +29,9 @@ function weightOfWish(wish: Wish, values: SlotValues): number {
 export function mostLongTexts({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
   let count = 0
   for (const wish of wishes) {
-    if (wish.kind === 'value') count += isLong(wish.name) ? 1 : 0
+    if (wish.kind === 'value') count += longFields.has(wish.name) ? 1 : 0
     else if (wish.kind === 'one') count += mostLongTexts(wish, values)
     else if (wish.kind === 'many') count += Number(values[wish.limit]) * mostLongTexts(wish, values)
   }
   return count
-}
-
-function isLong(name: string): boolean {
-  return name === 'content' || name === 'text'
 }
