@@ -114,6 +114,7 @@ export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revo
 
 /** Posts, comments and the users who write them, in the form that readers ask for. */
 export interface PostStore {
+  exists(postId: number): Promise<boolean>
   /** The JSON of an object with what is wished for, all of it as of one moment; `answer-too-large` beyond the bound. */
   read(selection: Selection, values: SlotValues): Promise<string>
   /** Makes the changes one after the other, all or none. */

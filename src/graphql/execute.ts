@@ -6,13 +6,11 @@ import type { Fields } from '../server/fields.ts'
 import { refusal, refusalFor } from './errors.ts'
 import type { Documents, PreparedOperation } from './language/documents.ts'
 import { Introspection, introspectionBound } from './language/introspection.ts'
-import { PlanSize, planBounds } from './language/limits/plan-size.ts'
-import { holdToSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
-import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
 import { Plans } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
+import { planSubscription } from './subscription.ts'
 import type { Subscription } from './subscriptions/fan-out.ts'
 
 export interface ExecutorParts {
@@ -67,7 +65,7 @@ export class Executor {
   /** What a subscription wants, when it may be told. */
   subscription(operation: PreparedOperation, inputs: Fields, actor: Actor): Subscription {
     try {
-      const subscription = subscriptionOf(operation, { variables: this.#variables(operation, inputs), actor })
+      const subscription = planSubscription(operation, { variables: this.#variables(operation, inputs), actor })
       this.#posts.authorise(actor, subscription.selection, subscription.values)
       return subscription
     } catch (error) {
@@ -79,31 +77,13 @@ export class Executor {
   #variables(operation: PreparedOperation, inputs: Fields): Variables {
     const variables = operation.coerce(inputs)
     const { data, introspection } = operation.cost(variables)
-    if (introspection > introspectionBound) throw tooDear(introspection, introspectionBound)
-    if (data > this.#maxComplexity) throw tooDear(data, this.#maxComplexity)
+    if (introspection > introspectionBound) throw tooComplex(introspection, introspectionBound)
+    if (data > this.#maxComplexity) throw tooComplex(data, this.#maxComplexity)
     return variables
   }
 }
 
-function tooDear(sum: number, limit: number) {
+function tooComplex(sum: number, limit: number) {
   const cost = Math.min(sum, Number.MAX_SAFE_INTEGER) // fragments within fragments can cost more than a number holds
   return refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
-}
-
-function subscriptionOf({ tree }: PreparedOperation, request: Request): Subscription {
-  const { variables } = request
-  const [merged] = collect([tree], variables)
-  if (merged === undefined) throw refusal('BAD_REQUEST', 'The subscription selects nothing.')
-  const [key, fields] = merged
-  const [{ name, args }] = fields
-  const root = name === 'postAdded' ? 'post' : 'comment'
-  // An id that cannot name a post is that of none.
-  const topic =
-    root === 'post'
-      ? { kind: 'posts' as const }
-      : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
-  const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionText))
-  const show = showOf(plan, request)
-  holdToSkippedRows(skippedRows(plan.skips, show.values))
-  return { key, topic, ...show }
 }

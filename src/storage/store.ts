@@ -5,7 +5,7 @@ import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
-import type { CompiledChange } from './entities/posts.ts'
+import { type CompiledChange, postReads } from './entities/posts.ts'
 import { credentialsOf, standingOf, userOf, userReads } from './entities/users.ts'
 import { compile, compileGuarded } from './select/select.ts'
 import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
@@ -65,6 +65,7 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
+      exists: async id => (await engine.read(postReads.byId(id))).length > 0,
       read(selection, values) {
         const isHeavy = weightOf(selection, values) > heavy
         return engine.readText({ text: statementOf(selection, values), values, heavy: isHeavy })

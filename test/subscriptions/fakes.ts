@@ -25,6 +25,9 @@ export class FakePosts implements PostStore {
   answer: (id: number, selection: Selection) => string | Promise<string> = (id, selection) =>
     `{"${selection.wishes[0]?.key}":{"id":"${id}"}}`
 
+  /** Whether there is such a post. */
+  exists: PostStore['exists'] = async () => true
+
   async read(selection: Selection, values: SlotValues): Promise<string> {
     this.reads.push(values)
     return this.answer(Number(values[0]), selection)

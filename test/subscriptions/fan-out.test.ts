@@ -229,7 +229,7 @@ describe('FanOut', () => {
 
   it('a subscription to the comments of an absent post is refused, and leaves nothing', async () => {
     const stage = new FanOutStage()
-    stage.store.answer = () => '{"post":null}'
+    stage.store.exists = async () => false
     for (const post of ['5', 'abc', '0', '01']) {
       await assert.rejects(stage.subscribe(comments, { post }), { code: 'NOT_FOUND', message: 'Post not found' })
     }
@@ -252,7 +252,7 @@ describe('FanOut', () => {
     )
     await turn()
     await stage.happen(postDeleted(5))
-    stage.store.answer = (_id, { wishes }) => `{"${wishes[0]?.key}":null}`
+    stage.store.exists = async () => false
     moment.resolve()
     const isOver = (await refused) || subscriber.told.includes('complete')
     assert.ok(isOver, 'it waits for the comments of a post that is gone')

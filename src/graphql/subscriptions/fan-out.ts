@@ -2,15 +2,15 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { AppError, fault } from '../../core/errors.ts'
 import { type Event, type EventLog, isAfter } from '../../core/events.ts'
 import { FairQueue } from '../../core/fair-queue.ts'
-import type { Selection } from '../../core/selection.ts'
+import { subjectOf, type Topic, topicOf } from '../../core/posts/topics.ts'
 import type { PostStore } from '../../core/store.ts'
 import { type Refusal, refusal, refusalFor } from '../errors.ts'
 import { SharedMessage } from '../socket/shared-message.ts'
 import { Delivery } from './delivery.ts'
-import type { Group, Member, Pending, Subscriber, Subscription, Topic } from './group.ts'
+import type { Group, Member, Pending, Subscriber, Subscription } from './group.ts'
 import { type GroupLimits, Groups } from './groups.ts'
 
-export type { Subscriber, Subscription, Topic } from './group.ts'
+export type { Subscriber, Subscription } from './group.ts'
 
 export interface FanOutObserver {
   /** An event reached so many subscribers of a group, so many seconds after it was committed. */
@@ -97,8 +97,7 @@ export class FanOut {
   }
 
   async #exists(topic: Topic): Promise<boolean> {
-    if (topic.kind === 'posts') return true
-    return (await this.#parts.store.read(onePost, [topic.postId])) !== '{"post":null}'
+    return topic.kind === 'posts' || (await this.#parts.store.exists(topic.postId))
   }
 
   #handOver(event: Event): Delivery {
@@ -119,10 +118,8 @@ export class FanOut {
   }
 
   #groupsFor(event: Event): readonly Group[] {
-    if (event.kind === 'user-revoked') return []
-    return this.#groups.listeningTo(
-      event.kind === 'post-added' ? { kind: 'posts' } : { kind: 'comments', postId: event.postId },
-    )
+    const topic = topicOf(event)
+    return topic === undefined ? [] : this.#groups.listeningTo(topic)
   }
 
   /** Tells a group all that it was handed. */
@@ -145,9 +142,9 @@ export class FanOut {
   }
 
   async #messageFor(group: Group, event: Event): Promise<Message | 'again'> {
-    if (event.kind !== 'post-added' && event.kind !== 'comment-added') return undefined
+    const subject = subjectOf(event)
+    if (subject === undefined) return undefined
     const { key, selection, values, id } = group.subscription
-    const subject = event.kind === 'post-added' ? event.postId : event.commentId
     const read = async () => {
       if (group.isOver) return undefined // nobody waits for it any more
       const begun = performance.now()
@@ -275,10 +272,6 @@ function* batchesOf(events: readonly Event[]): Generator<readonly Event[]> {
     batch = []
   }
   if (batch.length > 0) yield batch
-}
-
-const onePost: Selection = {
-  wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: [{ kind: 'value', key: 'id', name: 'id' }] }],
 }
 
 function tooExpensive(): Refusal {

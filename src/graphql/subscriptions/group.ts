@@ -1,4 +1,5 @@
 import { type Event, isLater, type Moment, type Position } from '../../core/events.ts'
+import type { Topic } from '../../core/posts/topics.ts'
 import type { Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Refusal } from '../errors.ts'
 import type { SharedMessage } from '../socket/shared-message.ts'
@@ -14,8 +15,6 @@ export interface Subscription {
   /** Where the id of the post or comment goes. */
   readonly id: Slot
 }
-
-export type Topic = { readonly kind: 'posts' } | { readonly kind: 'comments'; readonly postId: number }
 
 /** Who is told. */
 export interface Subscriber {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import type { Topic } from '../../core/posts/topics.ts'
 import { refusal } from '../errors.ts'
-import { Group, type Member, type Subscription, type Topic } from './group.ts'
+import { Group, type Member, type Subscription } from './group.ts'
 
 export interface GroupLimits {
   /** Groups of one client, and of all together. */

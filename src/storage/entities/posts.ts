@@ -15,6 +15,10 @@ export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
 type Compiled<C> = C extends { readonly show: Show } ? Omit<C, 'show'> & { readonly show: CompiledShow } : C
 export type CompiledChange = Compiled<Change>
 
+export const postReads = {
+  byId: (id: number) => sql`select id from posts where id = ${id}`,
+}
+
 export const postVerbs = {
   *changePosts(actor: Actor, changes: readonly CompiledChange[]): Steps<readonly ChangeResult[] | ChangeRefusal> {
     if (yield* isRevoked(actor)) return { refused: 'token revoked', at: 0 }

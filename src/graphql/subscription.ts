@@ -1,0 +1,25 @@
+import { refusal } from './errors.ts'
+import type { PreparedOperation } from './language/documents.ts'
+import { PlanSize, planBounds } from './language/limits/plan-size.ts'
+import { holdToSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
+import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
+import type { Subscription } from './subscriptions/fan-out.ts'
+
+/** What a subscription listens to, and what it shows of each event. */
+export function planSubscription({ tree }: PreparedOperation, request: Request): Subscription {
+  const { variables } = request
+  const [merged] = collect([tree], variables)
+  if (merged === undefined) throw refusal('BAD_REQUEST', 'The subscription selects nothing.')
+  const [key, fields] = merged
+  const [{ name, args }] = fields
+  const root = name === 'postAdded' ? 'post' : 'comment'
+  // An id that cannot name a post is that of none.
+  const topic =
+    root === 'post'
+      ? { kind: 'posts' as const }
+      : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
+  const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionText))
+  const show = showOf(plan, request)
+  holdToSkippedRows(skippedRows(plan.skips, show.values))
+  return { key, topic, ...show }
+}
