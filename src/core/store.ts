@@ -5,7 +5,7 @@ import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
-import type { Standing, User } from './users/user.ts'
+import type { Profile, Standing, User } from './users/user.ts'
 
 /** Everything the core keeps. Each method is atomic, and durable once it has answered. */
 export interface Store {
@@ -38,11 +38,9 @@ export interface Credentials extends Standing {
   readonly passwordHash: string
 }
 
-export interface UserValues {
+export interface UserValues extends Profile {
   readonly name: string
   readonly email: string
-  readonly age: number | null
-  readonly avatar: string | null
   /** A new password; without it an existing one stays. */
   readonly password: { readonly hash: string } | null
   /** For a new row, or a new password. */

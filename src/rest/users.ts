@@ -1,5 +1,5 @@
 import type { Users } from '../core/users/operations.ts'
-import type { User } from '../core/users/user.ts'
+import { profileFields, type User } from '../core/users/user.ts'
 import { decodePage } from './decode/page.ts'
 import { decodeUser, decodeUserChanges } from './decode/users.ts'
 import type { Links } from './links.ts'
@@ -60,6 +60,8 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
 }
 
 /** Fields that are not set are not there. */
-function represent({ id, name, email, age, avatar }: User): object {
-  return { id, name, email, ...(age !== null && { age }), ...(avatar !== null && { avatar }) }
+function represent(user: User): object {
+  const shown: Record<string, unknown> = { id: user.id, name: user.name, email: user.email }
+  for (const field of profileFields) if (user[field] !== null) shown[field] = user[field]
+  return shown
 }

@@ -6,7 +6,7 @@ import { badInput, type Decode } from '../input.ts'
 import { type Page, type PageRequest, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, type User, type UserInput } from './user.ts'
+import { absentUser, profileFields, profileOf, type User, type UserInput } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -99,10 +99,10 @@ export class Users {
   }
 
   async #whole(input: UserInput, client: string | undefined): Promise<UserValues> {
-    const { name, email, age = null, avatar = null, password } = input
+    const { name, email, password } = input
     const secret =
       password === undefined ? { password: null, mark: this.#randomness.id() } : await this.#secret(password, client)
-    return { name, email, age, avatar, ...secret }
+    return { name, email, ...profileOf(field => input[field] ?? null), ...secret }
   }
 
   async #secret(password: string, client: string | undefined): Promise<Pick<UserValues, 'password' | 'mark'>> {
@@ -110,8 +110,9 @@ export class Users {
   }
 }
 
-function lengthOf({ name, email, avatar }: User): number {
-  return name.length + email.length + (avatar?.length ?? 0)
+function lengthOf(user: User): number {
+  const texts = profileFields.map(field => user[field]).filter(value => typeof value === 'string')
+  return texts.reduce((sum, text) => sum + text.length, user.name.length + user.email.length)
 }
 
 function present(user: User | undefined): User {

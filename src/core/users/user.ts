@@ -1,20 +1,17 @@
 import type { Role } from '../actor.ts'
 import { AppError } from '../errors.ts'
+import { badInput, integer, text } from '../input.ts'
 
-export interface User {
+export interface User extends Profile {
   readonly id: number
   readonly name: string
   readonly email: string
-  readonly age: number | null
-  readonly avatar: string | null
 }
 
 /** What a caller may say about a user. `undefined`: nothing said; `null`: to be removed. */
-export interface UserInput {
+export interface UserInput extends Partial<Profile> {
   readonly name: string
   readonly email: string
-  readonly age?: number | null
-  readonly avatar?: string | null
   readonly password?: string
 }
 
@@ -33,6 +30,32 @@ export const userBounds = Object.freeze({
   avatar: 2048,
   password: { least: 8, most: 128 },
 })
+
+/**
+ * The optional fields of a user, and what each must be. Decoding, storing and representing users follow from this table;
+ * what GraphQL shows of them is in `core/entities.ts`.
+ */
+export const profileRules = {
+  age: (value: unknown) => integer('age', value, 0, userBounds.age),
+  avatar: (value: unknown) => webAddress('avatar', value, userBounds.avatar),
+}
+
+export type Profile = {
+  readonly [Name in keyof typeof profileRules]: ReturnType<(typeof profileRules)[Name]> | null
+}
+
+export const profileFields = Object.keys(profileRules) as readonly (keyof Profile)[]
+
+/** The fields of a profile, made one by one. */
+export function profileOf(make: (name: keyof Profile) => string | number | null): Profile {
+  return Object.fromEntries(profileFields.map(name => [name, make(name)])) as unknown as Profile
+}
+
+function webAddress(name: string, value: unknown, longest: number): string {
+  const address = text(name, value, longest)
+  if (/^https?:\/\/\S+$/i.test(address) && URL.canParse(address)) return address
+  throw badInput(`${name} must be an http or https address`)
+}
 
 export function absentUser(): AppError {
   return new AppError('not-found', 'User not found')

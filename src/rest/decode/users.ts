@@ -1,5 +1,5 @@
-import { badInput, filled, integer, isBlank, text } from '../../core/input.ts'
-import { type UserInput, userBounds } from '../../core/users/user.ts'
+import { badInput, filled, isBlank, text } from '../../core/input.ts'
+import { profileFields, profileRules, type UserInput, userBounds } from '../../core/users/user.ts'
 import { type Fields, isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
 
@@ -7,8 +7,7 @@ import { fieldsOf } from './fields.ts'
 export function decodeUser(body: unknown): UserInput {
   const fields = isObject(body) ? body : {}
   if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
-  const { age, avatar, password } = fields
-  const given = { age: age ?? undefined, avatar: avatar ?? undefined, password: password ?? undefined }
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
   return { name: nameOf(fields), email: emailOf(fields), ...optionsOf(given) }
 }
 
@@ -38,19 +37,14 @@ function emailOf({ email }: Fields): string {
   return value
 }
 
-function optionsOf({ age, avatar, password }: Fields): Pick<UserInput, 'age' | 'avatar' | 'password'> {
-  return {
-    ...(age !== undefined && { age: age === null ? null : integer('age', age, 0, userBounds.age) }),
-    ...(avatar !== undefined && { avatar: avatar === null ? null : avatarOf(avatar) }),
-    ...(password !== undefined && { password: passwordOf(password) }),
+function optionsOf(fields: Fields): Omit<Partial<UserInput>, 'name' | 'email'> {
+  const options: Record<string, unknown> = {}
+  for (const name of profileFields) {
+    const value = fields[name]
+    if (value !== undefined) options[name] = value === null ? null : profileRules[name](value)
   }
-}
-
-function avatarOf(value: unknown): string {
-  const avatar = text('avatar', value, userBounds.avatar)
-  if (!/^https?:\/\/\S+$/i.test(avatar) || !URL.canParse(avatar))
-    throw badInput('avatar must be an http or https address')
-  return avatar
+  if (fields.password !== undefined) options.password = passwordOf(fields.password)
+  return options
 }
 
 function passwordOf(value: unknown): string {

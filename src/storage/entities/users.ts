@@ -1,7 +1,8 @@
 import type { Actor, Role } from '../../core/actor.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
-import { loginKeyOf, type Standing, type User } from '../../core/users/user.ts'
+import { loginKeyOf, profileFields, profileOf, type Standing, type User } from '../../core/users/user.ts'
 import type { Dialect } from '../select/dialect.ts'
+import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { isRevoked, revoked } from './actors.ts'
@@ -86,20 +87,26 @@ const contentPerStep = 1_000
 export const userReads = {
   /** By id. */
   list(dialect: Pick<Dialect, 'page'>) {
-    const columns = ['id', 'name', 'email', 'age', 'avatar']
     const list = { table: 'users', owner: undefined, published: [], order: 'asc', limit: '$1', offset: '$2' } as const
-    const { rows } = dialect.page({ ...list, columns })
-    const text = `select ${columns.join(', ')} from ${rows} as listed order by id`
+    const { rows } = dialect.page({ ...list, columns: userColumns })
+    const text = `select ${userColumns.join(', ')} from ${rows} as listed order by id`
     return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
   },
-  byId: (id: number) => sql`select id, name, email, age, avatar from users where id = ${id}`,
+  byId: (id: number): Statement => ({ text: readById, values: [id] }),
   standing: (id: number) => sql`select role, token_mark from users where id = ${id}`,
   credentials: (loginKey: string) =>
     sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
 }
 
-export function userOf([id, name, email, age, avatar]: Row): User {
-  return { id, name, email, age, avatar } as User
+const userFields = ['id', 'name', 'email', ...profileFields] as const
+const profileColumns = profileFields.map(columnOf)
+const userColumns = userFields.map(columnOf)
+const readById = `select ${userColumns.join(', ')} from users where id = $1`
+
+export function userOf(row: Row): User {
+  const user: Record<string, Value | undefined> = {}
+  for (const [at, field] of userFields.entries()) user[field] = row[at]
+  return user as unknown as User
 }
 
 export function standingOf([role, mark]: Row): Standing {
@@ -115,21 +122,28 @@ interface KnownUser {
   readonly hasPassword: boolean
 }
 
+const lockById = `select ${[...userColumns, 'login_key'].join(', ')} from users where id = $1 for update`
+
 function* lockUser(id: number): Steps<KnownUser | undefined> {
-  const [row] = yield sql`select id, name, email, age, avatar, login_key from users where id = ${id} for update`
-  return row === undefined ? undefined : { user: userOf(row), hasPassword: row[5] !== null }
+  const [row] = yield { text: lockById, values: [id] }
+  return row === undefined ? undefined : { user: userOf(row), hasPassword: row[userColumns.length] !== null }
 }
 
 function* insertUser(id: number, values: UserValues): Steps<User | 'email taken' | 'id taken'> {
-  const { name, email, age, avatar, password, mark } = values
+  const { name, email, password, mark } = values
   const loginKey = password === null ? null : loginKeyOf(email)
-  const created = yield sql`
-    insert into users (id, name, email, age, avatar, login_key, password_hash, token_mark, created_at)
-    values (${id}, ${name}, ${email}, ${age}, ${avatar}, ${loginKey}, ${password?.hash ?? null}, ${mark}, now_plus(0))
-    on conflict do nothing returning id`
-  if (created.length > 0) return { id, name, email, age, avatar }
+  const profile = profileFields.map(field => values[field])
+  const created = yield {
+    text: insertion,
+    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, mark],
+  }
+  if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
 }
+
+const inserted = [...userColumns, 'login_key', 'password_hash', 'token_mark']
+const insertion = `insert into users (${inserted.join(', ')}, created_at)
+  values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
 
 function* updateUser(
   { user, hasPassword }: KnownUser,
@@ -137,18 +151,22 @@ function* updateUser(
   rights: WriteRights,
 ): Steps<User | WriteRefusal> {
   const { id } = user
-  const { name, email, age, avatar, password, mark } = values
+  const { name, email, password, mark } = values
   if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
   const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
   if (yield* isTaken(loginKey, id)) return 'email taken'
-  // In one statement, since a login key and a password are there together or not at all.
-  yield sql`update users set name = ${name}, email = ${email}, age = ${age}, avatar = ${avatar}, login_key = ${loginKey},
-            password_hash = coalesce(${password?.hash ?? null}, password_hash),
-            token_mark = coalesce(${password === null ? null : mark}, token_mark)
-            where id = ${id}`
+  const profile = profileFields.map(field => values[field])
+  const secret = [password?.hash ?? null, password === null ? null : mark]
+  yield { text: update, values: [id, name, email, ...profile, loginKey, ...secret] }
   if (password !== null) yield revoked(id)
-  return { id, name, email, age, avatar }
+  return { id, name, email, ...profileOf(field => values[field]) }
 }
+
+// One statement, since a login key and a password are there together or not at all.
+const updated = ['name', 'email', ...profileColumns, 'login_key']
+const update = `update users set ${updated.map((column, index) => `${column} = $${index + 2}`).join(', ')},
+  password_hash = coalesce($${updated.length + 2}, password_hash), token_mark = coalesce($${updated.length + 3}, token_mark)
+  where id = $1`
 
 function* isTaken(loginKey: Value, except: number): Steps<boolean> {
   if (loginKey === null) return false
