@@ -9,7 +9,7 @@ export interface User {
   readonly avatar: string | null
 }
 
-/** What a caller may say about a user. `undefined`: nothing said; `null`: to be removed. */
+/** The fields of a user that a caller may set. `undefined`: not sent; `null`: to be removed. */
 export interface UserInput {
   readonly name: string
   readonly email: string
@@ -18,10 +18,10 @@ export interface UserInput {
   readonly password?: string
 }
 
-/** What a valid token's user must still be. */
+/** The properties of a user that are compared when a token is checked. */
 export interface Standing {
   readonly role: Role
-  /** A random mark of the row: a token that carries another one is dead. */
+  /** The token version: a random value in the user's row. A token with another version is revoked. */
   readonly mark: string
 }
 
@@ -38,7 +38,7 @@ export function absentUser(): AppError {
   return new AppError('not-found', 'User not found')
 }
 
-/** E-mails of users who log in are compared without regard to case. */
+/** Login compares e-mail addresses without regard to case. */
 export function loginKeyOf(email: string): string {
   return email.toLowerCase()
 }
