@@ -10,10 +10,7 @@ export function badInput(sentence: string): AppError {
   return new AppError('bad-input', sentence)
 }
 
-/**
- * Accepts only text that both database engines can store and every client can decode: no U+0000 and no unpaired
- * surrogate.
- */
+/** Accepts text that both database engines can store and every client can decode: no U+0000, no lone surrogate. */
 export function text(name: string, value: unknown, longest: number): string {
   if (typeof value !== 'string') throw badInput(`${name} must be a string`)
   if (value.length > longest) throw badInput(`${name} must be at most ${longest} characters long`)

@@ -9,10 +9,7 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/**
- * `offset` is bounded because skipping rows costs work too. `characters` bounds the total text of one page; see
- * `pageOf`.
- */
+/** `offset` is bounded because skipping rows costs work. `characters` bounds the texts of one page; see `pageOf`. */
 export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000, characters: 1024 * 1024 })
 
 /**

@@ -23,9 +23,7 @@ export interface StoreObserver {
 export interface Passwords {
   /** Rejects with `unavailable` if too many passwords already wait for hashing. Clients take turns. */
   hash(password: string, client?: string): Promise<string>
-  /**
-   * Takes the same time with and without a hash to compare. It waits only behind other comparisons, not behind `hash`.
-   */
+  /** Takes the same time with and without a hash to compare. It waits for other comparisons only, not for `hash`. */
   matches(password: string, hash: string | undefined, client?: string): Promise<boolean>
 }
 

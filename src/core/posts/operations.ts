@@ -30,9 +30,7 @@ export class Posts {
     return this.#store.read(selection, values)
   }
 
-  /**
-   * Throws if the actor may not read all selected fields. It decides from the selection alone, before anything is read.
-   */
+  /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */
   authorise(actor: Actor, { wishes }: Selection, values: SlotValues): void {
     this.#access.require(actor, 'read posts')
     if (wishes.some(wish => wish.kind === 'one' && wish.name === 'me')) this.#access.require(actor, 'read oneself')
