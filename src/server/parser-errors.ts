@@ -4,7 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
 import { requestIdOf } from './request-id.ts'
 
-/** What raw responses need for requests that never reach Fastify. */
+/** The tools for responses to requests that never reach Fastify. */
 export interface RawAnswers {
   readonly logger: FastifyBaseLogger
   readonly randomness: Randomness

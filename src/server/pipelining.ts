@@ -36,7 +36,7 @@ interface Pipeline {
   last: ServerResponse
 }
 
-/** More than one packet can contain. If this is exceeded, the client's data still arrives although reading is paused. */
+/** More than one packet can contain. Above this, the client's data still arrives although reading is paused. */
 const mostDropped = 5_000
 
 function refuse(pipeline: Pipeline, socket: Socket & { _paused?: boolean }): void {

@@ -112,7 +112,7 @@ type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
 /** A change as the caller requests it. `Posts` adds the reach of the actor. */
 export type AskedChange = WithoutReach<Change>
 
-/** The changes that return something written by the caller, whose own private fields may then be read. */
+/** In these changes the caller is the author, so the private fields of the author may be read. */
 const isOwn: Readonly<Partial<Record<AskedChange['kind'], true>>> = { 'create post': true, 'add comment': true }
 
 const operationOf = {
