@@ -1,6 +1,6 @@
 import type { EventBus } from '../core/events.ts'
 
-/** Within one process. */
+/** An event bus for a single process. */
 export class MemoryEventBus implements EventBus {
   readonly #listeners: (() => void)[] = []
 

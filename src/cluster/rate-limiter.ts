@@ -1,12 +1,12 @@
 import type { Allowance, Clock, RateLimiter } from '../core/ports.ts'
 
-/** Counts in this process. Bounded: beyond `clients` keys at once, the windows that opened first are forgotten. */
+/** Counts in the memory of this process. Memory is bounded: above `clients` keys, the oldest windows are dropped. */
 export class MemoryRateLimiter implements RateLimiter {
   readonly limit: number
   readonly windowMs: number
   readonly #clock: Clock
   readonly #clients: number
-  /** In the order in which they opened, which is the order in which they end. */
+  /** Sorted by start of the window, which is also the order in which the windows end. */
   readonly #windows = new Map<string, Window>()
 
   constructor(limit: number, windowMs: number, clock: Clock, clients = 100_000) {
@@ -35,7 +35,7 @@ export class MemoryRateLimiter implements RateLimiter {
 
   #current(key: string, now: number): Window {
     const known = this.#windows.get(key)
-    // A clock that was set back must not lock anybody out for longer than a window.
+    // If the clock is set back, no client may be blocked for longer than one window.
     if (known !== undefined && now < known.end && now >= known.end - this.windowMs) return known
     this.#windows.delete(key)
     this.#forgetEnded(now)

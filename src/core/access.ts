@@ -1,12 +1,15 @@
 import type { Actor } from './actor.ts'
 import { AppError } from './errors.ts'
 
-/** `open` is the specification's literal table, for work on one's own machine; `enforced` is for everywhere else. */
+/**
+ * `open` is the literal access table of the specification, for use on a developer's own machine. Every other deployment
+ * uses `enforced`.
+ */
 export type Policy = 'open' | 'enforced'
 
 type Rule = 'anyone' | 'anyone with a token' | 'the owner or an admin' | 'an admin'
 
-/** Who may do what. The only place that says it; both interfaces come here through the operations. */
+/** Says who may do what. This is the only place that decides it; both interfaces reach it through the operations. */
 export const accessTable = {
   'list users': { open: 'anyone', enforced: 'an admin' },
   'read a user': { open: 'anyone', enforced: 'the owner or an admin' },
@@ -40,7 +43,7 @@ export class Access {
     this.policy = policy
   }
 
-  /** `owner` is the id of the user whom the operation is about, where there is one. */
+  /** `owner` is the id of the user that the operation is about, if there is one. */
   allows(actor: Actor, operation: Operation, owner?: number): boolean {
     const rule: Rule = accessTable[operation][this.policy]
     if (rule === 'anyone') return true
@@ -53,7 +56,7 @@ export class Access {
     if (!this.allows(actor, operation, owner)) throw refusal(actor)
   }
 
-  /** For things that look absent to whom they do not belong: the only owner whose things the actor reaches, if not all. */
+  /** For resources that look absent to callers who may not see them: returns whose resources the actor may reach. */
   reach(actor: Actor, operation: Operation): Reach {
     if (this.allows(actor, operation)) return 'everyone'
     if (actor.kind === 'anonymous') throw refusal(actor)
@@ -61,14 +64,14 @@ export class Access {
   }
 }
 
-/** Whose things: everyone's, or only those of the user with this id. */
+/** Whose resources an actor may reach: those of everyone, or only those of the user with this id. */
 export type Reach = 'everyone' | number
 
 export function invalidToken(): AppError {
   return new AppError('unauthenticated', 'Invalid or expired token')
 }
 
-/** A caller without a token could still show one; a known caller cannot. */
+/** An anonymous caller may still send a token, so it gets `unauthenticated`; an identified caller gets `forbidden`. */
 export function refusal(actor: Actor): AppError {
   return actor.kind === 'anonymous'
     ? new AppError('unauthenticated', 'Authentication required')

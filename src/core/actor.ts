@@ -1,11 +1,14 @@
-/** Who asks. Operations receive an actor and hand it to the access table; nothing else identifies a caller. */
+/** The caller. Operations receive an actor and pass it to the access table; nothing else identifies a caller. */
 export type Actor = { readonly kind: 'anonymous' } | IdentifiedUser
 
 export interface IdentifiedUser {
   readonly kind: 'user'
   readonly id: number
   readonly role: Role
-  /** Of the user's row when the token was looked at; verbs look again, in case it died since. */
+  /**
+   * The token version of the user's row when the token was checked. Writes compare it again, because the token may have
+   * been revoked since.
+   */
   readonly mark: string
 }
 

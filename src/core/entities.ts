@@ -1,9 +1,9 @@
 /**
- * What users, posts and comments consist of, said once: the compiler of selections, the guard of large answers, the rule
- * about private fields and the check of `api/schema.graphql` all read it here.
+ * Describes the fields and relations of users, posts and comments in one place. Four parts read it: the compiler of
+ * selections, the limit on large responses, the rule about private fields, and the check of `api/schema.graphql`.
  */
 export interface Entity {
-  /** All of them together. */
+  /** The plural name. The store uses it as the name of the table. */
   readonly collection: string
   readonly fields: Readonly<Record<string, Field>>
   readonly relations: Readonly<Record<string, Relation>>
@@ -11,21 +11,21 @@ export interface Entity {
 
 export interface Field {
   readonly type: 'id' | 'text' | 'integer' | 'instant'
-  /** It may be absent. */
+  /** The field may be null. */
   readonly optional?: true
-  /** A text of up to 64 Ki characters: how large an answer is depends on these. */
+  /** A text of up to 64 Ki characters. The size of a response depends mainly on these fields. */
   readonly long?: true
-  /** Only admins and the user itself may see it under the policy `enforced`. */
+  /** Under the policy `enforced`, only admins and the user itself may read it. */
   readonly private?: true
 }
 
 export interface Relation {
   readonly to: EntityName
-  /** `one`: this entity holds the other's id in `by`. `many`: the others hold the id of this one in `by`. */
+  /** `one`: this entity has the id of the other one in `by`. `many`: the others have the id of this one in `by`. */
   readonly kind: 'one' | 'many'
-  /** At the top, where nothing relates to anything, one is named by its id, and many are all there are. */
+  /** Absent in `roots`: there, `one` is selected by its own id, and `many` means all rows. */
   readonly by?: string
-  /** Of many, by their ids. */
+  /** For `many`: the sort order, by id. */
   readonly order?: 'asc' | 'desc'
 }
 
@@ -64,7 +64,7 @@ export const entities: Readonly<Record<EntityName, Entity>> = {
   },
 }
 
-/** Where every read begins. */
+/** The entry points of every read. */
 export const roots: Readonly<Record<string, Relation>> = {
   user: { to: 'User', kind: 'one' },
   me: { to: 'User', kind: 'one' },

@@ -1,11 +1,11 @@
 /**
- * The one error that crosses rooms. `message` is the public sentence and may be shown to any caller; what only
- * operators should see travels in `cause`. Each interface maps the code to its own status in one exhaustive table.
+ * The only error type that passes between the folders of `src`. `message` is public and may be shown to any caller;
+ * details for operators are in `cause`. Each interface maps the code to its own status in one exhaustive table.
  */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly retryAfterSeconds: number | undefined
-  /** Which of several changes failed, where there were several. */
+  /** The index of the change that failed, if the operation has several changes. */
   readonly at: number | undefined
 
   constructor(code: ErrorCode, message: string, options?: AppErrorOptions) {
@@ -34,12 +34,12 @@ export type ErrorCode =
   | 'maintenance'
   | 'fault'
 
-/** The store (or another part the request needs) does not answer now; a retry may succeed. */
+/** The store, or another part that the request needs, does not respond now. A retry may succeed. */
 export function unavailable(cause: unknown): AppError {
   return new AppError('unavailable', 'Service temporarily unavailable. Try again later.', { cause })
 }
 
-/** A defect on our side. Nothing of its cause is ever shown. */
+/** A defect on our side. Callers never see its cause. */
 export function fault(cause: unknown): AppError {
   return new AppError('fault', 'Internal server error', { cause })
 }

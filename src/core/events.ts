@@ -1,4 +1,4 @@
-/** Something that happened, as the store wrote it down together with the change itself. */
+/** The store writes an event in the same transaction as the change that it reports. */
 export type Event = {
   readonly position: Position
   /** Milliseconds since 1970, by the clock of the store. */
@@ -11,7 +11,7 @@ export type Happening =
   | { readonly kind: 'post-deleted'; readonly postId: number }
   | { readonly kind: 'user-revoked'; readonly userId: number }
 
-/** Where an event stands in the one order of all: by its transaction, and within that by its id. */
+/** The position of an event in the total order of events: sorted by transaction, then by id. */
 export interface Position {
   readonly transaction: number
   readonly id: number
@@ -22,8 +22,9 @@ export function isLater(one: Position, other: Position): boolean {
 }
 
 /**
- * What could be seen at a moment: every transaction below `from`, and of those up to `to` all that were not running. What
- * could not be seen then happened after it.
+ * A snapshot: which transactions were visible at one moment. All below `from` were visible, none from `to` on, and of
+ * those in between all that were not `running`. An event of a transaction that was not visible happened after the
+ * snapshot.
  */
 export interface Moment {
   readonly from: number
@@ -35,16 +36,19 @@ export function isAfter({ position: { transaction } }: Event, { from, to, runnin
   return transaction >= to || (transaction >= from && running.has(transaction))
 }
 
-/** The record of all events, in order, kept for a while. */
+/** All events in order. Events are kept for a limited time. */
 export interface EventLog {
   now(): Promise<Moment>
-  /** The next events after this position; `more` tells whether others are there, or about to be seen. */
+  /** Returns the next events after this position. `more`: further events exist, or may soon become visible. */
   after(position: Position): Promise<{ readonly events: readonly Event[]; readonly more: boolean }>
-  /** Removes some of those whose time is over; says how many. */
+  /** Deletes some of the expired events and returns how many. */
   purge(): Promise<number>
 }
 
-/** Tells that something has happened, here or elsewhere. It may be told late or not at all; the log holds what it was. */
+/**
+ * Notifies that an event was written, by this process or another one. A notification may come late or get lost; the log
+ * always has the event itself.
+ */
 export interface EventBus {
   tell(): void
   listen(listener: () => void): void

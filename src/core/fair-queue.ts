@@ -2,21 +2,21 @@ import { unavailable } from './errors.ts'
 
 export interface FairQueueBounds {
   readonly atOnce: number
-  /** How much of one client's work runs at once. */
+  /** How many tasks of one client may run at the same time. */
   readonly perClient?: number
   readonly mayWait?: number
 }
 
 /**
- * Runs work for many clients: only so much at once, and only so much may wait. Clients take turns. Where no more may wait,
- * the last work of the client that waits for most is refused with `unavailable`. So nobody is refused, or kept waiting for
- * long, because of what another client asks for.
+ * Runs tasks for many clients, with a limit on running tasks and a limit on waiting tasks. Clients take turns. When too
+ * many tasks wait, the queue rejects one with `unavailable`: the newest task of the client with the most waiting tasks.
+ * So a client that sends a lot neither causes rejections of other clients nor delays them for long.
  */
 export class FairQueue {
   readonly #atOnce: number
   readonly #perClient: number
   readonly #mayWait: number
-  /** The client whose turn is next comes first. */
+  /** Sorted by turn: the first client is served next. */
   readonly #lanes = new Map<string, Lane>()
   #running = 0
   #waiting = 0
@@ -73,7 +73,8 @@ export class FairQueue {
     this.#lanes.set(client, lane)
   }
 
-  // Work that came last has waited for the shortest time. Of lanes of one length, the newcomer's gives way.
+  // Rejects the newest task of the longest lane, because it has waited for the shortest time. If several lanes are
+  // equally long and the newcomer's is one of them, the newcomer's task is rejected.
   #refuseOne(newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)

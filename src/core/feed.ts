@@ -8,13 +8,13 @@ export interface FeedParts {
   readonly observer: Pick<StoreObserver, 'trouble'>
 }
 
-/** Yields each event once it is delivered. */
+/** Yields each event after it has been delivered. */
 export type Deliver = (events: readonly Event[]) => AsyncIterable<Event>
 
 /**
- * Reads the log of events from now on, each once and in order, and hands them over. It looks when it is told that
- * something happened, and once a second in case that was not told. What cannot be handed over is tried again:
- * without end where the store is away, else a few times.
+ * Reads the event log from now on and delivers each event once and in order. It reads the log when the bus notifies it,
+ * and also once a second in case a notification got lost. It retries a failed delivery: without limit while the store
+ * is unavailable, otherwise a few times.
  */
 export class Feed implements AsyncDisposable {
   readonly #log: EventLog
@@ -24,7 +24,7 @@ export class Feed implements AsyncDisposable {
   #running: Promise<void> | undefined
   #told = false
   #patience = soonMs
-  /** How often the next event was tried in vain, though the store was there. */
+  /** How many times the delivery of the next event failed although the store was available. */
   #tries = 0
   #stopped = false
   #timer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export class Feed implements AsyncDisposable {
     this.#lookAgainIn(pollMs)
   }
 
-  /** Rounds do not overlap; who is told during one looks once more after it. */
+  /** Rounds do not overlap. A notification during a round causes one more round after it. */
   look(): void {
     this.#told = true
     if (this.#stopped) return
@@ -62,7 +62,7 @@ export class Feed implements AsyncDisposable {
         const found = await this.#log.after(this.#position)
         const leftOut = await this.#handOver(found.events)
         if (this.#stopped) return
-        // What is about to be seen waits for transactions of others to end, which may take long.
+        // Events that are not visible yet wait for other transactions to end, which may take long. So the delay grows.
         if (found.events.length > 0) this.#patience = soonMs
         else if (found.more) {
           next = this.#patience
@@ -77,7 +77,7 @@ export class Feed implements AsyncDisposable {
     this.#lookAgainIn(next)
   }
 
-  /** Whether one of them was left out, and those after it are still to come. */
+  /** Returns true if an event was left out and the events after it are still to be delivered. */
   async #handOver(events: readonly Event[]): Promise<boolean> {
     try {
       for await (const { position } of this.#deliver(events)) {
@@ -88,7 +88,7 @@ export class Feed implements AsyncDisposable {
       return false
     } catch (error) {
       if (isOutage(error) || ++this.#tries < mostTries) throw error
-      // It will not succeed: those that follow are not to wait for it for ever.
+      // This event will never succeed. The events after it must not wait for it forever.
       this.#tries = 0
       this.#observer.trouble('An event was left out: it could not be delivered', error)
       this.#position = events.find(({ position }) => isLater(position, this.#position))?.position ?? this.#position

@@ -1,13 +1,14 @@
 import { AppError } from './errors.ts'
 
 /**
- * Does work that several ask for at the same time once, for all of them. Where it failed for a reason that lies with who
- * asked, the next one tries for itself; where it could not be done, nobody else needs to try.
+ * Single flight: when several callers ask for the same work at the same time, it runs once for all of them. If it fails
+ * for a reason that concerns only the caller that started it, the next caller runs its own work. If the failure is an
+ * outage or a defect, all callers get that error.
  */
 export class Flights<Outcome> {
   readonly #underway = new Map<string, Promise<Outcome>>()
 
-  /** `led` tells whether the outcome is that of one's own work. */
+  /** `led` is true if the outcome is from this caller's own work. */
   async join(key: string, work: () => Promise<Outcome>): Promise<{ readonly outcome: Outcome; readonly led: boolean }> {
     for (;;) {
       const flight = this.#underway.get(key)

@@ -1,6 +1,6 @@
 import { unavailable } from './errors.ts'
 
-/** Lets so much work run at once and so much wait; what comes beyond, or waits too long, is refused with `unavailable`. */
+/** A semaphore with a bounded queue. It rejects with `unavailable` if the queue is full or if work waits too long. */
 export class Gate {
   readonly #atOnce: number
   readonly #mayWait: number
@@ -22,7 +22,7 @@ export class Gate {
     }
   }
 
-  // Whoever leaves hands its place to who has waited longest, so the number of those who run stays the same.
+  // Work that ends passes its place to the work that has waited longest, so the number of running tasks stays the same.
   #turn(patienceMs: number | undefined): Promise<void> {
     if (this.#waiting.size >= this.#mayWait) throw unavailable(new Error('Too many wait'))
     return new Promise((resolve, reject) => {

@@ -1,8 +1,8 @@
 import { AppError } from './errors.ts'
 
 /**
- * Makes an operation's input of what was sent, or throws. Operations call it once the caller is known to be allowed:
- * who may not do something is told that first, whatever the input.
+ * Turns the data of a request into the input of an operation, or throws. An operation calls it after the access check,
+ * so that a caller without permission gets that error first, whatever the input is.
  */
 export type Decode<Input> = () => Input
 
@@ -10,7 +10,7 @@ export function badInput(sentence: string): AppError {
   return new AppError('bad-input', sentence)
 }
 
-/** Text that both engines store and every reader can decode: no U+0000, no half of a surrogate pair. */
+/** Accepts text that both database engines can store and every client can decode: no U+0000, no lone surrogate. */
 export function text(name: string, value: unknown, longest: number): string {
   if (typeof value !== 'string') throw badInput(`${name} must be a string`)
   if (value.length > longest) throw badInput(`${name} must be at most ${longest} characters long`)
@@ -18,7 +18,7 @@ export function text(name: string, value: unknown, longest: number): string {
   return value
 }
 
-/** Text that says something. */
+/** Text that is not blank. */
 export function filled(name: string, value: unknown, longest: number): string {
   const said = text(name, value, longest)
   if (isBlank(said)) throw badInput(`${name} must not be empty`)
@@ -34,7 +34,7 @@ export function isBlank(value: string): boolean {
   return value.trim() === ''
 }
 
-/** The id that a text names, if it can name a row at all: `01`, `1.5`, `abc` and 2^53 cannot. */
+/** The id in a text, or `undefined` if no row can have such an id: `01`, `1.5`, `abc` and 2^53 are none. */
 export function idOf(text: string): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(text)) return undefined
   const id = Number(text)

@@ -1,4 +1,4 @@
-/** A part of a list, and whether there is more behind it. */
+/** A part of a list, with a flag that tells whether more items follow. */
 export interface Page<Item> extends PageRequest {
   readonly items: readonly Item[]
   readonly more: boolean
@@ -9,12 +9,13 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/** `offset`: what is skipped is work, too. `characters`: of the texts in one page; see `pageOf`. */
+/** `offset` is bounded because skipping rows costs work. `characters` bounds the texts of one page; see `pageOf`. */
 export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000, characters: 1024 * 1024 })
 
 /**
- * Cuts what was read with one row more than asked for. Where the texts of items are told to be long, the page ends before
- * they are too much to be written out at once: it then has fewer items than asked for, at least one, and says so.
+ * Makes a page from rows that were read with one row more than the limit. If `lengthOf` is given, the page ends before
+ * its texts exceed `pageBounds.characters`, because a response is serialized at once. Such a page has at least one item
+ * but fewer than the limit, and `more` is true.
  */
 export function pageOf<Item>(
   items: readonly Item[],

@@ -1,4 +1,4 @@
-/** What the core needs from the world, handed in by `app.ts`, so that tests can hand in something else. */
+/** What the core needs from outside. `app.ts` passes it in, so that tests can pass in something else. */
 
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
@@ -10,27 +10,27 @@ export interface Randomness {
   id(): string
 }
 
-/** Told what the store does; metrics are made of it. Durations are in seconds. */
+/** Receives notifications about the work of the store, for metrics and logs. Durations are in seconds. */
 export interface StoreObserver {
   read(seconds: number): void
   write(seconds: number): void
-  /** How many verbs shared one durable commit. */
+  /** How many writes shared one durable commit. */
   commit(verbs: number): void
-  /** Something went wrong that no caller is told about in detail. */
+  /** An error whose details no caller sees. */
   trouble(message: string, error: unknown): void
 }
 
 export interface Passwords {
-  /** Rejects with `unavailable` when too many wait to be hashed already. Clients take turns. */
+  /** Rejects with `unavailable` if too many passwords already wait for hashing. Clients take turns. */
   hash(password: string, client?: string): Promise<string>
-  /** Takes the same time whether there is a hash to compare with or not. Waits for other comparisons only. */
+  /** Takes the same time with and without a hash to compare. It waits for other comparisons only, not for `hash`. */
   matches(password: string, hash: string | undefined, client?: string): Promise<boolean>
 }
 
-/** What a token says about its user. */
+/** The content of a token that concerns its user. */
 export interface Claims {
   readonly userId: number
-  /** See `Standing.mark`. */
+  /** The token version; see `Standing.mark`. */
   readonly mark: string
   /** Seconds since 1970. */
   readonly expiresAt: number
@@ -38,22 +38,22 @@ export interface Claims {
 
 export interface TokenSigner {
   issue(user: { readonly id: number; readonly role: string; readonly mark: string }): Promise<string>
-  /** Nothing for a token that is not ours, or is no longer. */
+  /** Returns `undefined` for a token that we did not sign, or that has expired. */
   verify(token: string): Promise<Claims | undefined>
 }
 
-/** Counts in fixed windows, each from the first take of its key on. */
+/** Counts in fixed windows. The window of a key starts at the first `take` with that key. */
 export interface RateLimiter {
   readonly limit: number
   readonly windowMs: number
   take(key: string): Allowance | Promise<Allowance>
-  /** Undoes one take. */
+  /** Undoes one `take`. */
   giveBack(key: string): void | Promise<void>
 }
 
 export interface Allowance {
   readonly allowed: boolean
-  /** How many takes of this window went beyond the limit. */
+  /** By how much the calls of `take` in this window exceed the limit. */
   readonly excess: number
   readonly remaining: number
   readonly resetSeconds: number

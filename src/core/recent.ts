@@ -1,12 +1,13 @@
 export interface RecentOptions<Entry> {
   readonly dropped?: (entry: Entry) => void
-  /** Where entries differ in size: what each weighs, and how much all may weigh together. */
+  /** For entries of different sizes: `of` returns the weight of an entry, `most` is the maximum total weight. */
   readonly weights?: { readonly of: (entry: Entry) => number; readonly most: number }
 }
 
 /**
- * A map that keeps what was used lately, at most `size` entries. It has two generations: a look-up in the young one, the
- * usual case, changes nothing; when that is full it becomes the old one, and what nobody asked for there is dropped.
+ * An approximate LRU cache of at most `size` entries. It has a young and an old generation. A lookup that hits the
+ * young one, the usual case, changes nothing; a hit in the old one moves the entry to the young one. When the young
+ * generation is full it becomes the old one, and the entries left in the previous old one are dropped.
  */
 export class Recent<Key, Entry> {
   readonly #half: number

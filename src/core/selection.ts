@@ -1,15 +1,15 @@
 import { privateFields } from './entities.ts'
 
 /**
- * What a read wants: a tree of values and relations, free of GraphQL and of SQL. What may differ between two requests of
- * the same shape (ids, limits) is not in the tree, which only names its slot: the place of the value in a list beside it.
- * So one tree, and what is made of it, serves many requests.
+ * The fields and relations that a read selects, as a tree that knows neither GraphQL nor SQL. Values that may differ
+ * between two requests of the same shape (ids, limits) are not in the tree. The tree contains only their slots, which
+ * are indexes into a separate list of values. So one tree, and the SQL compiled from it, serves many requests.
  */
 export interface Selection {
   readonly wishes: readonly Wish[]
 }
 
-/** One entry of an object in the answer, under its `key`. */
+/** One selected field: an entry of an object in the response, under its `key`. */
 export type Wish = ValueWish | TextWish | JsonWish | OneWish | ManyWish | EmptyWish
 
 export interface ValueWish {
@@ -18,21 +18,21 @@ export interface ValueWish {
   readonly name: string
 }
 
-/** The same text, whatever is read. */
+/** A constant text. */
 export interface TextWish {
   readonly kind: 'text'
   readonly key: string
   readonly text: string
 }
 
-/** JSON that is there already. */
+/** JSON that exists already and is inserted as it is. */
 export interface JsonWish {
   readonly kind: 'json'
   readonly key: string
   readonly slot: Slot
 }
 
-/** A related object, or null. At the top, where nothing relates to anything, the one with the id in the slot. */
+/** A related object, or null. At the root it is the object whose id is in the slot. */
 export interface OneWish {
   readonly kind: 'one'
   readonly key: string
@@ -41,7 +41,7 @@ export interface OneWish {
   readonly wishes: readonly Wish[]
 }
 
-/** Some of the related objects, or of all. */
+/** A page of the related objects; at the root, of all objects. */
 export interface ManyWish {
   readonly kind: 'many'
   readonly key: string
@@ -53,7 +53,7 @@ export interface ManyWish {
   readonly wishes: readonly Wish[]
 }
 
-/** A list of none. */
+/** An empty list. */
 export interface EmptyWish {
   readonly kind: 'empty'
   readonly key: string
@@ -61,12 +61,12 @@ export interface EmptyWish {
 
 export type Slot = number
 
-/** What fills the slots. */
+/** The values of the slots. */
 export type SlotValues = readonly (string | number | null)[]
 
 /**
- * Whether an object shows a private field, of itself or of any object that it leads to. `except` are those that may be seen
- * anyway: the object's own, or those of its author.
+ * Whether the selection contains a private field, of the object itself or of any object below it. `except` names
+ * private fields that the caller may read anyway: those of the object itself, or those of its author.
  */
 export function showsPrivate({ wishes }: OneWish | ManyWish, except?: 'its own' | "its author's"): boolean {
   return wishes.some(wish => {

@@ -7,9 +7,9 @@ import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
 import type { Profile, Standing, User } from './users/user.ts'
 
-/** Everything the core keeps. Each method is atomic, and durable once it has answered. */
+/** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
 export interface Store {
-  /** Answers when both reading and writing are possible; rejects with `unavailable` otherwise. */
+  /** Resolves if both reads and writes work; rejects with `unavailable` otherwise. */
   ping(): Promise<void>
   readonly users: UserStore
   readonly orders: OrderStore
@@ -19,16 +19,16 @@ export interface Store {
 }
 
 export interface UserStore {
-  /** By id; one more than the limit, if there is one. */
+  /** Sorted by id. Returns one row more than the limit if there are more. */
   list(page: PageRequest): Promise<readonly User[]>
   read(id: number): Promise<User | undefined>
   standing(id: number): Promise<Standing | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
   create(values: UserValues): Promise<User | 'email taken'>
-  /** Creates the user under this id where there is none. */
+  /** Creates the user with this id if it does not exist. */
   replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | WriteRefusal>
   change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
-  /** `more`: a part of the user's content is gone, and the rest takes further calls. */
+  /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
   delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
   setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Promise<'set' | 'absent'>
 }
@@ -41,13 +41,16 @@ export interface Credentials extends Standing {
 export interface UserValues extends Profile {
   readonly name: string
   readonly email: string
-  /** A new password; without it an existing one stays. */
+  /** A new password. `null` keeps an existing one. */
   readonly password: { readonly hash: string } | null
-  /** For a new row, or a new password. */
+  /** The token version to store with a new row or a new password. */
   readonly mark: string
 }
 
-/** Whoever writes must still be who they were when they were let in: passwords take their time to be hashed. */
+/**
+ * The store checks within the write that the actor's token is still valid: hashing a password takes time, and the token
+ * may be revoked meanwhile.
+ */
 export interface WriteRights {
   readonly actor: Actor
   readonly mayChangePassword: boolean
@@ -60,9 +63,9 @@ export interface Replaced {
 
 export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked'
 
-/** Orders and payments beyond the reach of who asks are absent. */
+/** Orders and payments outside the caller's reach count as absent. */
 export interface OrderStore {
-  /** By id; one more than the limit, if there is one. */
+  /** Sorted by id. Returns one row more than the limit if there are more. */
   listOf(userId: number, page: PageRequest): Promise<readonly Order[] | 'absent'>
   read(id: number, reach: Reach): Promise<Order | undefined>
   items(id: number, reach: Reach): Promise<readonly StoredItem[]>
@@ -78,21 +81,24 @@ export interface TrackedOrder {
 
 export interface PaymentStore {
   read(id: number, reach: Reach): Promise<Payment | undefined>
-  /** The payment that the key was used for, while it lasts. */
+  /** The payment that this key was used for, if the key has not expired. */
   claimed(claim: Claim): Promise<Payment | undefined>
-  /** Claims the key, pays and moves the order on, all or nothing; a key that is claimed already gives its payment. */
+  /**
+   * Claims the key, stores the payment and updates the order, in one transaction. If the key is claimed already, it
+   * returns the existing payment.
+   */
   pay(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid | PaymentRefusal>
-  /** Removes some of the keys whose time is over; says how many. */
+  /** Deletes some of the expired keys and returns how many. */
   purgeKeys(): Promise<number>
 }
 
-/** Equal keys of different scopes are different keys. */
+/** The same key in two scopes counts as two different keys. */
 export interface IdempotencyKey {
   readonly scope: string
   readonly key: string
 }
 
-/** A key belongs to its caller. Callers without a token are one caller. */
+/** A key belongs to its caller. All callers without a token count as one caller. */
 export interface Claim extends IdempotencyKey {
   readonly callerId: number | null
   readonly ttlSeconds: number
@@ -102,7 +108,7 @@ export type Purpose = { readonly cents: number } | { readonly orderId: number; r
 
 export interface Paid {
   readonly payment: Payment
-  /** As it is now, where an order was paid. */
+  /** The order in its current state, if the payment paid an order. */
   readonly order: Order | null
   /** Whether the key had been used before. */
   readonly replayed: boolean
@@ -110,34 +116,37 @@ export interface Paid {
 
 export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revoked'
 
-/** Posts, comments and the users who write them, in the form that readers ask for. */
+/** Posts, comments and their authors, in the form that a selection asks for. */
 export interface PostStore {
   exists(postId: number): Promise<boolean>
-  /** The JSON of an object with what is wished for, all of it as of one moment; `answer-too-large` beyond the bound. */
+  /**
+   * Returns the JSON of an object with the selected fields, all read from one snapshot. Rejects with `answer-too-large`
+   * beyond the size limit.
+   */
   read(selection: Selection, values: SlotValues): Promise<string>
-  /** Makes the changes one after the other, all or none. */
+  /** Makes the changes in the given order, in one transaction: all or none. */
   change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }
 
-/** An id that cannot name a post comes as null: there is none. */
+/** `null` as id stands for an id that no post can have. */
 export type Change =
   | { readonly kind: 'create post'; readonly title: string; readonly content: string; readonly show: Show }
   | { readonly kind: 'add comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
   | { readonly kind: 'like post'; readonly id: number | null; readonly show: Show }
   | { readonly kind: 'delete post'; readonly id: number | null; readonly reach: Reach }
 
-/** What to read of the post or comment that was made or changed, once its id has been put into the slot. */
+/** The fields to read of the created or changed post or comment. The store puts its id into the slot `id` first. */
 export interface Show {
   readonly selection: Selection
   readonly values: SlotValues
   readonly id: Slot
 }
 
-/** The JSON of what was to be shown, or whether something was deleted. */
+/** The JSON of the selected fields, or for a deletion whether something was deleted. */
 export type ChangeResult = string | boolean
 
 export interface ChangeRefusal {
   readonly refused: 'post absent' | 'not permitted' | 'token revoked'
-  /** Which of the changes. */
+  /** The index of the refused change. */
   readonly at: number
 }

@@ -1,8 +1,8 @@
 import type { StoreObserver } from './ports.ts'
 
 /**
- * Removes expired rows, now and then, in small portions, so that nobody waits for it. Nothing depends on it but
- * the size of the database.
+ * Deletes expired rows at intervals, in small batches, so that no request waits for it. Only the size of the database
+ * depends on it.
  */
 export class Upkeep implements AsyncDisposable {
   readonly #removeSome: () => Promise<number>
@@ -11,14 +11,14 @@ export class Upkeep implements AsyncDisposable {
   #round: Promise<void> | undefined
   #stopped = false
 
-  /** `removeSome` says how many it removed; none means that nothing is left for now. */
+  /** `removeSome` returns how many rows it deleted; 0 means that nothing is left for now. */
   constructor(removeSome: () => Promise<number>, observer: Pick<StoreObserver, 'trouble'>, everyMs = 60_000) {
     this.#removeSome = removeSome
     this.#observer = observer
     this.#timer = setInterval(() => this.run(), everyMs).unref()
   }
 
-  /** Ends when nothing is left to remove. Rounds do not overlap. */
+  /** Resolves when nothing is left to delete. Rounds do not overlap. */
   run(): Promise<void> {
     this.#round ??= this.#removeAll().finally(() => {
       this.#round = undefined

@@ -1,7 +1,7 @@
 import { actionsOf, type Order, type OrderAction } from '../core/orders/order.ts'
 import type { Page } from '../core/page.ts'
 
-/** Addresses of resources as the specification writes them, behind a prefix where a gateway publishes another path. */
+/** The paths of resources as in the specification, after a prefix if a gateway publishes the API below another path. */
 export class Links {
   readonly #prefix: string
 
@@ -21,14 +21,14 @@ export class Links {
     return `${this.#prefix}/payments/${id}`
   }
 
-  /** Where an order is, and what can be done with it now. */
+  /** The link to an order itself, and the links to the actions that its status allows. */
   ofOrder({ id, status }: Order): Readonly<Record<string, Link>> {
     const self = this.order(id)
     const actions = actionsOf[status].map(action => [action, actionLinks[action](self)] as const)
     return { self: { href: self }, ...Object.fromEntries(actions) }
   }
 
-  /** RFC 8288, when a list has more than one page. */
+  /** The `Link` header (RFC 8288) of a list, if it has more than one page. */
   pages(path: string, { items, limit, offset, more }: Page<unknown>): string | undefined {
     if (!more && offset === 0) return undefined
     const link = (from: number, rel: string) => `<${this.#prefix}${path}?limit=${limit}&offset=${from}>; rel="${rel}"`

@@ -35,7 +35,7 @@ const ofUser = [{ $ref: '#/components/parameters/UserId' }]
 const byId = [{ $ref: '#/components/parameters/OrderId' }]
 const hidden = 'Under the policy `enforced` an order looks absent to all but its user and admins.'
 
-/** The operations on orders, for the documentation. */
+/** The OpenAPI operations on orders. */
 export const orderOperations = {
   list: {
     operationId: 'listOrders',

@@ -14,7 +14,10 @@ export interface OrdersCore {
   readonly payments: Payments
 }
 
-/** `/users/<id>/orders` and `/orders`: decode, call one operation, represent with the links that the status allows. */
+/**
+ * `/users/<id>/orders` and `/orders`. Each route decodes the request, calls one operation and builds the response, with
+ * the links that the status of the order allows.
+ */
 export function serveOrders(
   { server, authenticate, prefix }: RestServer,
   { orders, payments }: OrdersCore,

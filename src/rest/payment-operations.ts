@@ -8,7 +8,7 @@ const ofOrder = { id: 3, amount: 200, order_id: 1, created_at: '2026-01-31T12:00
 
 export const keyMalformed = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters'
 
-/** The operations on payments, for the documentation. */
+/** The OpenAPI operations on payments. */
 export const paymentOperations = {
   create: {
     operationId: 'createPayment',

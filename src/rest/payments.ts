@@ -6,7 +6,7 @@ import type { Links } from './links.ts'
 import { paymentOperations } from './payment-operations.ts'
 import { headerOf, idIn, type RestServer } from './routes.ts'
 
-/** `/payments`: decode, call one operation, represent. */
+/** `/payments`. Each route decodes the request, calls one operation and builds the response. */
 export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
   const path = `${prefix}/payments`
   const creating = {
@@ -28,7 +28,7 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
   server.get(`${path}/:id`, reading, async request => represent(await payments.read(request.actor, idIn(request))))
 }
 
-/** Who lacks a token is told so before the body is read. */
+/** Refuses a caller that needs a token and has none, before the body is read. */
 export function admission(payments: Payments, operation: Parameters<Payments['admit']>[1]): onRequestHookHandler {
   return (request, _reply, next) => {
     payments.admit(request.actor, operation)

@@ -49,7 +49,7 @@ const optional = {
   avatar: { type: ['string', 'null'], ...avatar },
 }
 
-/** What the operations of this interface send and take. */
+/** The schemas of request and response bodies. */
 export const restSchemas = {
   User: {
     type: 'object',
@@ -232,7 +232,7 @@ export function schema(name: keyof typeof restSchemas): object {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** A body in JSON, with one example or several by name. */
+/** A JSON body, with one or more named examples. */
 export function json(schema: object, examples: Readonly<Record<string, unknown>>): object {
   const named = Object.entries(examples).map(([name, value]) => [name, { value }])
   return { 'application/json': { schema, examples: Object.fromEntries(named) } }

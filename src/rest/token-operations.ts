@@ -5,7 +5,7 @@ import { json, schema } from './schemas.ts'
 
 const token = 'eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJkdWV0Iiwic3ViIjoiMSJ9.c2lnbmF0dXJl'
 
-/** Logging in, for the documentation. */
+/** The OpenAPI operation for logging in. */
 export const logIn: Operation = {
   operationId: 'createToken',
   summary: 'Log in',

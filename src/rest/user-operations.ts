@@ -33,7 +33,7 @@ function badInput(...sentences: readonly string[]): object {
   return failure('The request is malformed, or a value in it is wrong.', sentences)
 }
 
-/** The operations on users, for the documentation. */
+/** The OpenAPI operations on users. */
 export const userOperations = {
   list: {
     operationId: 'listUsers',

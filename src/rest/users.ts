@@ -6,7 +6,7 @@ import type { Links } from './links.ts'
 import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
 import { userOperations } from './user-operations.ts'
 
-/** `/users`: decode, call one operation, represent. */
+/** `/users`. Each route decodes the request, calls one operation and builds the response. */
 export function serveUsers({ server, authenticate, prefix, proxies }: RestServer, users: Users, links: Links): void {
   const path = `${prefix}/users`
   const options = (name: keyof typeof userOperations) => ({
@@ -59,7 +59,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
   })
 }
 
-/** Fields that are not set are not there. */
+/** The response omits fields that are not set. */
 function represent(user: User): object {
   const shown: Record<string, unknown> = { id: user.id, name: user.name, email: user.email }
   for (const field of profileFields) if (user[field] !== null) shown[field] = user[field]

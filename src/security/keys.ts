@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 
-/** An Ed25519 key of ours. */
+/** An Ed25519 key pair of this service. */
 export interface TokenKey {
   readonly id: string
   readonly privateKey: CryptoKey
@@ -9,15 +9,15 @@ export interface TokenKey {
   readonly publicJwk: JWK
 }
 
-/** The first signs, all verify. */
+/** The first key signs; all keys verify. */
 export type TokenKeys = readonly [TokenKey, ...TokenKey[]]
 
-/** A key set that cannot be used; the message never quotes a part of it. */
+/** The key set cannot be used. The message never quotes any part of it. */
 export class KeyError extends Error {
   override name = 'KeyError'
 }
 
-/** Reads a JWK Set, given as JSON or as the path of a file that holds it. The first key signs, all verify. */
+/** Reads a JWK Set, given as JSON or as the path of a file that contains it. */
 export async function readKeys(setOrPath: string): Promise<TokenKeys> {
   const json = setOrPath.trimStart().startsWith('{') ? setOrPath : readText(setOrPath)
   const keys = parseSet(json)
@@ -26,10 +26,10 @@ export async function readKeys(setOrPath: string): Promise<TokenKeys> {
   return read as unknown as TokenKeys
 }
 
-/** The key set kept in a file, made at the first time; readable by its owner alone. */
+/** Reads the key set from a file and creates it if it does not exist. Only the owner of the file can read it. */
 export async function keysBeside(path: string): Promise<TokenKeys> {
   if (!existsSync(path)) {
-    // Complete or not there at all, also after a crash: half a key would stop every later start.
+    // The rename makes the file complete or absent, even after a crash. Half a key would make every later start fail.
     const draft = `${path}.new`
     writeFileSync(draft, await generateKeySet(), { mode: 0o600, flush: true })
     renameSync(draft, path)
@@ -61,7 +61,7 @@ function parseSet(json: string): readonly JWK[] {
     const { keys } = JSON.parse(json) as { keys?: unknown }
     if (Array.isArray(keys) && keys.length > 0) return keys as JWK[]
   } catch {
-    // told below, without what was read
+    // The error below does not quote the input.
   }
   throw new KeyError('is not a JWK Set with at least one key')
 }

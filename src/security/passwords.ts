@@ -6,8 +6,9 @@ import type { Passwords } from '../core/ports.ts'
 const options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /**
- * Hashing is made to be expensive, so few run at once, few may wait, and the rest is refused. Logins do not wait behind
- * new passwords, nor these behind logins. Together they leave one of Node's four threads to the rest of the service.
+ * Hashing is expensive by design, so few hashes run at once, few wait, and further requests are rejected. Logins and
+ * new passwords have separate queues, so neither waits for the other. Together they leave one of Node's four threads to
+ * the rest of the service.
  */
 export const hashing = { logins: { atOnce: 2, mayWait: 64 }, newPasswords: { atOnce: 1, mayWait: 64 } }
 
@@ -17,7 +18,7 @@ export class Argon2Passwords implements Passwords {
   readonly #logins: FairQueue
   readonly #newPasswords: FairQueue
   readonly #argon2: Argon2
-  /** Compared with when there is no user, so that nobody can tell by the time. */
+  /** The hash to compare with if the user does not exist, so that the response time does not reveal that. */
   #decoy: Promise<string> | undefined
 
   constructor(bounds = hashing, functions: Argon2 = argon2) {
@@ -39,7 +40,7 @@ export class Argon2Passwords implements Passwords {
 
   #makeDecoy(): Promise<string> {
     return this.#argon2.hash('a password that nobody has', options).catch(error => {
-      this.#decoy = undefined // the next one tries again
+      this.#decoy = undefined // the next call tries again
       throw error
     })
   }

@@ -14,19 +14,19 @@ export interface JwtOptions {
 const issuer = 'duet'
 const algorithms = ['EdDSA']
 const required = ['iss', 'sub', 'role', 'ver', 'iat', 'exp', 'jti']
-/** Longer ones are not ours. */
+/** Longer tokens cannot be ours. */
 const longestToken = 2_048
-/** Signatures that are known to be good. Each entry is a few hundred bytes. */
+/** The size of the cache of verified tokens. Each entry takes a few hundred bytes. */
 const remembered = 10_000
 
-/** JSON Web Tokens signed with Ed25519. Keys come from our own set only, whatever a token's header says. */
+/** JSON Web Tokens signed with Ed25519. Only keys of our own set are used, whatever the header of a token says. */
 export class JwtSigner implements TokenSigner {
   readonly #keys: TokenKeys
   readonly #byId: ReadonlyMap<string, TokenKey>
   readonly #ttlSeconds: number
   readonly #clock: Clock
   readonly #randomness: Randomness
-  // Checking a signature costs a hundred times what looking it up here does.
+  // A cache: verifying a signature costs a hundred times as much as this lookup.
   readonly #known = new Recent<string, Claims>(remembered)
 
   constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {

@@ -6,14 +6,14 @@ import type { Tokens } from '../core/tokens/operations.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who asks, on routes that authenticate. */
+    /** The caller, on routes that authenticate. */
     actor: Actor
   }
 }
 
 /**
- * Reads the bearer token before anything else of a request is looked at. No header: anonymous. A header that is not a
- * valid token is refused on every route that uses this, public ones too: its sender believes to be somebody.
+ * Reads the bearer token before any other part of a request. Without the header the caller is anonymous. An invalid
+ * token is refused on every route that uses this hook, public routes too, because its sender expects to be logged in.
  */
 export function authentication(server: FastifyInstance, tokens: Tokens): onRequestHookHandler {
   server.decorateRequest('actor')
@@ -39,7 +39,7 @@ export function bearerOf(authorization: string): string {
   return token
 }
 
-/** RFC 6750: the challenge names an error only when a token was presented, and not for another scheme. */
+/** RFC 6750: the challenge names an error only if the request has a bearer token, not if it uses another scheme. */
 export function challenge(request: FastifyRequest, reply: FastifyReply, { message }: AppError): void {
   const presented = /^Bearer(?:[ ,]|$)/i.test(request.headers.authorization ?? '')
   reply.header(

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-/** Proxies whose `X-Forwarded-For` is believed: addresses and CIDR ranges. */
+/** The proxies whose `X-Forwarded-For` header is trusted, as addresses and CIDR ranges. */
 export class TrustedProxies {
   readonly #list = new BlockList()
   readonly #none: boolean
@@ -17,8 +17,9 @@ export class TrustedProxies {
   }
 
   /**
-   * The right-most address that is not one of the proxies; where there is none, the farthest proxy that others vouch
-   * for. Without trust in the sender, the sender.
+   * The address of the client. If the sender is not a trusted proxy, it is the sender. Otherwise it is the right-most
+   * address in the header that is not a trusted proxy, or if there is none, the farthest trusted proxy. An entry that
+   * is not an address ends the search.
    */
   clientOf({ socket, headers }: IncomingMessage): string {
     const sender = plain(socket.remoteAddress ?? '')
@@ -43,13 +44,16 @@ export class TrustedProxies {
   }
 }
 
-/** What counts as one client: an IPv4 address, or the /64 that an IPv6 client can choose its addresses from. */
+/**
+ * The key that identifies a client: an IPv4 address, or the /64 network of an IPv6 address, because an IPv6 client can
+ * use any address in its /64.
+ */
 export function clientKey(address: string): string {
   const client = plain(address)
   return client.includes(':') ? groupsOf(client).slice(0, 4).join(':') : client
 }
 
-// A client that speaks IPv4 to a socket of both kinds is still the same client, however its address is written.
+// On a dual-stack socket an IPv4 address is written as IPv6 (`::ffff:1.2.3.4`). Both forms must give the same client.
 function plain(address: string): string {
   if (!address.includes(':') || isIP(address) === 0) return address
   const groups = groupsOf(address)

@@ -3,16 +3,16 @@ import type { Socket } from 'node:net'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
 export interface ConnectionLimit {
-  /** How many connections one client may have open; 0: any number. */
+  /** How many connections one client may have open; 0 means no limit. */
   readonly most: number
-  /** Their connections are those of many clients, and not counted. */
+  /** Connections of these proxies carry many clients, so they are not counted. */
   readonly proxies: TrustedProxies
   readonly onRefused: () => void
 }
 
 /**
- * Closes connections beyond what one client may have open, without a word: every open one takes memory, and a file that
- * others could use. One that has become a WebSocket is not counted here any more.
+ * Closes connections above the limit of a client, without a response, because every open connection takes memory and a
+ * file descriptor that other clients could use. A connection that becomes a WebSocket is no longer counted here.
  */
 export function limitConnections(server: Server, { most, proxies, onRefused }: ConnectionLimit): void {
   if (most === 0) return

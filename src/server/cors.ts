@@ -5,7 +5,7 @@ export function allowedOrigins(origins: readonly string[]): (origin: string) => 
   return origin => allowed.has('*') || allowed.has(origin)
 }
 
-/** Lets browsers of the given origins read our answers, refusals included, and answers their preflight requests. */
+/** Lets pages of the given origins read our responses, errors included, and answers preflight requests. */
 export function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
   const any = origins.includes('*')
   const isAllowed = allowedOrigins(origins)

@@ -3,8 +3,9 @@ import type { Metric, Registry } from 'prom-client'
 export type Labels = Readonly<Record<string, string | number>>
 
 /**
- * A histogram for paths that every request takes. prom-client's own hashes and checks the labels at each observation,
- * which costs more than what it measures; here a series is found by its key, and prom-client only prints it.
+ * A histogram for code that every request runs. The histogram of prom-client hashes and checks the labels at each
+ * observation, which costs more than the code it measures. This one finds the series by a key and uses prom-client only
+ * for the output.
  */
 export class Distribution {
   readonly name: string
@@ -13,7 +14,7 @@ export class Distribution {
   readonly #bounds: readonly number[]
   readonly #series = new Map<string, Series>()
 
-  /** Without labels there is one series, from the start. */
+  /** Without labels there is one series, which exists from the start. */
   constructor(registry: Registry, name: string, help: string, bounds: readonly number[], labelled = false) {
     this.name = name
     this.help = help
@@ -22,7 +23,7 @@ export class Distribution {
     registry.registerMetric(this as unknown as Metric)
   }
 
-  /** `labelsOf` is asked once per key: the same key always means the same labels. */
+  /** `labelsOf` is called once per key, so the same key must always mean the same labels. */
   observe(value: number, key = '', labelsOf: () => Labels = noLabels): void {
     const series = this.#series.get(key) ?? this.#begin(key, labelsOf())
     const bucket = this.#bounds.findIndex(bound => value <= bound)

@@ -8,7 +8,7 @@ const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/p
 const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
 const scriptType = 'text/javascript; charset=utf-8'
 
-/** What the page takes from the package. Its version is in the addresses, so that browsers may keep the files. */
+/** The files that the page loads from the package. Their URLs contain the version, so that browsers may cache them. */
 const assets = [
   { address: `docs/swagger-ui-${manifest.version}.css`, file: 'swagger-ui.css', type: 'text/css; charset=utf-8' },
   { address: `docs/swagger-ui-${manifest.version}.js`, file: 'swagger-ui-bundle.js', type: scriptType },
@@ -16,7 +16,7 @@ const assets = [
 
 const starter = 'docs/start.js'
 
-// Addresses are relative: a gateway may publish all of it below a prefix.
+// The URLs are relative, because a gateway may publish the service below a prefix.
 const page = `<!doctype html>
 <html lang="en">
 <head>
@@ -35,11 +35,11 @@ const page = `<!doctype html>
 </html>
 `
 
-// `validatorUrl` would send the document's address to a service of somebody else.
+// By default `validatorUrl` sends the URL of the document to a third party.
 const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null })
 `
 
-/** Nothing is loaded from elsewhere. Pictures in the style sheet are data. */
+/** Nothing is loaded from other hosts. The images in the style sheet are `data:` URLs. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -51,7 +51,7 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** `GET /docs`: `/openapi.json` for people, rendered by Swagger UI, whose files are served from here. */
+/** `GET /docs` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
 export function serveDocs(server: FastifyInstance): void {
   server.get('/docs', (_request, reply) => {
     reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')

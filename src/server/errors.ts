@@ -4,7 +4,7 @@ import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import { challenge } from './authentication.ts'
 import { traceOf } from './request-id.ts'
 
-/** The only place where a code becomes a status of HTTP. */
+/** The only place that maps an error code to an HTTP status. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {
   'bad-input': 400,
   unauthenticated: 401,
@@ -20,12 +20,12 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
 
 const retryAfterSeconds: Partial<Record<ErrorCode, number>> = { unavailable: 1, maintenance: 60 }
 
-/** The one shape of every failure. */
+/** Sends an error response. All errors have this shape. */
 export function refuse(reply: FastifyReply, status: number, text: string): FastifyReply {
   return reply.code(status).send({ error: text })
 }
 
-/** Answers any error that reaches the edge: ours by its code, the server's own by a fixed sentence, all else as 500. */
+/** Answers every error of a request: our own by its code, one of Fastify with a fixed text, any other with 500. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepOpen(reply)
   const refusal = refusalOf(error, request)
@@ -36,14 +36,14 @@ export function answerError(error: unknown, request: FastifyRequest, reply: Fast
 }
 
 /**
- * Fastify closes after a refused body. Left open, Node reads the rest of it and drops it, for as long as a request may
- * take, so that a client which is still sending gets to read our answer instead of a reset.
+ * Fastify closes the connection after it refuses a body. If it stays open, Node reads and discards the rest of the
+ * body, up to the request timeout. So a client that is still sending can read our response and does not get a reset.
  */
 export function keepOpen(reply: FastifyReply): void {
   if (reply.hasHeader('connection')) reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close')
 }
 
-/** What an error of ours means for an answer beside its body: what is logged, and the headers that go with its code. */
+/** Logs one of our errors and sets the headers that belong to its code. It does not write the body. */
 export function prepareRefusal(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
   const { code } = error
   reportFailure(error, request.log, traceOf(request))
@@ -53,16 +53,16 @@ export function prepareRefusal(error: AppError, request: FastifyRequest, reply: 
   if (retryAfter !== undefined) reply.header('retry-after', String(retryAfter))
 }
 
-/** Operators are told what callers are not. */
+/** Logs the details that callers do not get. */
 export function reportFailure(error: AppError, log: FastifyBaseLogger, trace: object = {}): void {
   const { code, cause: err = error } = error
   if (code === 'fault') log.error({ ...trace, err }, 'A request met a fault')
   else if (code === 'unavailable') log.warn({ ...trace, err }, 'A request was refused')
 }
 
-// What the server refuses before any of our code runs. The texts are ours: the server's own may quote the input.
+// Errors that Fastify raises before our code runs. The texts are our own, because Fastify's may quote the input.
 function refusalOf(error: unknown, { raw }: FastifyRequest): readonly [status: number, text: string] | undefined {
-  // The client went away in the middle of its body: nobody reads the answer, but it must not count as our fault.
+  // The client disconnected while it sent the body. Nobody reads the response, but this must not count as our fault.
   if (raw.errored !== null && error === raw.errored) return [400, 'Request was aborted']
   const { code, statusCode = 500, validation, message } = (error ?? {}) as Partial<FastifyError>
   if (!code?.startsWith('FST_') || statusCode >= 500) return undefined
@@ -77,8 +77,8 @@ const refusals: Readonly<Record<string, readonly [status: number, text: string]>
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'Request body does not match its Content-Length'],
 }
 
-// A handler may have got as far as setting headers: they describe an answer that is not sent, and one of them may be
-// what the fault is about.
+// The handler may have set headers before it failed. They describe a response that is not sent, and one of them may
+// have caused the failure.
 function dropHeadersOfHandler(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) if (!ours.test(name)) reply.removeHeader(name)
   reply.header('cache-control', 'no-store')

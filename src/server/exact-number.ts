@@ -1,6 +1,6 @@
 /**
- * Whether a number that was read from JSON is the one that was written: of `1.0000000000000001` a double keeps 1. All
- * decimals of up to 15 digits are told apart by doubles, so only longer ones are looked at.
+ * Whether the parsed number has exactly the value that the JSON text has: a double turns `1.0000000000000001` into 1.
+ * Doubles distinguish all decimals of up to 15 digits, so only longer ones are compared.
  */
 export function isExact(json: string, field: string, value: number): boolean {
   return !longNumber.test(json) || sameDecimal(memberText(json, field), String(value))
@@ -8,11 +8,11 @@ export function isExact(json: string, field: string, value: number): boolean {
 
 const longNumber = /[\d.]{16}/
 
-/** The text of a member of the outermost object, of the last one if there are several, as `JSON.parse` has it. */
+/** The text of a field of the outermost object. If it occurs more than once, the last counts, as in `JSON.parse`. */
 export function memberText(json: string, name: string): string {
   let depth = 0
   let text = ''
-  /** Of the member of the outermost object that is being read, however deep its value goes. */
+  /** The name of the current field of the outermost object, also while its nested value is read. */
   let key = ''
   let at = 0
   while (at < json.length) {
@@ -48,14 +48,14 @@ function endOfScalar(json: string, start: number): number {
   return at
 }
 
-/** Whether two numbers as JSON writes them have the same value, in decimal arithmetic. */
+/** Whether two JSON numbers have the same decimal value. */
 export function sameDecimal(one: string, other: string): boolean {
   const [a, b] = [decimalOf(one), decimalOf(other)]
   return a !== undefined && b !== undefined && a.digits === b.digits && a.exponent === b.exponent
 }
 
 interface Decimal {
-  /** With its sign, without zeros at either end. */
+  /** With its sign, without leading and trailing zeros. */
   readonly digits: string
   readonly exponent: number
 }

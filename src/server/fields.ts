@@ -1,4 +1,4 @@
-/** The members of a JSON object, of unknown content. */
+/** The fields of a JSON object, not validated yet. */
 export type Fields = Readonly<Record<string, unknown>>
 
 export function isObject(value: unknown): value is Fields {

@@ -3,8 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import { refuse } from './errors.ts'
 
 /**
- * Refuses heads that Node's parser lets pass although a proxy before us may read them differently, and expectations that
- * we cannot meet. Closes the connection: where such a request ends is anybody's guess.
+ * Refuses requests whose headers Node's parser accepts although a proxy in front of us may interpret them
+ * differently, and requests whose `Expect` header we cannot satisfy. It closes the connection, because nobody can be
+ * sure where such a request ends.
  */
 export function refuseDoubtfulHeads(server: FastifyInstance): void {
   server.addHook('onRequest', ({ raw }, reply, next) => {
@@ -12,7 +13,7 @@ export function refuseDoubtfulHeads(server: FastifyInstance): void {
     if (refusal === undefined) return next()
     refuse(reply.header('connection', 'close'), refusal[0], refusal[1])
   })
-  // Node would answer 417 by itself, without a body; the hook above does it better.
+  // By default Node answers 417 itself, without a body. With this listener the hook above answers.
   server.server.on('checkExpectation', (request: IncomingMessage, response) => {
     server.server.emit('request', request, response)
   })

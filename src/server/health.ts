@@ -3,7 +3,7 @@ import { unavailable } from '../core/errors.ts'
 import type { Store } from '../core/store.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
-/** `/health/live`: the process runs. `/health/ready`: send it traffic. */
+/** `/health/live`: the process is running. `/health/ready`: it can receive traffic. */
 export function serveHealth(
   server: FastifyInstance,
   store: Pick<Store, 'ping'>,

@@ -4,7 +4,7 @@ import { AppError } from '../core/errors.ts'
 import { isExact } from './exact-number.ts'
 import { isObject } from './fields.ts'
 
-/** Bodies are JSON in UTF-8 and nothing else: another type is 415, another encoding or broken syntax 400. */
+/** Request bodies must be JSON in UTF-8: any other type gets 415, any other encoding or invalid syntax gets 400. */
 export function acceptJsonBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
   const read = (request: FastifyRequest, body: Buffer, done: (error: Error | null, value?: unknown) => void) => {
@@ -21,14 +21,15 @@ export function acceptJsonBodies(server: FastifyInstance): void {
     }
     done(null, value)
   }
-  // Both, because Fastify looks a named type up faster; by itself it would also skip parameters that it cannot read.
+  // Both, because Fastify finds a named type faster. `isJson` checks the type again, because Fastify ignores parameters
+  // that it cannot parse.
   server.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, read)
 }
 
-/** Far more than any request of ours has. A body of a mebibyte can have half a million, whose parsing takes 50 ms. */
+/** Far more than any request needs. A body of 1 MiB can have half a million values, which take 50 ms to parse. */
 export const mostValues = 20_000
 
-/** Counts the signs that stand before a value. Texts may hold them as well, and are skipped. */
+/** Counts the characters that precede a value. Strings may contain these characters too, so strings are skipped. */
 function hasTooManyValues(body: Buffer): boolean {
   if (body.length <= mostValues) return false
   let values = 0
@@ -48,14 +49,14 @@ const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{')
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The field of a body whose number must be kept as it was written; what a double cannot hold comes in as NaN. */
+    /** The body field whose number must be exact. If a double cannot represent it, the field becomes NaN. */
     exactNumber?: string
   }
 }
 
 /**
- * A member named `__proto__` becomes a field like any other, which nobody asks for: `JSON.parse` sets no prototype. It
- * stays harmless as long as bodies are read by the names of their fields, or spread, and never copied by assignment.
+ * A field named `__proto__` becomes an ordinary field, which no code reads: `JSON.parse` sets no prototype. This is
+ * safe as long as code reads fields by name or spreads the object, and never copies it by assignment.
  */
 export function parseBody(text: string, exactNumber: string | undefined): unknown {
   const value: unknown = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text)
@@ -72,6 +73,6 @@ function isJson(type = ''): boolean {
   return type === 'application/json' || jsonType.test(type)
 }
 
-// Parameters are allowed, but JSON has no charset other than UTF-8.
+// Parameters are allowed, but the only charset of JSON is UTF-8.
 const parameter = String.raw`;\s*(?:charset=(?:utf-?8|"utf-?8")|(?!charset=)[\w.-]+=(?:[\w.+-]+|"[^"\\]*"))\s*`
 const jsonType = new RegExp(String.raw`^application/json\s*(?:${parameter})*;?$`, 'i')

@@ -2,17 +2,17 @@ import type { Logger } from 'pino'
 
 export interface LastResort {
   readonly logger: Logger
-  /** Stops serving in order: nothing new is accepted, what is under way is finished. */
+  /** Stops serving gracefully: accepts nothing new and finishes the requests in progress. */
   readonly stop: () => Promise<unknown>
-  /** Ends the process, with what is logged written out. */
+  /** Flushes the log and ends the process. */
   readonly exit: (code: number) => void
-  /** How long stopping may take. */
+  /** The timeout for stopping. */
   readonly patienceMs: number
 }
 
 /**
- * What to do about an error that nobody has handled: the process is in a state that nobody has thought of, so it says
- * so, lets requests that are under way end, and is gone. It does not wait for ever, nor after a second such error.
+ * Handles an uncaught error. The state of the process is unknown then, so it logs the error, lets the requests in
+ * progress finish, and exits. It exits at once after a second such error, and after a timeout in any case.
  */
 export function lastResort({ logger, stop, exit, patienceMs }: LastResort): (error: unknown) => void {
   let stopping = false

@@ -4,19 +4,19 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { logAbandoned } from './logging.ts'
 
-/** What the running server is up to: serving, under maintenance, or on its way out. */
+/** The state of the running server: serving, under maintenance, or shutting down. */
 export class Lifecycle {
   maintenance: boolean
   draining = false
-  /** When the latest connection or request came, in milliseconds of `performance.now()`. */
+  /** When the latest connection or request arrived, in milliseconds of `performance.now()`. */
   lastArrival = Number.NEGATIVE_INFINITY
-  /** While set, requests wait for it before anything is done for them; see `shutDown`. */
+  /** While this is set, requests wait for it before they are processed; see `shutDown`. */
   held: Promise<undefined> | undefined
   readonly connections = new Set<Socket>()
-  /** Says good-bye on connections that are not HTTP's any more. */
+  /** Closes the connections that are WebSockets now. */
   farewell: () => void = () => {}
   readonly #inFlight = new Map<ServerResponse, FastifyReply>()
-  /** One listener for all responses, which it receives as `this`: a request costs no closure. */
+  /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
   constructor({ maintenance }: { readonly maintenance: boolean }) {
@@ -47,19 +47,19 @@ export class Lifecycle {
     if (this.draining) response.shouldKeepAlive = false
   }
 
-  /** There will be no answer to this one. */
+  /** Stops tracking a request that gets no HTTP response. */
   release(response: ServerResponse): void {
     this.#inFlight.delete(response)
   }
 
-  /** From now on every answer, those under way included, asks its client to connect anew, elsewhere. */
+  /** From now on every response, also to requests in progress, closes its connection: clients connect elsewhere. */
   drain(): void {
     this.draining = true
     for (const response of this.#inFlight.keys()) response.shouldKeepAlive = false
   }
 }
 
-/** Health stays reachable under maintenance; everything else is refused before its body is read. */
+/** Under maintenance, everything except the health routes is refused before its body is read. */
 export function refuseUnderMaintenance(server: FastifyInstance, lifecycle: Lifecycle): void {
   server.addHook('onRequest', (request, _reply, next) => {
     if (!lifecycle.maintenance || request.routeOptions.config.servedUnderMaintenance) return next()

@@ -3,7 +3,7 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
 import { traceOf } from './request-id.ts'
 
-/** Structured logs, one JSON object a line. Headers, bodies and query strings are never logged: they hold secrets. */
+/** Structured logs, one JSON object per line. Headers, bodies and query strings hold secrets and are never logged. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
   return pino(
     { level, base: null, timestamp: pino.stdTimeFunctions.isoTime, serializers: { err: error => describe(error) } },
@@ -11,10 +11,10 @@ export function createLogger(level: string, destination: DestinationStream): Log
   )
 }
 
-/** Standard output, written without blocking, bounded when nobody reads it. */
+/** Standard output, written without blocking. The buffer is bounded in case nobody reads it. */
 export function standardOutput(): ReturnType<typeof pino.destination> {
   const output = pino.destination({ dest: 1, sync: false, maxLength: 4 * 1024 * 1024 })
-  output.on('error', () => {}) // the reader went away; serving goes on
+  output.on('error', () => {}) // the reader is gone; the service continues
   return output
 }
 
@@ -26,10 +26,10 @@ interface Description {
   readonly cause?: Description
 }
 
-/** Characters of a message and of a stack, and causes of causes: an error may quote whatever it met. */
+/** Limits for the message, the stack, and the depth of causes, because an error may quote any data. */
 const longest = { message: 1_000, stack: 4_000, causes: 4 }
 
-// Named fields only: errors of drivers carry further ones that quote the data they met.
+// Only named fields are logged: the errors of database drivers have further fields that quote data.
 function describe(error: unknown, causes = longest.causes): Description {
   if (!(error instanceof Error)) return { type: typeof error, message: shortened(textOf(error), longest.message) }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
@@ -42,7 +42,7 @@ function describe(error: unknown, causes = longest.causes): Description {
   }
 }
 
-// An object may have no text, or one that throws.
+// An object may have no `toString`, or one that throws.
 function textOf(thrown: unknown): string {
   return typeof thrown === 'object' ? Object.prototype.toString.call(thrown) : String(thrown)
 }
@@ -51,7 +51,7 @@ function shortened(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}…`
 }
 
-/** One line per answer, once it is sent. */
+/** Logs one line per response, after it is sent. */
 export function logAnswers(server: FastifyInstance, logger: Logger): void {
   server.addHook('onResponse', (request, reply, next) => {
     if (logger.isLevelEnabled('info')) {
@@ -63,14 +63,14 @@ export function logAnswers(server: FastifyInstance, logger: Logger): void {
   })
 }
 
-/** The line of a request whose client went away before it was answered. */
+/** Logs a request whose client disconnected before the response was sent. */
 export function logAbandoned(reply: FastifyReply): void {
   const { request } = reply
   const { method, log } = request
   log.info({ ...traceOf(request), method, path: pathOf(request), ms: elapsed(reply) }, 'abandoned by its client')
 }
 
-/** A path may hold anything that a client puts there by mistake. Only a plain one is told, else its route is. */
+/** A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged. */
 function pathOf({ url, routeOptions }: FastifyRequest): string {
   const [path = ''] = url.split(/[?#;]/, 1)
   return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (routeOptions.url ?? '(unknown)')

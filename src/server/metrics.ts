@@ -8,7 +8,7 @@ import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
-/** Everything Prometheus may ask. One registry per app, so that several can run in one process. */
+/** All metrics for Prometheus. Each app has its own registry, so that several apps can run in one process. */
 export class Metrics {
   readonly registry = new Registry()
   readonly requests = new Distribution(
@@ -61,7 +61,7 @@ export class Metrics {
     return new Counter({ name, help, registers: [this.registry] })
   }
 
-  /** What is asked for when the measurements are read. */
+  /** Adds a gauge whose value is read at each scrape. */
   gauge(name: string, help: string, value: () => number): void {
     new Gauge({
       name,
@@ -73,7 +73,7 @@ export class Metrics {
     })
   }
 
-  /** What sockets and their events are told to. */
+  /** Callbacks for WebSockets and their events. */
   readonly sockets = {
     closedForSlowness: () => this.#slowCloses.inc(),
     skipped: () => this.#skipped.inc(),
@@ -96,7 +96,7 @@ export class Metrics {
   }
 }
 
-/** Measures every answer, and serves the measurements at `/metrics`. */
+/** Measures every response, and serves the metrics at `/metrics`. */
 export function serveMetrics(
   server: FastifyInstance,
   metrics: Metrics,
@@ -124,7 +124,7 @@ export function serveMetrics(
   })
 }
 
-// Whatever a client may invent must not make a series of its own.
+// A method that a client invents must not create a series of its own.
 const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 function bearerIn(authorization = ''): string {

@@ -1,4 +1,4 @@
-/** What the operations of every room refer to: the one shape of failures, the headers, and the ways to say who one is. */
+/** The OpenAPI components that all operations share: the error schema, the headers, and the security schemes. */
 const schemas = {
   Error: {
     type: 'object',
@@ -40,7 +40,7 @@ const header = (name: keyof typeof headers) => ({ $ref: `#/components/headers/${
 
 const onEveryAnswer = { 'X-Request-Id': header('RequestId') }
 
-/** The headers of an answer: those of all answers, and its own. */
+/** The headers of a response: the common ones and its own. */
 export function answerHeaders(own: object = {}): object {
   return {
     ...own,
@@ -50,12 +50,12 @@ export function answerHeaders(own: object = {}): object {
   }
 }
 
-/** A failure, with the sentences that it may come with, each an example. */
+/** An error response, with each possible message as an example. */
 export function failure(description: string, sentences: readonly string[], own: object = {}): object {
   return failureWith(description, sentences, answerHeaders(own))
 }
 
-/** A failure of a route that is never limited. */
+/** An error response of a route without a rate limit. */
 export function unlimitedFailure(description: string, sentences: readonly string[], own: object = {}): object {
   return failureWith(description, sentences, { ...own, ...onEveryAnswer })
 }
@@ -107,7 +107,7 @@ export function response(name: keyof typeof responses): object {
   return { $ref: `#/components/responses/${name}` }
 }
 
-/** What any request to the interface may be answered with. */
+/** The responses that every operation of the API may give. */
 export const always = {
   429: response('TooManyRequests'),
   500: response('Fault'),
@@ -115,7 +115,7 @@ export const always = {
   default: response('Other'),
 }
 
-/** What a request with a body may be answered with, beside 400. */
+/** The responses that every operation with a body may give, in addition to 400. */
 export const withBody = { 413: response('BodyTooLarge'), 415: response('NotJson') }
 
 const securitySchemes = {
@@ -125,7 +125,7 @@ const securitySchemes = {
 
 export const commonComponents = { schemas, headers, responses, securitySchemes }
 
-/** Ways to say who one is, for `security`. */
+/** The values of `security` in an operation. */
 export const tokenNeeded = [{ token: [] }]
 export const tokenOptional = [{}, { token: [] }]
 export const tokenIgnored: [] = []

@@ -6,7 +6,7 @@ import { commonComponents } from './openapi-parts.ts'
 /** Any object of an OpenAPI document that our code only passes on. */
 export type Part = Readonly<Record<string, unknown>>
 
-/** An operation as OpenAPI 3.1 writes it. It documents; what is accepted is decided by the core alone. */
+/** An OpenAPI 3.1 operation. It is only documentation: the core alone decides which input is accepted. */
 export interface Operation extends Part {
   readonly operationId: string
   readonly summary: string
@@ -15,7 +15,7 @@ export interface Operation extends Part {
   readonly responses: Part
 }
 
-/** What operations refer to, by kind and name. */
+/** The components that operations refer to, by kind and name. */
 export type Components = Readonly<Partial<Record<'schemas' | 'responses' | 'headers' | 'parameters', Part>>>
 
 declare module 'fastify' {
@@ -32,18 +32,19 @@ const tags = {
   Service: 'What operators, and whoever checks tokens, ask of the service. Served at the root only.',
 } as const
 
-/** A gateway may send these elsewhere than the interface: they have no twin below `/api`. */
+/** These routes are not served below `/api`. A gateway may send them to another place than the API. */
 const atTheRoot = { servers: [{ url: '/', description: 'The root only' }] }
 
 /**
- * Notes the operations of all routes that are registered from now on: those that carry one, and those of `known`, by
- * path. Routes below `/api` are twins of others; the document names that prefix as a server instead.
+ * Collects the operations of all routes that are registered from now on: those in the route's config, and those in
+ * `known`, by path. Routes below `/api` duplicate those at the root, so the document lists `/api` as a server instead.
  */
 export function collectOperations(server: FastifyInstance, known: Readonly<Record<string, Operation>>) {
   const paths: Record<string, Record<string, unknown>> = {}
   server.addHook('onRoute', ({ url, method, config }) => {
     const operation = config?.operation ?? known[url]
-    // Every GET has a HEAD, which needs no words; the routes that refuse all other methods have a list of them.
+    // Every GET route has a HEAD route, which needs no documentation. In the routes that refuse unsupported methods,
+    // `method` is an array.
     if (typeof method !== 'string' || method === 'HEAD') return
     if (operation === undefined || url.startsWith('/api/')) return
     const path = url.replaceAll(/:(\w+)/g, '{$1}')
@@ -90,7 +91,7 @@ Answers are not to be kept (\`Cache-Control: no-store\`) unless they say otherwi
   license: { name: 'MIT', identifier: 'MIT' },
 } as const
 
-/** `GET /openapi.json`, as it stands at the start. */
+/** `GET /openapi.json`. The document is built once, at the start. */
 export function serveDocument(server: FastifyInstance, document: object): void {
   const text = JSON.stringify(document)
   server.get('/openapi.json', (_request, reply) => {

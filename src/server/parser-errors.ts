@@ -4,22 +4,22 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
 import { requestIdOf } from './request-id.ts'
 
-/** What answers to requests that never reach Fastify need of it. */
+/** The tools for responses to requests that never reach Fastify. */
 export interface RawAnswers {
   readonly logger: FastifyBaseLogger
   readonly randomness: Randomness
 }
 
-/** Answers what Node's HTTP parser refuses, in the same shape as every other failure, and ends the connection. */
+/** Answers requests that Node's HTTP parser refuses, in the same format as all errors, and closes the connection. */
 export function answerParserError(error: Error & { code?: string }, socket: Socket, tools: RawAnswers): void {
-  // Of an answer that was sent already; the client has `lingerMs` to read it.
+  // The error response has been sent already; the client has `lingerMs` to read it.
   if (socket.writableEnded) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse<IncomingMessage> | null })._httpMessage
-  // After a reset nobody listens; after the head of an answer was sent, a second one would be taken for its body.
+  // After a reset nobody reads. After the head of a response was sent, a second response would count as its body.
   if (error.code === 'ECONNRESET' || !socket.writable || (current?.headersSent && !current.req.complete)) {
     socket.destroy()
   } else if (current?.req.complete) {
-    // What is malformed came after this request, which deserves its own answer.
+    // The malformed data came after this request, which must still get its own response.
     current.shouldKeepAlive = false
     current.once('close', () => socket.destroySoon())
   } else {
@@ -34,15 +34,15 @@ const refusals: Readonly<Record<string, readonly [status: number, text: string]>
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request was not received in time'],
 }
 
-/** `CONNECT` never becomes a request: Node would close the connection without a word. */
+/** `CONNECT` never becomes a request. By default Node closes the connection without a response. */
 export function refuseTunnels(server: FastifyInstance, tools: RawAnswers): void {
   server.server.on('connect', ({ headers }, socket: Socket) => {
-    socket.on('error', () => {}) // Node has let go of the socket: an error of it would end the process
+    socket.on('error', () => {}) // Node no longer handles this socket: an `error` event would end the process
     answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
   })
 }
 
-/** How long a refused client that is still sending may read our answer before its connection is cut. */
+/** How long a refused client that is still sending may read our response before its connection is closed. */
 const lingerMs = 1_000
 
 function answerRaw(

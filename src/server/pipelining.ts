@@ -1,13 +1,13 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** How many requests that were sent ahead on one connection wait for those before them. */
+/** How many pipelined requests of one connection may wait for the requests before them. */
 export const pipelineLength = 100
 
 /**
- * Serves the requests of one connection one after the other, as their answers must be sent anyway. Node would start all
- * that arrive in one packet, some thousands, before any other connection gets its turn. Beyond `pipelineLength` nothing
- * more is taken: those that wait are answered, the last one with `Connection: close`.
+ * Processes the requests of one connection one after the other; their responses must be sent in that order anyway. By
+ * default Node starts all requests of a packet, up to some thousands, before any other connection gets its turn. Above
+ * `pipelineLength` no more requests are accepted: the waiting ones are answered, the last one with `Connection: close`.
  */
 export function serveInTurn(server: Server): void {
   const [serve] = server.listeners('request') as RequestListener[]
@@ -15,7 +15,7 @@ export function serveInTurn(server: Server): void {
   const pipelines = new WeakMap<Socket, Pipeline>()
   server.removeListener('request', serve)
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
-    // Only an answer whose turn it is has a socket.
+    // A response has a socket only when it is its turn.
     if (response.socket !== null) return serve(request, response)
     const { socket } = request
     const pipeline = pipelines.get(socket) ?? { waiting: 0, dropped: 0, last: response }
@@ -36,12 +36,12 @@ interface Pipeline {
   last: ServerResponse
 }
 
-/** More than one packet can bring: the client's bytes come in although we do not want to read them. */
+/** More than one packet can contain. Above this, the client's data still arrives although reading is paused. */
 const mostDropped = 5_000
 
 function refuse(pipeline: Pipeline, socket: Socket & { _paused?: boolean }): void {
   pipeline.last.shouldKeepAlive = false
-  socket._paused = true // or Node reads on after every request
+  socket._paused = true // otherwise Node resumes reading after every request
   socket.pause()
   if (++pipeline.dropped > mostDropped) socket.destroy()
 }

@@ -17,9 +17,9 @@ export interface RateLimit {
 }
 
 /**
- * Counts the requests of each client on the given paths, good and bad ones alike, before anything is done for them. A
- * client that goes on as if nothing was said loses its connection with every further refusal: thousands of requests
- * that were sent ahead on it are then not even looked at.
+ * Counts the requests of each client on the given paths, valid or not, before they are processed. A client that sends
+ * more than twice the limit loses its connection with every further refusal. So thousands of pipelined requests on that
+ * connection are not even processed.
  */
 export function limitRequests(server: FastifyInstance, { limiter, paths, proxies }: RateLimit): void {
   const isLimited = limitedPaths(paths)
@@ -33,7 +33,7 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
   }
   server.addHook('onRequest', (request, reply, next) => {
     const { raw, routeOptions } = request
-    // Its route counts too: however a target is written, that is what it will be served as.
+    // The route counts too: however the URL is written, the route decides what is served.
     if (!isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOptions.url)) return next()
     if (request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
     const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
@@ -42,7 +42,7 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
   })
 }
 
-/** For operations that come over a socket: each counts like a request to `/graphql`. */
+/** For operations over a WebSocket: each counts like a request to `/graphql`. */
 export function operationLimit(
   limit: RateLimit | undefined,
 ): (request: IncomingMessage) => () => ReturnType<RateLimiter['take']> | undefined {
@@ -56,12 +56,15 @@ export function operationLimit(
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** What the client sent, where the router has put something else in its place. */
+    /** The URL that the client sent, if routing has replaced `url`. */
     sentUrl?: string
   }
 }
 
-/** `/api/` covers all below it, `/graphql` itself and all below it, `/` everything; as the router decodes paths. */
+/**
+ * `/api/` covers everything below it, `/graphql` covers itself and everything below it, `/` covers everything. Paths
+ * are decoded in the same way as in the router.
+ */
 export function limitedPaths(paths: readonly string[]): (url: string | undefined) => boolean {
   if (paths.includes('/')) return () => true
   const covers = (path: string) => {
@@ -77,7 +80,7 @@ function isBoundary(character: string | undefined): boolean {
   return character === undefined || character === '/' || character === '?' || character === '#'
 }
 
-// A target may be a whole address (`GET http://host/api/users`), which the router takes for its path.
+// The request target may be a full URL (`GET http://host/api/users`), of which the router uses the path.
 function plainPath(url: string): string {
   const [path = ''] = url.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)
   try {

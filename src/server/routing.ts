@@ -4,12 +4,12 @@ import { refuse } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Set on the routes that stand for every method a path does not have. */
+    /** Set on the routes that handle every method which a path does not support. */
     allow?: string
   }
 }
 
-/** Refuses unknown paths and methods by their head alone: no body is read for a request that cannot be served. */
+/** Refuses unknown paths and methods before the body is read. */
 export function refuseUnrouted(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, next) => {
     if (request.url === malformedUrl) return refuse(reply, 400, 'Malformed URL')
@@ -23,13 +23,13 @@ export function refuseUnrouted(server: FastifyInstance): void {
   })
 }
 
-/** Stands for a URL that the router could not decode. No client can send it: a request's target never starts like this. */
+/** Replaces a URL that the router cannot decode. No client can send it: a request target never starts with `(`. */
 export const malformedUrl = '(malformed)'
 
-/** Stands for a method that the parser lets pass (those of RTSP) but the router does not know. */
+/** Replaces the URL of a request whose method the parser accepts (those of RTSP) but the router does not know. */
 const unknownMethod = '(unknown method)'
 
-/** Such a request would skip all hooks: routed as one that is known to be refused, it does not. */
+/** A request with an unknown method would skip all hooks. With a URL that a hook refuses, it runs through them. */
 export function withoutUnknownMethods(request: IncomingMessage): string {
   if (knownMethods.has(request.method ?? '')) return request.url ?? ''
   request.sentUrl = request.url ?? ''
@@ -39,7 +39,10 @@ export function withoutUnknownMethods(request: IncomingMessage): string {
 
 const knownMethods = new Set(METHODS)
 
-/** Notes the methods of every path that is registered from now on; the returned function adds the answers to all others. */
+/**
+ * Collects the methods of every path that is registered from now on. The returned function adds the routes that refuse
+ * all other methods.
+ */
 export function rememberMethods(server: FastifyInstance): () => void {
   for (const method of METHODS) {
     if (!server.supportedMethods.includes(method)) server.addHttpMethod(method, { hasBody: true })

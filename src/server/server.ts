@@ -27,13 +27,13 @@ export interface ServerOptions {
   readonly proxies: TrustedProxies
   readonly connectionsPerClient: number
   readonly unread?: Pick<UnreadOptions, 'bounds' | 'unsent' | 'now'>
-  /** Told of each connection that is cut because its client does not read. */
+  /** Called for each connection that is closed because its client does not read. */
   readonly onCut?: () => void
-  /** Told of each connection that is closed because its client has too many. */
+  /** Called for each connection that is closed because its client has too many. */
   readonly onRefused?: () => void
 }
 
-/** An HTTP server that answers every request well and has no routes yet. The hooks run in the order of this page. */
+/** An HTTP server with all common behaviour and no routes yet. The hooks run in the order in which they are added. */
 export function createServer({
   bodyLimitBytes,
   corsOrigins,
@@ -52,7 +52,7 @@ export function createServer({
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimitBytes,
     genReqId: ({ headers }) => requestIdOf(headers, randomness),
-    // A logger of its own for every request would cost more than most requests log: `traceOf` names it in each line.
+    // A child logger per request costs more than most requests log. `traceOf` adds the request id to each line.
     childLoggerFactory: parent => parent,
     rewriteUrl: withoutUnknownMethods,
     requestTimeout: 30_000,
@@ -62,18 +62,19 @@ export function createServer({
       headersTimeout: 10_000,
       connectionsCheckingInterval: 2_000,
       maxHeaderSize: 16_384,
-      // Node would answer 400 without a body; `refuseDoubtfulHeads` says why.
+      // By default Node answers 400 without a body; `refuseDoubtfulHeads` answers with an explanation.
       requireHostHeader: false,
-      // Node would drop all but the first `Host`, `Authorization` or `Content-Type`; joined, they are seen to be two.
+      // By default Node drops all but the first `Host`, `Authorization` or `Content-Type`. If they are joined, we
+      // detect duplicates.
       joinDuplicateHeaders: true,
-      // Another protocol than WebSocket is not offered: the request is answered as if it had not asked for one.
+      // Only WebSocket is supported. A request for another protocol is answered as if it had not asked for one.
       shouldUpgradeCallback: asksForSocket,
     },
-    // An id of any length is just absent; the size of the head bounds it already.
+    // An id of any length is simply absent; the limit on the header size bounds it already.
     routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler: (error, socket) => answerParserError(error, socket, { logger, randomness }),
-    // The router's errors (a URL that cannot be decoded) skip all hooks: routed again, the request does not.
+    // Errors of the router (a URL that cannot be decoded) skip all hooks. Routed again, the request runs through them.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.sentUrl = raw.url ?? ''
       raw.url = malformedUrl
@@ -92,7 +93,8 @@ export function createServer({
     lifecycle.track(reply)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
-    // Most answers depend on who asks, or hold what is nobody else's business. A route that serves all alike says so.
+    // Most responses depend on the caller or contain private data. A route whose response is the same for everybody
+    // overrides this.
     reply.header('cache-control', 'no-store')
     if (lifecycle.held === undefined) next()
     else lifecycle.held.then(next)

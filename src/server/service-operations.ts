@@ -26,7 +26,7 @@ function state(name: string): Part {
   }
 }
 
-/** What the server itself serves, by path; all of it by GET. */
+/** The routes of the server itself, by path. All of them are GET routes. */
 export const serviceOperations: Readonly<Record<string, Operation>> = {
   '/health/live': {
     operationId: 'getLiveness',

@@ -1,16 +1,17 @@
 import type { FastifyInstance } from 'fastify'
 import type { Lifecycle } from './lifecycle.ts'
 
-/** When requests that do not end are cut off, so that the process is gone within ten seconds. */
+/** When connections with unfinished requests are closed, so that the process exits within ten seconds. */
 export const cutAfterMs = 8_500
-/** How long clients that are about to connect, or to send on a connection they just made, are waited for. */
+/** How long we wait for clients that are about to connect, or to send on a new connection. */
 const graceMs = 600
-/** Nobody came for this long: whoever was about to connect is in. */
+/** If nothing arrives for this long, all clients that were about to connect have connected. */
 const quietMs = 75
 
 /**
- * Stops serving without losing a request: tells readiness first, keeps answering (each answer closing its connection)
- * for `drainMs` while clients and load balancers turn away, then stops listening and waits for what is under way.
+ * Stops serving without losing a request. First readiness fails. For `drainMs` the server still answers, and each
+ * response closes its connection, while clients and load balancers switch to other instances. Then the server stops
+ * listening and waits for the requests in progress.
  */
 export async function shutDown(
   server: FastifyInstance,
@@ -30,7 +31,7 @@ export async function shutDown(
     closed = true
   })
   while (!closed && performance.now() < begun + patienceMs) {
-    // A connection becomes idle when its last answer is sent, and would then stay open for a next request.
+    // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
     if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
     await Promise.race([closing, moment()])
@@ -43,8 +44,9 @@ export async function shutDown(
 
 /**
  * A connection that waits in the kernel's queue when we stop listening is reset, together with the request that its
- * client has already sent. So answers are held back until the queue is empty: whoever waits for an answer does not
- * connect anew. The door closes right after the event loop has let in who was there.
+ * client has already sent. So responses are held back until the queue is empty, because a client that waits for a
+ * response does not open a new connection. The server stops listening right after the event loop has accepted the
+ * waiting connections.
  */
 async function stopListening(server: FastifyInstance, lifecycle: Lifecycle, silence: () => number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
@@ -56,7 +58,7 @@ async function stopListening(server: FastifyInstance, lifecycle: Lifecycle, sile
   resolve(undefined)
 }
 
-// Browsers connect in advance. Node counts a connection that has not sent anything as busy with its first request.
+// Browsers connect in advance. Node treats a connection that has not sent anything as busy with its first request.
 function closeUnused({ connections }: Lifecycle): void {
   for (const connection of connections) if (connection.bytesRead === 0) connection.destroy()
 }

@@ -2,17 +2,17 @@ import type { Socket } from 'node:net'
 
 export interface StallOptions {
   readonly connections: Iterable<Socket>
-  /** How long a connection may have something to send without its client taking any of it. */
+  /** How long a connection may have data to send while its client reads none of it. */
   readonly stalledMs: number
   readonly sweepMs: number
-  /** Milliseconds, from any start. */
+  /** Milliseconds, from any starting point. */
   readonly now: () => number
   readonly cut: (connection: Socket) => void
 }
 
 /**
- * Cuts connections whose clients do not read what they asked for, so that it does not stay in memory for ever. However
- * slowly a client reads, it is not cut. It works for whatever is sent on a connection, answers as well as messages.
+ * Closes connections whose clients do not read, so that unsent data does not stay in memory forever. A client that
+ * reads, however slowly, keeps its connection. It works for HTTP responses and for WebSocket messages.
  */
 export class StalledConnections implements Disposable {
   readonly #options: StallOptions
@@ -46,7 +46,7 @@ interface Progress {
   readonly since: number
 }
 
-/** What the client's side has taken so far. The stream itself counts an answer only when it is sent to its last byte. */
+/** How many bytes the client's side has taken so far. The stream itself counts a response only after its last byte. */
 function bytesTaken(connection: Socket & { _handle?: Handle | null }): number | undefined {
   const { _handle: handle } = connection
   return handle ? handle.bytesWritten - handle.writeQueueSize : undefined

@@ -8,11 +8,11 @@ import { UnsentAnswers } from './unsent-answers.ts'
 
 const mebibyte = 1024 * 1024
 
-/** How much may wait for clients that do not read, and for how long. */
+/** Limits on the unsent data of clients that do not read, and on how long it may wait. */
 export interface UnreadBounds extends UnsentBounds {
   readonly stalledMs: number
   readonly sweepMs: number
-  /** Answers of at least this size count; smaller ones are bounded by the number of connections. */
+  /** Responses of at least this size are counted. Smaller ones are bounded by the number of connections. */
   readonly countedFrom: number
 }
 
@@ -28,14 +28,14 @@ export interface UnreadOptions {
   readonly proxies: TrustedProxies
   readonly lifecycle: Lifecycle
   readonly bounds?: Partial<UnreadBounds> | undefined
-  /** What waits on sockets too; without it answers are counted alone. */
+  /** Counts unsent WebSocket messages too. Without it, only HTTP responses are counted. */
   readonly unsent?: Unsent | undefined
   readonly now?: (() => number) | undefined
-  /** Told of each connection that is cut. */
+  /** Called for each connection that is closed. */
   readonly onCut: () => void
 }
 
-/** Ends those who ask and do not read: their answers would stay in memory for as long as they like. */
+/** Closes connections of clients that do not read: such clients could keep their responses in our memory forever. */
 export function cutUnread(
   server: FastifyInstance,
   { proxies, lifecycle, bounds, unsent, now, onCut }: UnreadOptions,
@@ -43,7 +43,7 @@ export function cutUnread(
   const all = { ...unreadBounds, ...bounds }
   const cut = (connection: Socket) => {
     onCut()
-    connection.resetAndDestroy() // closed in order, its bytes would go on waiting in the kernel
+    connection.resetAndDestroy() // after an orderly close its bytes would still wait in the kernel
   }
   const { connections } = lifecycle
   const stalled = new StalledConnections({ ...all, connections, cut, now: now ?? (() => performance.now()) })
@@ -54,7 +54,7 @@ export function cutUnread(
     if (size < all.countedFrom) return next()
     const client = clientKey(proxies.clientOf(request.raw))
     if (typeof payload !== 'string') return answers.add(reply.raw, client, size, next)
-    // Node would keep the text as long as its bytes; and of bytes the garbage collector knows how many there are.
+    // Node would keep the string in memory as long as its bytes. And the garbage collector knows the size of buffers.
     answers.add(reply.raw, client, Buffer.byteLength(payload), () => next(null, Buffer.from(payload)))
   })
 }

@@ -2,12 +2,12 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Unsent } from './unsent.ts'
 
-/** Counts large answers as unsent until they are sent to their last byte. */
+/** Counts large responses as unsent until their last byte is sent. */
 export class UnsentAnswers {
   readonly #unsent: Unsent
   readonly #mayClose: number
   readonly #cut: (connection: Socket) => void
-  /** Bytes of answers that were cut in this turn of the event loop: their memory is free when their connections are closed. */
+  /** Bytes of responses whose connections are being closed. Their memory is free only after the close. */
   #closing = 0
 
   constructor(unsent: Unsent, mayClose: number, cut: (connection: Socket) => void) {
@@ -16,10 +16,10 @@ export class UnsentAnswers {
     this.#cut = cut
   }
 
-  /** Makes room for an answer, counts it until it is sent, and calls `send` when it may be. */
+  /** Makes room for a response, counts it until it is sent, and calls `send` as soon as it may be sent. */
   add(response: ServerResponse, client: string, bytes: number, send: () => void): void {
     const { socket } = response
-    // Where nobody is left to read it, it goes nowhere.
+    // If the client is gone, nothing is sent, so nothing is counted.
     if (socket !== null && !socket.destroyed) {
       const answer = { client, bytes, cut: () => this.#end(socket, bytes) }
       response.once('close', () => this.#unsent.forget(answer))
@@ -28,7 +28,7 @@ export class UnsentAnswers {
     this.#whenFree(send)
   }
 
-  // Many answers can be ready in one turn of the event loop, in which no connection that was cut is closed yet.
+  // Many responses can be ready in one turn of the event loop, before any connection that was cut is really closed.
   #whenFree(send: () => void): void {
     if (this.#closing <= this.#mayClose) send()
     else setImmediate(() => this.#whenFree(send))

@@ -1,9 +1,9 @@
-/** Something that waits in memory until a client has read it. */
+/** Data that waits in memory until a client reads it. */
 export interface Waiting {
   readonly client: string
-  /** How much of it waits now. */
+  /** How many bytes of it wait now. */
   readonly bytes: number
-  /** Ends the connection on which it waits. */
+  /** Closes the connection on which it waits. */
   cut(): void
 }
 
@@ -13,12 +13,12 @@ export interface UnsentBounds {
 }
 
 /**
- * What waits to be sent: answers and messages of sockets, counted for each client and in all. Beyond a bound, the
- * connections on which something has waited for longest are cut.
+ * Counts the unsent data, per client and in total: HTTP responses and WebSocket messages. Above a limit, it closes the
+ * connections whose data has waited longest.
  */
 export class Unsent {
   readonly #bounds: UnsentBounds
-  /** Bytes as last seen, in the order in which they began to wait. */
+  /** The last known sizes in bytes, in the order in which the data began to wait. */
   readonly #seen = new Map<Waiting, number>()
   readonly #perClient = new Map<string, number>()
   #inAll = 0
@@ -27,7 +27,7 @@ export class Unsent {
     this.#bounds = bounds
   }
 
-  /** In all, as last seen. */
+  /** The total, with the last known sizes. */
   get bytes(): number {
     return this.#inAll
   }
@@ -46,7 +46,7 @@ export class Unsent {
   }
 
   #makeRoom(client: string): void {
-    // Some of it may have been sent since it was seen.
+    // Some of the data may have been sent since the last update.
     for (const waiting of [...this.#seen.keys()]) this.#update(waiting, waiting.bytes)
     for (const oldest of this.#seen.keys()) {
       if (!this.#isBeyond(client)) return

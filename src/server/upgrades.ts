@@ -4,17 +4,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
-/** What a route needs to make a WebSocket of a request. */
+/** What a route needs to turn a request into a WebSocket. */
 export interface Upgrade {
   readonly stream: Socket
   readonly head: Buffer
-  /** Lines that its answer carries beside those of WebSocket, as every answer does. */
+  /** Header lines for the handshake response: those that every response has, in addition to those of WebSocket. */
   headers: readonly string[]
 }
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Of a request that asks for a WebSocket. */
+    /** Set if the request asks for a WebSocket. */
     socketUpgrade?: Upgrade
   }
 }
@@ -24,12 +24,13 @@ export function asksForSocket({ method, headers }: IncomingMessage): boolean {
 }
 
 /**
- * Lets requests for a WebSocket go the way of all requests, so that they are counted, refused and logged alike. A route
- * that makes sockets takes theirs over with `takeUpgrade`; from any other they get its ordinary answer.
+ * Sends WebSocket requests through the same hooks as all requests, so that they are counted, refused and logged in the
+ * same way. A route that supports WebSockets takes over the socket with `takeUpgrade`; other routes send their usual
+ * response.
  */
 export function routeUpgrades(server: FastifyInstance): void {
   server.server.on('upgrade', (request: IncomingMessage, stream: Socket, head: Buffer) => {
-    stream.on('error', () => {}) // Node has let go of the stream: an error of it would end the process
+    stream.on('error', () => {}) // Node no longer handles this stream: an `error` event would end the process
     try {
       if (answerOn(stream) !== undefined) closeWhenAnswered(stream)
       else route(server, request, stream, head)
@@ -52,7 +53,7 @@ function route(server: FastifyInstance, request: IncomingMessage, stream: Socket
   server.routing(request, response)
 }
 
-/** Earlier requests on the connection are still being answered: that is all there will be. */
+/** Earlier requests on this connection are still in progress and get their responses; the upgrade request gets none. */
 function closeWhenAnswered(stream: Socket): void {
   const answer = answerOn(stream)
   if (answer === undefined) stream.destroySoon()
@@ -63,10 +64,10 @@ function answerOn(stream: Socket): ServerResponse | undefined {
   return (stream as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
-/** How long a client that was refused may read our answer before its connection is cut. */
+/** How long a refused client may read our response before its connection is closed. */
 const lingerMs = 1_000
 
-/** Takes the stream of a request for a WebSocket away from HTTP: there will be no answer. */
+/** Takes the stream of a WebSocket request away from HTTP, so that no HTTP response is sent. */
 export function takeUpgrade(request: FastifyRequest, reply: FastifyReply, lifecycle: Lifecycle): Upgrade | undefined {
   const { socketUpgrade: upgrade } = request.raw
   if (upgrade === undefined) return undefined
@@ -81,7 +82,7 @@ export function takeUpgrade(request: FastifyRequest, reply: FastifyReply, lifecy
   return upgrade
 }
 
-/** What the library would refuse in words of its own. */
+/** Checks what the WebSocket library would otherwise refuse with its own error texts. */
 function isHandshake({ headers }: IncomingMessage): boolean {
   const {
     'sec-websocket-key': key = '',

@@ -12,7 +12,7 @@ export interface OrdersParts {
   readonly access: Access
 }
 
-/** What can be done with orders, but for paying them. An order that the caller may not see looks absent. */
+/** All operations on orders except payment. An order that the caller may not see looks absent. */
 export class Orders {
   readonly #store: OrderStore
   readonly #access: Access
@@ -48,7 +48,7 @@ export class Orders {
   async items(actor: Actor, id: number | undefined): Promise<readonly StoredItem[]> {
     const reach = this.#access.reach(actor, 'read an order')
     const items = id === undefined ? [] : await this.#store.items(id, reach)
-    if (items.length === 0) throw absentOrder() // no order is without items
+    if (items.length === 0) throw absentOrder() // every order has items
     return items
   }
 

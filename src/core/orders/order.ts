@@ -26,7 +26,7 @@ export interface Tracking {
   readonly shippedAt: string
 }
 
-/** What can be done with an order, in the order in which it is offered. */
+/** The actions that each status allows, in the order in which responses list them. */
 export const actionsOf: Readonly<Record<OrderStatus, readonly OrderAction[]>> = {
   pending_payment: ['pay', 'cancel'],
   shipped: ['track'],
@@ -44,14 +44,14 @@ export const orderBounds = Object.freeze({
   amount: 1_000_000_000_000,
 })
 
-/** The items of an order must cost something, and not more than a payment can be. */
+/** An order must cost more than nothing, and no more than the largest possible payment. */
 export function checkAmount(items: readonly OrderItem[]): void {
   const amount = amountOf(items)
   if (amount >= 1 && amount <= orderBounds.amount) return
   throw badInput(`The sum of all items must be from 1 to ${orderBounds.amount}`)
 }
 
-/** At most a hundred times 10^13, which a number still holds exactly. */
+/** At most 100 times 10^13, which a double still represents exactly. */
 export function amountOf(items: readonly OrderItem[]): number {
   return items.reduce((sum, { quantity, price }) => sum + quantity * price, 0)
 }

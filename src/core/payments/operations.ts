@@ -15,9 +15,9 @@ export interface PaymentsParts {
 }
 
 /**
- * Payments happen once per key. Requests with the same key that meet in this process share one piece of work, and with
- * it one connection to the database; across processes and crashes the claim of the key, which is written together with
- * the payment, decides.
+ * Executes a payment once per idempotency key. Concurrent requests with the same key in this process share one
+ * execution, so they use only one database connection. Across processes and crashes the claim of the key decides; it is
+ * written in the same transaction as the payment.
  */
 export class Payments {
   readonly #store: PaymentStore
@@ -31,7 +31,7 @@ export class Payments {
     this.#keyTtlSeconds = keyTtlSeconds
   }
 
-  /** Whether the actor may pay at all, which can be told before anything else of a request is read. */
+  /** Throws if the actor may not pay at all. This check needs no other part of the request. */
   admit(actor: Actor, operation: 'make a payment' | 'pay an order'): void {
     this.#access.reach(actor, operation)
   }

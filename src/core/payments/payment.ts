@@ -1,7 +1,7 @@
 export interface Payment {
   readonly id: number
   readonly amountCents: number
-  /** The order that it paid, if it paid one. */
+  /** The order that this payment paid, if any. */
   readonly orderId: number | null
   readonly createdAt: string
 }

@@ -13,7 +13,7 @@ export interface PostsParts {
   readonly bus: EventBus
 }
 
-/** What can be done with posts and comments, and what of their authors may be seen. */
+/** Operations on posts and comments, and the rules about which fields of their authors a caller may read. */
 export class Posts {
   readonly #store: PostStore
   readonly #access: Access
@@ -30,7 +30,7 @@ export class Posts {
     return this.#store.read(selection, values)
   }
 
-  /** Whether it may be read: decided from what is asked for, before anything is read. */
+  /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */
   authorise(actor: Actor, { wishes }: Selection, values: SlotValues): void {
     this.#access.require(actor, 'read posts')
     if (wishes.some(wish => wish.kind === 'one' && wish.name === 'me')) this.#access.require(actor, 'read oneself')
@@ -53,7 +53,7 @@ export class Posts {
   }
 
   #authoriseChange(actor: Actor, change: AskedChange): void {
-    // Whose post is to be deleted is known only when it is read.
+    // The author of a post to delete is known only when the store reads the post.
     if (change.kind === 'delete post') this.#access.reach(actor, 'delete a post')
     else this.#access.require(actor, operationOf[change.kind])
     if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
@@ -78,8 +78,8 @@ export class Posts {
 }
 
 /**
- * Answers are JSON, in which most control characters take six bytes. The bound on answers is kept by the length of texts as
- * they are stored, so a long text must not be made of such characters.
+ * Limits control characters in long texts. Responses are JSON, where most control characters take six bytes. The limit
+ * on the size of responses uses the stored length of texts, so a long text must not consist mainly of such characters.
  */
 function longText(name: string, value: unknown, longest: number): string {
   const said = filled(name, value, longest)
@@ -90,13 +90,13 @@ function longText(name: string, value: unknown, longest: number): string {
   return said
 }
 
-/** A thousand texts of this length are no more than an answer may have, whatever they are made of. */
+/** A thousand texts of this length fit into a response, whatever characters they consist of. */
 const anyCharacters = 1_000
 
 function holdToStoredBytes(asked: readonly AskedChange[]): void {
   let bytes = 0
   for (const change of asked) {
-    // A character has a byte at least: what is far too long need not be counted.
+    // A character takes at least one byte, so after the limit is exceeded `length` is enough, and cheaper.
     for (const text of textsOf(change)) bytes += bytes > mostStoredBytes ? text.length : Buffer.byteLength(text)
   }
   if (bytes > mostStoredBytes) throw badInput(`An operation stores at most ${mostStoredBytes} bytes of text`)
@@ -109,10 +109,10 @@ function textsOf(change: AskedChange): readonly string[] {
 
 type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
 
-/** A change as it is asked for; what the actor may reach is found out here. */
+/** A change as the caller requests it. `Posts` adds the reach of the actor. */
 export type AskedChange = WithoutReach<Change>
 
-/** Whether its author is the caller, whose own fields may be shown. */
+/** In these changes the caller is the author, so the private fields of the author may be read. */
 const isOwn: Readonly<Partial<Record<AskedChange['kind'], true>>> = { 'create post': true, 'add comment': true }
 
 const operationOf = {
@@ -121,14 +121,14 @@ const operationOf = {
   'like post': 'like a post',
 } as const
 
-/** For verbs as well, which have to undo what they have done before the one that is refused. */
+/** The store uses this too: it throws the error to roll back the changes before the refused one. */
 export function changeError({ refused, at }: ChangeRefusal): AppError {
   if (refused === 'token revoked') return invalidToken()
   if (refused === 'not permitted') return new AppError('forbidden', 'Not permitted', { at })
   return new AppError('not-found', 'Post not found', { at })
 }
 
-/** Whatever is thrown on the way is about the change with this number. */
+/** Adds the index of the change to errors that `work` throws. */
 function aboutChange<Outcome>(at: number, work: () => Outcome): Outcome {
   try {
     return work()

@@ -1,5 +1,8 @@
-/** The most that a post or a comment may say, in characters. */
+/** The maximum lengths of the texts of posts and comments, in characters. */
 export const postBounds = Object.freeze({ title: 300, content: 65_536, comment: 65_536 })
 
-/** The most text that one operation may store, in bytes: a variable can be used many times, and is sent once. */
+/**
+ * The maximum text that one operation may store, in bytes. The limit on the request body is not enough, because an
+ * operation can use one variable many times.
+ */
 export const mostStoredBytes = 1024 * 1024

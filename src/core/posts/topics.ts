@@ -1,9 +1,9 @@
 import type { Event } from '../events.ts'
 
-/** What a subscriber listens to: new posts, or new comments on one post. */
+/** The subject of a subscription: new posts, or new comments on one post. */
 export type Topic = { readonly kind: 'posts' } | { readonly kind: 'comments'; readonly postId: number }
 
-/** The topic that an event belongs to, if anybody may listen to it. */
+/** The topic of an event, or `undefined` if nobody can subscribe to such events. */
 export function topicOf(event: Event): Topic | undefined {
   switch (event.kind) {
     case 'post-added':
@@ -16,7 +16,7 @@ export function topicOf(event: Event): Topic | undefined {
   }
 }
 
-/** The id of the post or comment that subscribers are shown. Without one, there is nothing left to listen to. */
+/** The id of the post or comment that subscribers receive. If there is none, the topic has ended. */
 export function subjectOf(event: Event): number | undefined {
   if (event.kind === 'post-added') return event.postId
   return event.kind === 'comment-added' ? event.commentId : undefined

@@ -13,9 +13,9 @@ export interface TokensParts {
 }
 
 export interface LoginLimits {
-  /** All attempts of a client. */
+  /** Counts all login attempts of a client. */
   readonly perClient: RateLimiter
-  /** A client's failed attempts on one e-mail. */
+  /** Counts the failed login attempts of a client with one e-mail address. */
   readonly perEmail: RateLimiter
 }
 
@@ -24,14 +24,14 @@ export interface Login {
   readonly password: string
 }
 
-/** For those who stay, it matters how long. */
+/** Long connections also need to know when the token expires. */
 export interface Admitted {
   readonly actor: IdentifiedUser
   /** Seconds since 1970. */
   readonly expiresAt: number
 }
 
-/** Who somebody is: getting a token, and what a token is worth. */
+/** Logging in, and checking tokens. */
 export class Tokens {
   readonly #store: UserStore
   readonly #passwords: Passwords
@@ -49,10 +49,10 @@ export class Tokens {
     const loginKey = loginKeyOf(email)
     const attempt = `${client} ${loginKey}`
     await take(this.#limits.perClient, client)
-    // Taken before the answer is known, so that attempts at the same time cannot pass together.
+    // Counted before the result is known, so that concurrent attempts cannot exceed the limit together.
     await take(this.#limits.perEmail, attempt)
     const user = await this.#userOf(loginKey, password, client).catch(async error => {
-      await this.#limits.perEmail.giveBack(attempt) // nobody learned whether the password was right
+      await this.#limits.perEmail.giveBack(attempt) // the attempt did not reveal whether the password was right
       throw error
     })
     if (user === undefined) throw new AppError('unauthenticated', 'Invalid email or password')
@@ -69,7 +69,7 @@ export class Tokens {
     return (await this.admit(token)).actor
   }
 
-  /** A token's user must still be there, and unchanged in what tokens depend on. */
+  /** The user of the token must still exist, and the token version must not have changed. */
   async admit(token: string): Promise<Admitted> {
     const claims = await this.#signer.verify(token)
     const standing = claims === undefined ? undefined : await this.#store.standing(claims.userId)
@@ -77,7 +77,7 @@ export class Tokens {
     return { actor: { kind: 'user', id: claims.userId, ...standing }, expiresAt: claims.expiresAt }
   }
 
-  /** Whether somebody who was admitted before would be admitted now, but for the time. */
+  /** Whether a user whose token was accepted earlier would still be accepted, ignoring the expiry of the token. */
   async stillStands({ id, mark }: IdentifiedUser): Promise<boolean> {
     return (await this.#store.standing(id))?.mark === mark
   }

@@ -17,8 +17,8 @@ export interface UsersParts {
 }
 
 /**
- * What can be done with users. An id that cannot name a row comes in as `undefined` and is absent. `client` tells those
- * apart who wait for their new passwords to be hashed.
+ * Operations on users. An id that no row can have is passed as `undefined` and counts as absent. `client` identifies
+ * the client in the queue for hashing new passwords.
  */
 export class Users {
   readonly #store: UserStore

@@ -8,17 +8,17 @@ export interface User extends Profile {
   readonly email: string
 }
 
-/** What a caller may say about a user. `undefined`: nothing said; `null`: to be removed. */
+/** The fields of a user that a caller may set. `undefined`: not sent; `null`: to be removed. */
 export interface UserInput extends Partial<Profile> {
   readonly name: string
   readonly email: string
   readonly password?: string
 }
 
-/** What a valid token's user must still be. */
+/** The properties of a user that are compared when a token is checked. */
 export interface Standing {
   readonly role: Role
-  /** A random mark of the row: a token that carries another one is dead. */
+  /** The token version: a random value in the user's row. A token with another version is revoked. */
   readonly mark: string
 }
 
@@ -61,7 +61,7 @@ export function absentUser(): AppError {
   return new AppError('not-found', 'User not found')
 }
 
-/** E-mails of users who log in are compared without regard to case. */
+/** Login compares e-mail addresses without regard to case. */
 export function loginKeyOf(email: string): string {
   return email.toLowerCase()
 }

@@ -2,7 +2,7 @@ import { badInput } from '../../core/input.ts'
 import { type PageRequest, pageBounds } from '../../core/page.ts'
 import type { Fields } from '../../server/fields.ts'
 
-/** From the texts of a query string: nothing said means the first thousand. */
+/** Reads the page from the query string. The default is the first thousand items. */
 export function decodePage({ limit, offset }: Fields): PageRequest {
   return {
     limit: wholeNumber('limit', limit, 1, pageBounds.limit, pageBounds.limit),

@@ -4,8 +4,9 @@ import type { IdempotencyKey } from '../../core/store.ts'
 import { fieldsOf } from './fields.ts'
 
 /**
- * The amount of a payment's body in hundredths. Numbers of up to 10^12 with two decimals have one each, exactly. How an
- * amount is written does not matter, its value does: 1e2 and 1.100 are fine, as they need no more than two decimals.
+ * The amount in the body of a payment, in hundredths. Every number of up to 10^12 with two decimals maps exactly to one
+ * integer. Only the value of an amount matters, not its notation: 1e2 and 1.100 are valid, because they need at most
+ * two decimals.
  */
 export function decodeCents(body: unknown): number {
   const { amount } = fieldsOf(body)
@@ -14,7 +15,7 @@ export function decodeCents(body: unknown): number {
   throw badInput('amount must be a number above 0, at most 1000000000000, with at most two decimals')
 }
 
-/** A key belongs to the path that it was sent to. */
+/** A key is valid only for the path that it is sent to. */
 export function decodeKey(header: string | undefined, scope: string): IdempotencyKey | undefined {
   const key = keyIn(header)
   return key === undefined ? undefined : { scope, key }
@@ -26,11 +27,12 @@ export function decodeRequiredKey(header: string | undefined, scope: string): Id
   return key
 }
 
-/** What the header says, if it says anything: visible ASCII, with or without quotes around it. */
+/** The key in the header, if it is not empty: visible ASCII, with or without quotes. */
 function keyIn(header: string | undefined): string | undefined {
   const key = header?.replace(/^"(.*)"$/, '$1')
   if (key === undefined || /^[ \t]*$/.test(key)) return undefined
-  // Sent twice, it arrives as one with a comma and a blank in between, or at the end.
+  // If the header is sent twice, its values arrive joined by a comma and a space (at the end if one of them is empty).
+  // This check rejects that.
   if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
   throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
 }

@@ -3,7 +3,7 @@ import { profileFields, profileRules, type UserInput, userBounds } from '../../c
 import { type Fields, isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
 
-/** For POST and PUT: name and email are needed, and `null` for another field means that it is not there. */
+/** For POST and PUT: name and email are required. `null` in any other field counts as not sent. */
 export function decodeUser(body: unknown): UserInput {
   const fields = isObject(body) ? body : {}
   if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
@@ -11,7 +11,7 @@ export function decodeUser(body: unknown): UserInput {
   return { name: nameOf(fields), email: emailOf(fields), ...optionsOf(given) }
 }
 
-/** For PATCH: only what is sent is changed, and `null` removes. */
+/** For PATCH: only the fields that are sent change. `null` removes a value. */
 export function decodeUserChanges(body: unknown): Partial<UserInput> {
   const fields = fieldsOf(body)
   return {
