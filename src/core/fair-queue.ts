@@ -34,7 +34,7 @@ export class FairQueue {
     lane.waiting.push({ start: () => work().then(resolve, reject), refuse: reject })
     this.#waiting++
     this.#startAll()
-    if (this.#waiting > this.#mayWait) this.#refuseOne(lane)
+    if (this.#waiting > this.#mayWait) this.#refuseOne(client, lane)
     return promise
   }
 
@@ -73,13 +73,13 @@ export class FairQueue {
     this.#lanes.set(client, lane)
   }
 
-  // Rejects the newest task of the longest lane, because it has waited for the shortest time. If several lanes are
-  // equally long and the newcomer's is one of them, the newcomer's task is rejected.
-  #refuseOne(newcomer: Lane): void {
+  // Work that came last has waited for the shortest time. Of lanes of one length, the newcomer's gives way.
+  #refuseOne(client: string, newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)
     longest.waiting.pop()?.refuse(unavailable(new Error('Too many wait')))
     this.#waiting--
+    if (newcomer.waiting.length === 0 && newcomer.running === 0) this.#lanes.delete(client)
   }
 }
 

@@ -25,11 +25,9 @@ export class TrustedProxies {
     const sender = plain(socket.remoteAddress ?? '')
     const forwarded = headers['x-forwarded-for']
     if (this.#none || forwarded === undefined || !this.includes(sender)) return sender
-    const hops = String(forwarded)
-      .split(',')
-      .map(hop => plain(hop.trim()))
     let farthest = sender
-    for (const hop of hops.reverse()) {
+    for (const entry of String(forwarded).split(',').reverse()) {
+      const hop = plain(entry.trim())
       if (isIP(hop) === 0) break
       farthest = hop
       if (!this.includes(hop)) break

@@ -12,18 +12,18 @@ const longNumber = /[\d.]{16}/
 export function memberText(json: string, name: string): string {
   let depth = 0
   let text = ''
-  /** The name of the current field of the outermost object, also while its nested value is read. */
-  let key = ''
+  /** Whether the last string of the outermost object was this name. */
+  let isNamed = false
   let at = 0
   while (at < json.length) {
     const character = json[at]
     let end = at + 1
     if (character === '"') {
       end = endOfString(json, at)
-      if (depth === 1) key = json.slice(at, end)
+      if (depth === 1) isNamed = isName(json.slice(at, end), name)
     } else if (character === '{' || character === '[') depth++
     else if (character === '}' || character === ']') depth--
-    else if (character === ':' && isName(key, name)) {
+    else if (character === ':' && depth === 1 && isNamed) {
       end = endOfScalar(json, end)
       text = json.slice(at + 1, end).trim()
     }
@@ -32,7 +32,9 @@ export function memberText(json: string, name: string): string {
   return text
 }
 
+/** A name has at most six characters for each of its own, where all are escaped. */
 function isName(quoted: string, name: string): boolean {
+  if (quoted.length > 6 * name.length + 2) return false
   return quoted.includes('\\') ? JSON.parse(quoted) === name : quoted === `"${name}"`
 }
 

@@ -3,6 +3,7 @@ import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { isExact } from './exact-number.ts'
 import { isObject } from './fields.ts'
+import { hasMoreValues } from './json-values.ts'
 
 /** Request bodies must be JSON in UTF-8: any other type gets 415, any other encoding or invalid syntax gets 400. */
 export function acceptJsonBodies(server: FastifyInstance): void {
@@ -11,7 +12,7 @@ export function acceptJsonBodies(server: FastifyInstance): void {
     if (body.length === 0) return done(null, undefined)
     if (!isJson(request.headers['content-type'])) return done(new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE())
     if (!isUtf8(body)) return done(new AppError('bad-input', 'Request body is not valid UTF-8'))
-    if (hasTooManyValues(body))
+    if (hasMoreValues(body, mostValues))
       return done(new AppError('bad-input', `Request body has more than ${mostValues} values`))
     let value: unknown
     try {
@@ -28,24 +29,6 @@ export function acceptJsonBodies(server: FastifyInstance): void {
 
 /** Far more than any request needs. A body of 1 MiB can have half a million values, which take 50 ms to parse. */
 export const mostValues = 20_000
-
-/** Counts the characters that precede a value. Strings may contain these characters too, so strings are skipped. */
-function hasTooManyValues(body: Buffer): boolean {
-  if (body.length <= mostValues) return false
-  let values = 0
-  let inText = false
-  for (let at = 0; at < body.length; at++) {
-    const sign = body[at]
-    if (sign === quote) inText = !inText
-    else if (inText) at += sign === backslash ? 1 : 0
-    else if (sign === comma || sign === bracket || sign === brace) {
-      if (++values > mostValues) return true
-    }
-  }
-  return false
-}
-
-const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{')
 
 declare module 'fastify' {
   interface FastifyContextConfig {

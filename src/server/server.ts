@@ -14,6 +14,7 @@ import { serveInTurn } from './pipelining.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
+import { boundBodies } from './slow-bodies.ts'
 import { cutUnread, type UnreadOptions } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
@@ -104,6 +105,7 @@ export function createServer({
   refuseDoubtfulHeads(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
+  boundBodies(server)
   cutUnread(server, { ...unread, proxies, lifecycle, onCut })
   logAnswers(server, logger)
   return server

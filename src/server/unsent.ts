@@ -48,12 +48,24 @@ export class Unsent {
   #makeRoom(client: string): void {
     // Some of the data may have been sent since the last update.
     for (const waiting of [...this.#seen.keys()]) this.#update(waiting, waiting.bytes)
+    while (this.#ofClient(client) > this.#bounds.perClient) this.#cutOldest(client)
+    // Who leaves most unread gives way, not who happens to have begun first.
+    while (this.#inAll > this.#bounds.inAll) this.#cutOldest(this.#largest())
+  }
+
+  #cutOldest(client: string): void {
     for (const oldest of this.#seen.keys()) {
-      if (!this.#isBeyond(client)) return
-      if (oldest.client !== client && this.#inAll <= this.#bounds.inAll) continue
+      if (oldest.client !== client) continue
       this.forget(oldest)
       oldest.cut()
+      return
     }
+  }
+
+  #largest(): string {
+    let largest = ''
+    for (const [client, bytes] of this.#perClient) if (bytes > this.#ofClient(largest)) largest = client
+    return largest
   }
 
   #update(waiting: Waiting, bytes: number): void {

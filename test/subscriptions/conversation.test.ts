@@ -14,7 +14,7 @@ function converse(parts: Partial<ConversationParts> = {}, authorization?: string
   const stage = new FanOutStage()
   const wire = new FakeWire()
   const conversation = new Conversation(partsOver(stage, parts), wire, authorization)
-  const say = (message: object) => conversation.receive(JSON.stringify(message))
+  const say = (message: object) => conversation.receive(Buffer.from(JSON.stringify(message)))
   const begin = (id: string, query: string, variables = {}) =>
     say({ type: 'subscribe', id, payload: { query, variables } })
   return { stage, wire, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }

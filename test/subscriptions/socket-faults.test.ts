@@ -32,7 +32,7 @@ class BrokenWire extends FakeWire {
 function converse(wire: FakeWire, parts: Partial<ConversationParts> = {}) {
   const stage = new FanOutStage()
   const conversation = new Conversation(partsOver(stage, parts), wire, undefined)
-  const say = (message: object) => conversation.receive(JSON.stringify(message))
+  const say = (message: object) => conversation.receive(Buffer.from(JSON.stringify(message)))
   const begin = (query: string) => say({ type: 'subscribe', id: '1', payload: { query } })
   return { stage, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
 }

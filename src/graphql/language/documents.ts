@@ -158,6 +158,9 @@ export class PreparedOperation {
     const { variableDefinitions = [] } = this.definition
     if (variableDefinitions.length === 0) return none
     const { schema, suggestions } = this.#options
+    // The schema has no input objects and no lists as arguments. graphql-js would print what was sent into its messages.
+    const name = variableDefinitions.map(({ variable }) => variable.name.value).find(each => isStructure(inputs[each]))
+    if (name !== undefined) throw refusal('BAD_USER_INPUT', `Variable "$${name}" must not be a list or an object.`)
     const options = { maxErrors: 10, hideSuggestions: !suggestions }
     const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
     if (errors !== undefined) throw refusalOf('BAD_USER_INPUT', errors)
@@ -175,6 +178,10 @@ export class PreparedOperation {
 let prepared = 0
 
 const none: Variables = Object.freeze({})
+
+function isStructure(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
 
 function sizeOf(nodes: readonly Node[], counted: Set<unknown>): number {
   let size = 0

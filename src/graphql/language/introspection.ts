@@ -2,6 +2,7 @@ import { executeSync, type FieldNode, type GraphQLSchema, Kind } from 'graphql'
 import { Recent } from '../../core/recent.ts'
 import type { PreparedOperation } from './documents.ts'
 import type { Merged, Source } from './plan.ts'
+import type { Variables } from './tree.ts'
 
 /**
  * Questions about the schema are graphql-js's to answer; the answer takes its place among what is read. It is the same
@@ -23,16 +24,30 @@ export class Introspection {
     const document = { kind: Kind.DOCUMENT, definitions: [definition, ...operation.fragments.values()] } as const
     const question = `${operation.id}${fields[0].key} `
     return ({ variables }) => {
-      const key = question + JSON.stringify(variables)
-      let text = this.#known.get(key)
+      const inputs = keyOf(variables)
+      const key = question + inputs
+      let text = inputs === undefined ? undefined : this.#known.get(key)
       if (text === undefined) {
         const { data } = executeSync({ schema: this.#schema, document, variableValues: variables })
         text = JSON.stringify(Object.values(data ?? {})[0] ?? null)
-        if (key.length <= longestKey) this.#known.set(key, text)
+        if (inputs !== undefined) this.#known.set(key, text)
       }
       return text
     }
   }
+}
+
+/** One operation may ask hundreds of questions, all with the same variables. */
+const keys = new WeakMap<Variables, string | undefined>()
+
+/** Variables as text, unless they are too long to be worth keeping. */
+function keyOf(variables: Variables): string | undefined {
+  if (keys.has(variables)) return keys.get(variables)
+  const isLong = Object.values(variables).some(value => typeof value === 'string' && value.length > longestKey)
+  const text = isLong ? undefined : JSON.stringify(variables)
+  const key = text !== undefined && text.length <= longestKey ? text : undefined
+  keys.set(variables, key)
+  return key
 }
 
 /** How large an answer about the schema may be, about as many fields as it has. The usual tools ask for some 1,500. */

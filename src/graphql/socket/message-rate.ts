@@ -11,16 +11,19 @@ export class MessageRate {
     this.#now = now
   }
 
-  /** Whether one more is allowed. */
-  take(): boolean {
+  /** Whether one more is allowed. A large message counts as several. */
+  take(bytes = 0): boolean {
     const now = this.#now()
     // A clock that was set back begins a new window, too.
     if (now < this.#begun || now >= this.#begun + windowSeconds * 1000) {
       this.#begun = now
       this.#count = 0
     }
-    return ++this.#count <= this.#most
+    this.#count += 1 + Math.floor(bytes / bytesPerMessage)
+    return this.#count <= this.#most
   }
 }
 
 const windowSeconds = 10
+/** 50 messages a second, the default, are 400 KiB a second. */
+const bytesPerMessage = 8 * 1024

@@ -1,9 +1,10 @@
 import { type Fields, isObject } from '../../server/fields.ts'
+import { hasMoreValues } from '../../server/json-values.ts'
 import type { OperationRequest } from '../execute.ts'
 import { operationIn } from '../http/request.ts'
 
 /** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */
-export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64 })
+export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64, values: 5_000 })
 
 /** What a client of graphql-transport-ws says, before anything of it is believed. */
 export interface Message {
@@ -27,8 +28,9 @@ export function isPayload(payload: unknown): payload is Fields | null | undefine
   return payload === undefined || payload === null || isObject(payload)
 }
 
-export function messageIn(text: string): Message {
+export function messageIn(bytes: Buffer): Message {
   try {
+    const text = hasMoreValues(bytes, messageBounds.values) ? '' : bytes.toString()
     const message: unknown = nestsDeeperThan(messageBounds.depth, text) ? undefined : JSON.parse(text)
     if (isObject(message)) return message
   } catch {}

@@ -26,7 +26,14 @@ export interface ConversationParts {
   readonly report: (error: AppError) => void
 }
 
-export const socketBounds = Object.freeze({ operations: 100, idLength: 256, message: 256 * 1024 })
+/** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */
+export const socketBounds = Object.freeze({
+  operations: 100,
+  idLength: 256,
+  message: 256 * 1024,
+  fragments: 64,
+  chunks: 1024,
+})
 
 /**
  * One client's side of graphql-transport-ws, without a socket: what came goes into `receive`, what is to be sent goes to
@@ -59,9 +66,9 @@ export class Conversation implements Outlet {
     return this.#state !== 'over'
   }
 
-  receive(text: string): void {
+  receive(message: Buffer): void {
     this.guarded(() => {
-      if (this.#isOpen) this.#obey(messageIn(text))
+      if (this.#isOpen) this.#obey(messageIn(message))
     })
   }
 

@@ -61,6 +61,9 @@ export class Socket implements Wire, Waiting {
   close(code: number, reason: string): void {
     try {
       this.#websocket.close(code, reason)
+      // Nothing more is parsed: what the client still sends is dropped. The stream ends behind the close frame.
+      this.#stream.removeAllListeners('data').resume()
+      this.#stream.end()
       setTimeout(() => this.#stream.destroy(), farewellMs).unref()
     } catch {
       this.#stream.destroy()
@@ -71,6 +74,10 @@ export class Socket implements Wire, Waiting {
   cut(): void {
     this.#noteSlow()
     this.#stream.destroy()
+  }
+
+  answerPing(payload: Buffer): void {
+    if (this.#isReading()) this.#websocket.pong(payload)
   }
 
   /** Only the bytes of our ping show that it was read: somebody who reads nothing can still send other pongs. */

@@ -30,6 +30,10 @@ export class Sockets implements AsyncDisposable {
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
+    // Pings count like messages, and are answered when they have been counted.
+    autoPong: false,
+    maxFragments: socketBounds.fragments,
+    maxBufferedChunks: socketBounds.chunks,
     maxPayload: socketBounds.message,
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
@@ -103,19 +107,20 @@ export class Sockets implements AsyncDisposable {
     this.#sockets.add(socket)
     const rate = new MessageRate(parts.messagesPerSecond, () => parts.clock.now())
     // Frames of WebSocket itself count like messages: each is work.
-    const counted = (work: () => void) =>
+    const counted = (bytes: number, work: () => void) =>
       conversation.guarded(() => {
-        if (rate.take()) work()
+        if (rate.take(bytes)) work()
         else conversation.end(1008, 'Too many messages')
       })
-    websocket.on('message', (data, isBinary) =>
-      counted(() => {
+    websocket.on('message', (data, isBinary) => {
+      const bytes = data as Buffer
+      counted(bytes.length, () => {
         if (isBinary) conversation.end(4400, 'Invalid message')
-        else conversation.receive(String(data))
-      }),
-    )
-    websocket.on('ping', () => counted(() => {}))
-    websocket.on('pong', payload => counted(() => socket.pong(payload)))
+        else conversation.receive(bytes)
+      })
+    })
+    websocket.on('ping', payload => counted(payload.length, () => socket.answerPing(payload)))
+    websocket.on('pong', payload => counted(payload.length, () => socket.pong(payload)))
   }
 
   /** A user's tokens may be dead: whoever holds one is looked at again. */

@@ -1,0 +1,40 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+/**
+ * Bounds what a body can cost beside its size. A body in very many pieces is refused like one that is too large: each
+ * piece takes memory and time of its own. A connection whose request was answered before its body has ended is closed
+ * soon, so that a client cannot go on sending for nothing.
+ */
+export function boundBodies(server: FastifyInstance): void {
+  server.addHook('preParsing', (request, _reply, payload, next) => {
+    if (hasBody(request)) {
+      let pieces = 0
+      payload.on('data', () => {
+        // The parser compares this with the limit of the body's size.
+        if (++pieces > mostPieces) payload.receivedEncodedLength = Number.POSITIVE_INFINITY
+      })
+    }
+    next(null, payload)
+  })
+  server.addHook('onResponse', (request, _reply, next) => {
+    if (!request.raw.complete && hasBody(request)) closeSoon(request)
+    next()
+  })
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+/** A client that is still sending may have to finish before it reads the answer. Closed at once, it might lose it. */
+function closeSoon({ raw, method }: FastifyRequest): void {
+  const { socket } = raw
+  const timer = setTimeout(() => socket.destroy(), method === 'OPTIONS' ? 0 : lateMs).unref()
+  raw.once('end', () => clearTimeout(timer))
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/** A mebibyte in packets of 256 bytes. */
+export const mostPieces = 4096
+/** How long the rest of a refused body may take. */
+const lateMs = 3_000
