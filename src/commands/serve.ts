@@ -20,7 +20,7 @@ export async function serve(config: Config): Promise<number> {
   const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
-  // registered before the start, because without a listener the signal ends the process
+  // Registered before the start, because without a listener this signal ends the process.
   process.on('SIGUSR2', () => app?.toggleMaintenance())
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
   app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
