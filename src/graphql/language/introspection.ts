@@ -4,8 +4,8 @@ import type { PreparedOperation } from './documents.ts'
 import type { Merged, Source } from './plan.ts'
 
 /**
- * Questions about the schema are graphql-js's to answer; the answer takes its place among what is read. It is the same
- * every time, and kept.
+ * Answers introspection fields with graphql-js. The result becomes one JSON value among the values that are read. It is
+ * always the same, so it is cached.
  */
 export class Introspection {
   readonly #schema: GraphQLSchema
@@ -35,11 +35,11 @@ export class Introspection {
   }
 }
 
-/** How large an answer about the schema may be, about as many fields as it has. The usual tools ask for some 1,500. */
+/** Maximum size of an introspection result, roughly in fields. The queries of the usual tools need about 1,500. */
 export const introspectionBound = 5_000
 
-/** Beyond that, what was not used lately is forgotten. */
+/** Limits of the cache. Beyond them, the results that were not used recently are dropped. */
 const kept = Object.freeze({ answers: 200, bytes: 16 * 1024 * 1024 })
 
-/** Variables may be long, and then are not worth keeping. */
+/** Results with long variables are not cached. */
 const longestKey = 2000
