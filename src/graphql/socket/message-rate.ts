@@ -1,20 +1,23 @@
-/** Counts what comes over a socket in windows of ten seconds, each of which begins with the first message after the last. */
+/**
+ * Rate limit for the messages of one socket. It counts in windows of ten seconds. A window starts with the first
+ * message after the previous window.
+ */
 export class MessageRate {
   readonly #most: number
   readonly #now: () => number
   #begun = Number.NEGATIVE_INFINITY
   #count = 0
 
-  /** 0 a second: any number. */
+  /** `perSecond` 0 means no limit. */
   constructor(perSecond: number, now: () => number) {
     this.#most = perSecond === 0 ? Number.POSITIVE_INFINITY : perSecond * windowSeconds
     this.#now = now
   }
 
-  /** Whether one more is allowed. */
+  /** Counts a message. Returns whether it is allowed. */
   take(): boolean {
     const now = this.#now()
-    // A clock that was set back begins a new window, too.
+    // If the clock was set back, a new window starts too.
     if (now < this.#begun || now >= this.#begun + windowSeconds * 1000) {
       this.#begun = now
       this.#count = 0

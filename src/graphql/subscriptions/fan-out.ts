@@ -41,8 +41,8 @@ export class FanOut {
   readonly #groups: Groups
   readonly #reads: FairQueue
   /**
-   * For groups whose last read was too slow. These reads run one at a time, so that no group is blamed for the slow
-   * read of another.
+   * For groups whose last read did not finish in time. These reads run one at a time, so that no group is blamed for
+   * the slow read of another.
    */
   readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
   #underWay: readonly Delivery[] = []
@@ -261,7 +261,10 @@ const ahead = 8
 const promptMs = 100
 /** Maximum length of a group's backlog. It is larger than one batch of events from the log. */
 const mostBehind = 1000
-/** A group ends after this many slow reads in a row. A single one may happen when the store has just come back. */
+/**
+ * A group ends after this many reads in a row that did not finish in time. A single one may happen when the store has
+ * just come back.
+ */
 const mostStrikes = 2
 const retryMs = 250
 /** Maximum milliseconds of sending before other work gets its turn. */

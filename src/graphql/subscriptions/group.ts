@@ -54,7 +54,7 @@ export class Group {
   isTelling = false
   /** If true, deliveries do not wait for this group. */
   isLate = false
-  /** The number of slow reads in a row. */
+  /** The number of reads in a row that did not finish in time. */
   strikes = 0
   #latest: Position | undefined
 
