@@ -5,16 +5,11 @@ import type { Row, Statement } from './sql.ts'
 import type { Timeouts } from './timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
 
-/**
- * The interface of both engines, SQLite and PostgreSQL. `test/storage/engine.contract.ts` checks that they behave
- * alike.
- */
+/** The interface of SQLite and PostgreSQL. `test/storage/engine.contract.ts` checks that they behave alike. */
 export interface Engine<V extends Verbs> extends AsyncDisposable {
   /** Returns rows as arrays. The read sees every write that was acknowledged before the call. */
   read(statement: Statement): Promise<readonly Row[]>
-  /**
-   * Runs a statement that builds the whole answer as one text. Throws `answer-too-large` if the text is over the limit.
-   */
+  /** Runs a statement that returns its whole answer as one text. Throws `answer-too-large` beyond the limit. */
   readText(statement: Statement): Promise<string>
   /**
    * Runs a verb in one transaction. Resolves after the durable commit. If it rejects, nothing was written, unless the

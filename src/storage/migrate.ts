@@ -10,9 +10,7 @@ export interface Migration {
   readonly checksum: string
 }
 
-/**
- * One step of a migration: a statement, or a script of several statements without values. Run like the steps of a verb.
- */
+/** One step of a migration, run like a verb's: a statement, or a script of several statements without values. */
 export type MigrationStep = Statement | { readonly script: string }
 
 /** The database does not fit this version of the program. The message is shown to the operator. */

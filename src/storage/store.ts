@@ -89,10 +89,7 @@ function weightShownBy(changes: readonly Change[]): number {
   )
 }
 
-/**
- * Up to this many long texts, each of at most 64 Ki characters, fit into one answer. More of them need the guarded
- * statement.
- */
+/** Up to this many long texts (64 Ki characters each) fit into one answer. More need the guarded statement. */
 const unguardedTexts = 128
 
 function keptFor<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {

@@ -8,10 +8,7 @@ import type { Row, Statement } from './sql.ts'
  */
 export interface Verb {
   (...args: never[]): Steps<unknown>
-  /**
-   * PostgreSQL only. For verbs that depend on data which row locks and constraints cannot protect from concurrent
-   * changes.
-   */
+  /** PostgreSQL only. For verbs that row locks and constraints cannot protect from concurrent changes. */
   readonly isolation?: 'serializable'
 }
 
@@ -23,9 +20,7 @@ export function serializable<V extends Verb>(verb: V): V & { readonly isolation:
 
 export type Verbs = Readonly<Record<string, Verb>>
 
-/**
- * Verbs by name, and the URL of the module that exports them as `verbs`. The writer thread has to import them itself.
- */
+/** Verbs by name, and the URL of the module that exports them as `verbs`. The writer thread imports it itself. */
 export interface Catalogue<V extends Verbs = Verbs> {
   readonly url: string
   readonly verbs: V

@@ -30,10 +30,7 @@ export const orderVerbs = {
   },
 }
 
-/**
- * Marks an order as shipped, with its payment and tracking data. The tracking number contains the order id, so it is
- * unique.
- */
+/** A shipped order has a payment and a tracking record. The tracking number contains the order id, so it is unique. */
 export function ship(id: number, paymentId: number, secondsFromNow = 0): Statement {
   return sql`update orders set status = 'shipped', payment_id = ${paymentId}, tracking_carrier = 'Difference Express',
              tracking_number = ${`DX${String(id).padStart(8, '0')}`}, shipped_at = now_plus(${secondsFromNow})
@@ -51,10 +48,7 @@ export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
 }
 
 export const orderReads = {
-  /**
-   * A user's orders, sorted by id. Returns no row if the user does not exist, and one row of nulls if the user has no
-   * orders.
-   */
+  /** A user's orders by id. Returns no row if there is no such user, and a row of nulls if there are no orders. */
   listOf(dialect: Pick<Dialect, 'page'>) {
     const list = { table: 'orders', owner: ['user_id', '$1'], published: [], order: 'asc' } as const
     const columns = ['id', 'user_id', 'status', 'amount_cents']

@@ -67,10 +67,7 @@ export const userVerbs = {
   },
 }
 
-/**
- * Deletes some of the user's posts with their comments, and some of the user's comments. Returns whether there may be
- * more.
- */
+/** Deletes some of the user's posts with their comments, and of the user's comments. Returns whether more may exist. */
 function* deleteSomeContent(id: number): Steps<boolean> {
   const replies = yield sql`delete from comments where id in (
     select comments.id from posts join comments on comments.post_id = posts.id

@@ -20,9 +20,7 @@ export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly randomness: Randomness
 }
 
-/**
- * The shared engine: any number of instances use one PostgreSQL. The time comes from PostgreSQL's clock, not from ours.
- */
+/** The shared engine: any number of instances use one PostgreSQL, whose clock gives the time. */
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = postgresDialect
   readonly #pool: PostgresPool

@@ -27,10 +27,7 @@ export const planning = {
   jit: 'off',
 } as const
 
-/**
- * A pool of connections to PostgreSQL. Each connection is lent for one piece of work at a time, and the waiting time is
- * limited.
- */
+/** A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. */
 export class PostgresPool implements AsyncDisposable {
   readonly #pool: pg.Pool
   readonly #randomness: Randomness

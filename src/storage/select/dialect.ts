@@ -128,9 +128,7 @@ export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
   }
 }
 
-/**
- * Adds the terms as a balanced tree. Engines limit the depth of expressions, and `a + b + c` nests one level per term.
- */
+/** A sum as a balanced tree. Engines limit the depth of expressions, and `a + b + c` nests one level per term. */
 function sumOf(terms: readonly string[]): string {
   if (terms.length <= 2) return terms.join(' + ') || '0'
   const half = terms.length >> 1

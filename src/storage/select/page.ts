@@ -3,10 +3,7 @@ export interface List {
   readonly table: string
   /** The columns to select. The columns that the rows are sorted by are added. */
   readonly columns: Iterable<string>
-  /**
-   * The column with the owner of a row, and the expression of the owner's id. If undefined, the rows of all owners are
-   * listed.
-   */
+  /** The owner column, and the expression of the owner's id. If undefined, the rows of all owners are listed. */
   readonly owner: readonly [column: string, id: string] | undefined
   /** Conditions on `published_at`. If there are any, the rows are sorted by `published_at`. */
   readonly published: readonly string[]

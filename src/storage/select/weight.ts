@@ -9,9 +9,7 @@ export function weightOf({ wishes }: Pick<Selection, 'wishes'>, values: SlotValu
   return wishes.reduce((sum, wish) => sum + weightOfWish(wish, values), 0)
 }
 
-/**
- * Selections above this weight are slow: usually some milliseconds, and some tens of milliseconds if texts are long.
- */
+/** Selections above this weight are slow: some milliseconds, and some tens of milliseconds with long texts. */
 export const heavy = 400
 
 function weightOfWish(wish: Wish, values: SlotValues): number {
@@ -27,10 +25,7 @@ function weightOfWish(wish: Wish, values: SlotValues): number {
   }
 }
 
-/**
- * The maximum number of long texts in an answer. A small number of them cannot exceed the size limit and needs no
- * guard.
- */
+/** The maximum number of long texts in an answer. A few of them cannot exceed the size limit and need no guard. */
 export function mostLongTexts({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
   let count = 0
   for (const wish of wishes) {

@@ -12,10 +12,7 @@ export class SqliteConnection implements Disposable {
   })
   #now = 0
 
-  /**
-   * `busyMs` is how long a statement waits while another process has the file locked. Commands wait longer than a
-   * server.
-   */
+  /** `busyMs`: how long to wait while another process has the file locked. Commands wait longer than a server. */
   constructor(path: string, mode: 'read' | 'write', busyMs = 60_000) {
     this.database = new DatabaseSync(path, {
       readOnly: mode === 'read',

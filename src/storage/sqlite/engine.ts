@@ -54,8 +54,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // Close the writer last. The last connection to close removes the WAL file, and a read-only connection cannot do
-    // that.
+    // Close the writer last: the last connection to close removes the WAL file, and a reader cannot do that.
     this.#reader[Symbol.dispose]()
     this.#guard.rest()
     await this.#writer[Symbol.asyncDispose]()

@@ -19,10 +19,7 @@ import { SqliteConnection } from './connection.ts'
 /** The first version without the WAL-reset bug, which could lose acknowledged writes. */
 const oldestSqlite = '3.51.3'
 
-/**
- * A database file that this server has locked. Disposing it releases the lock, and deletes the file if it was
- * temporary.
- */
+/** A file locked by this server. Disposing it releases the lock, and deletes the file if it was temporary. */
 export interface SqliteFile extends Disposable {
   readonly path: string
 }
@@ -59,8 +56,7 @@ function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 
-// Only the owner may read a new file, because it will hold password hashes. SQLite gives the WAL file the same
-// permissions.
+// Only the owner may read a new file: it will hold password hashes. SQLite gives the WAL file the same mode.
 function keepPrivate(file: string): void {
   closeSync(openSync(file, 'a', 0o600))
 }
@@ -84,10 +80,7 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
   return step.value // after an error above, the connection is closed, which rolls everything back
 }
 
-/**
- * Copies a snapshot of a database; a server may be writing to it meanwhile. The target file is either complete or not
- * created.
- */
+/** Copies a snapshot of a database, even while a server writes to it. The copy is complete or not created. */
 export function backupSqlite(path: string, target: string): void {
   const draft = `${target}.part`
   rmSync(draft, { force: true })

@@ -15,10 +15,7 @@ export class SqliteGuard implements Disposable {
   readonly #descriptor: number
   readonly #timer: NodeJS.Timeout
   readonly #known = new Map<string, Stats>()
-  /**
-   * Values of `user_version` that are valid in the file's header: the current one there, and the one that is still in
-   * the WAL.
-   */
+  /** Valid values of `user_version` in the file's header: the current one, and the one that is still in the WAL. */
   readonly #marks: Set<number>
   #largest = 0
   #lost: Error | undefined
@@ -38,10 +35,7 @@ export class SqliteGuard implements Disposable {
     if (this.#lost !== undefined) throw unavailable(this.#lost)
   }
 
-  /**
-   * Checks the file now. Throws if it is lost or cannot be checked. Call it after a commit, before the commit is
-   * acknowledged.
-   */
+  /** Checks the file. Throws if it is lost or cannot be checked. Call it between a commit and its acknowledgement. */
   check(): void {
     try {
       this.#look(['', '-wal', '-shm'])
@@ -109,10 +103,7 @@ export class SqliteGuard implements Disposable {
     return undefined
   }
 
-  /**
-   * Stops the periodic checks before the file is closed, because closing the file deletes its WAL file. `check` still
-   * works.
-   */
+  /** Stops the periodic checks, because closing the file deletes its WAL file. `check` still works. */
   rest(): void {
     clearInterval(this.#timer)
   }

@@ -5,9 +5,8 @@ import { SqliteConnection, sqliteCode } from './connection.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 
 /**
- * The writer thread. A durable commit waits for the disk; in this thread, the wait does not delay readers. Jobs that
- * the main thread sends meanwhile share the next commit. Messages are JSON strings, because these cross threads faster
- * than objects.
+ * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that the main
+ * thread sends meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
  */
 export type ToWriter = readonly Job[] | 'close'
 export type FromWriter = readonly SentResult[]

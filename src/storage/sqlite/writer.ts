@@ -7,10 +7,7 @@ import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
 import type { FromWriter, SentResult, ToWriter, WriterData } from './writer-thread.ts'
 
-/**
- * The main thread's side of the writer thread. Verbs that are submitted in one turn of the event loop are sent
- * together.
- */
+/** The main thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
   readonly #start: () => Worker
   readonly #guard: SqliteGuard
@@ -106,8 +103,8 @@ export class SqliteWriter implements AsyncDisposable {
     this.#watch = undefined
   }
 
-  // The thread has ended. Callers that wait cannot know whether their write was committed. The next write starts a new
-  // thread.
+  // The thread has ended. Waiting callers cannot know whether their write was committed. The next write starts a new
+  // one.
   #lost(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
     const lost = unavailable(new Error('The writing thread ended'))
