@@ -59,9 +59,7 @@ export interface App extends AsyncDisposable {
   /** Whether the demo data exists and its public login still works. */
   readonly demoLoginWorks: boolean
   toggleMaintenance(): void
-  /**
-   * Like disposing, but refuses new requests immediately, without the drain time in which clients can move elsewhere.
-   */
+  /** Like disposing, but refuses new requests at once, without the drain time in which clients can move away. */
   stopAtOnce(): Promise<void>
 }
 
@@ -229,10 +227,7 @@ async function offerDemoData(
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }
 
-/**
- * Limits per minute: `max` failed logins per client and e-mail, and ten times as many attempts per client. 0 means no
- * limit.
- */
+/** Per minute: `max` failed logins per client and e-mail, and ten times as many attempts per client. 0: no limit. */
 function loginLimits(max: number, clock: Clock): LoginLimits {
   const limit = (attempts: number) => new MemoryRateLimiter(attempts || Number.POSITIVE_INFINITY, 60_000, clock)
   return { perEmail: limit(max), perClient: limit(max * 10) }

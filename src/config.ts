@@ -67,10 +67,7 @@ export class ConfigError extends Error {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/**
- * The environment variables of the process, plus those of a `.env` file in the current folder that the process does not
- * set.
- */
+/** The variables of the process. A `.env` file in the current folder adds those that the process does not set. */
 export function processEnvironment(): Environment {
   let file: Environment = {}
   try {

@@ -48,10 +48,7 @@ export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
   return new Refusal(code, errors)
 }
 
-/**
- * Maximum number of locations per error. For circular fragments, or a name that is used too often, graphql-js lists
- * many.
- */
+/** Maximum number of locations per error. graphql-js lists many for circular fragments and for repeated names. */
 const mostLocations = 10
 
 /** An error thrown by the core. `path` leads to the field that failed. */

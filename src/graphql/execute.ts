@@ -84,7 +84,7 @@ export class Executor {
 }
 
 function tooComplex(sum: number, limit: number) {
-  // fragments within fragments can make the cost larger than a number can hold
+  // Fragments within fragments can make the cost larger than a number can hold.
   const cost = Math.min(sum, Number.MAX_SAFE_INTEGER)
   return refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
 }

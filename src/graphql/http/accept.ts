@@ -1,7 +1,4 @@
-/**
- * The type with the highest quality in an `Accept` header. The first type wins if there is no header or if several are
- * equal.
- */
+/** The type with the highest quality in an `Accept` header; the first one if there is no header or a tie. */
 export function preferredType<Type extends string>(
   accept: string | undefined,
   types: readonly Type[],

@@ -3,16 +3,12 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/**
- * The GraphiQL page, for trying GraphQL in a browser. It contains all its scripts and styles and loads nothing from
- * elsewhere.
- */
+/** The GraphiQL page, for trying GraphQL in a browser. It is self-contained and loads nothing from elsewhere. */
 export class GraphiqlPage {
   #made: Promise<Made> | undefined
 
   readonly show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    // GraphiQL has nine megabytes of scripts, and few processes ever need it. So the page is built at the first
-    // request.
+    // GraphiQL has nine megabytes of scripts, and few processes need it. So it is built at the first request.
     this.#made ??= make()
     const { text, compressed, tag, policy } = await this.#made
     reply.header('etag', tag).header('cache-control', 'no-cache').header('vary', 'Origin, Accept, Accept-Encoding')

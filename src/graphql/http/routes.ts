@@ -38,8 +38,7 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
 
   server.post('/graphql', options, async (request, reply) => answer(operationIn(request.body), request, reply))
 
-  // The token of a WebSocket is checked after the socket is open. If the upgrade were refused, a browser could not see
-  // why.
+  // A socket's token is checked after the socket is open. If the upgrade failed, a browser could not see why.
   const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {
     if (request.raw.socketUpgrade === undefined) return authenticate.call(this, request, reply, next)
     next()
@@ -78,10 +77,7 @@ function parsed(name: string, text: unknown): unknown {
   throw refusal('BAD_REQUEST', `${name} is not valid JSON.`)
 }
 
-/**
- * Errors of an operation have the GraphQL format. Errors of the HTTP request itself have the same format as on all
- * other paths.
- */
+/** Errors of an operation have the GraphQL format. Errors of the HTTP request have the format of all other paths. */
 function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refused = refusalIn(error, request)
   if (refused === undefined) return answerError(error, request, reply)

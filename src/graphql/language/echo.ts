@@ -35,6 +35,6 @@ function cut(text: string, longest: number): string {
 }
 
 function beginning(text: string, length: number): string {
-  // does not split a surrogate pair
+  // Does not split a surrogate pair.
   return text.length <= length ? text : text.slice(0, length).replace(/[\ud800-\udbff]$/, '')
 }

@@ -15,9 +15,7 @@ export function loadSchema(): GraphQLSchema {
   return schema
 }
 
-/**
- * Checks that the entity types of the schema match `entities`. Otherwise single fields would fail when they are read.
- */
+/** Checks that the entity types of the schema match `entities`. Otherwise reads of single fields would fail. */
 export function checkEntities(schema: GraphQLSchema): void {
   for (const [name, entity] of Object.entries(entities)) {
     const type = schema.getType(name)

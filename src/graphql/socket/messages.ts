@@ -35,9 +35,7 @@ export function messageIn(text: string): Message {
   throw new Violation(4400, 'Invalid message')
 }
 
-/**
- * Reads the operation of a `subscribe` message. An invalid payload is a protocol error, not an error of the operation.
- */
+/** The operation of a `subscribe` message. An invalid payload is a protocol error, not an operation's error. */
 export function requestIn(payload: unknown): OperationRequest {
   try {
     return operationIn(payload)

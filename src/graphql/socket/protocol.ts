@@ -14,7 +14,7 @@ export interface ConversationParts {
   readonly fanOut: FanOut
   /** Authenticates an `Authorization` header. Rejects if it contains no valid token. */
   readonly admit: (authorization: string) => Promise<Admitted>
-  /** Whether the token of an authenticated user is still valid. */
+  /** Whether a token that was accepted before has not been revoked since. */
   readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
   /** The client key of the rate limit. Groups of subscriptions are counted per client. */
   readonly client: string
@@ -143,8 +143,7 @@ export class Conversation implements Outlet {
       if (this.#state === 'over') return
       const { actor, expiresAt } = await this.#parts.admit(authorization)
       this.actor = actor
-      // Check again, now that `actor` is set and a revocation can find this socket. A revocation during the first check
-      // did not find it.
+      // Check again, now that `actor` is set. A revocation during the first check could not find this socket.
       if (!(await this.#parts.stillStands(actor))) return this.end(4403, 'Forbidden')
       if (this.#isOpen) this.#expireAt(expiresAt * 1000)
     } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * The message of an event for many subscribers. The messages differ only in the subscription's id, which comes first.
- * Each WebSocket frame is the frame header, the id and the shared bytes. Consecutive subscribers with the same id get
- * the same frame.
+ * Each WebSocket frame is the frame header, the id and the shared bytes. The next subscriber with the same id gets the
+ * same frame.
  */
 export class SharedMessage {
   readonly #rest: Buffer

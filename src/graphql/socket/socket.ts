@@ -18,10 +18,7 @@ export interface SocketParts {
   readonly observer: SocketObserver
 }
 
-/**
- * One WebSocket. Frames that many sockets share are written to the stream directly, because `ws` would build each frame
- * again.
- */
+/** One WebSocket. Frames for many sockets are written to the stream directly: `ws` would build each again. */
 export class Socket implements Wire, Waiting {
   readonly client: string
   readonly #websocket: WebSocket
@@ -70,7 +67,7 @@ export class Socket implements Wire, Waiting {
     }
   }
 
-  /** Destroys the connection without a close frame, which the client would not read anyway. */
+  /** Destroys the connection without a close frame, which would only wait behind the unread bytes. */
   cut(): void {
     this.#noteSlow()
     this.#stream.destroy()

@@ -118,11 +118,9 @@ export class Sockets implements AsyncDisposable {
     websocket.on('pong', payload => counted(() => socket.pong(payload)))
   }
 
-  /**
-   * Some tokens of a user may have been revoked. Checks the user's sockets again and closes those with a revoked token.
-   */
+  /** Tokens of a user may have been revoked. Checks the user's sockets and closes those with a revoked token. */
   async revoke(userId: number): Promise<void> {
-    // by token version: a user may have a thousand sockets, but few token versions
+    // Results by token version: a user may have a thousand sockets, but few token versions.
     const known = new Map<string, boolean>()
     for (const { conversation } of this.#sockets) {
       const actor = conversation?.actor
@@ -133,10 +131,7 @@ export class Sockets implements AsyncDisposable {
     }
   }
 
-  /**
-   * If the check fails with a permanent error, the token counts as revoked. If the store is unavailable, the error is
-   * thrown.
-   */
+  /** A permanent error counts as revoked. If the store is unavailable, the error is thrown. */
   async #stillStands(user: IdentifiedUser): Promise<boolean> {
     try {
       return await this.#parts.stillStands(user)

@@ -69,11 +69,9 @@ export class FanOut {
     const group = this.#groups.join(subscription, member)
     const leave = () => this.#groups.leave(group, member)
     try {
-      // Get the moment only after joining the group. Events that arrive in between are held back, then delivered or
-      // dropped.
+      // Get the moment only after joining. Events that arrive in between are held back, then delivered or dropped.
       const since = await this.#parts.log.now()
-      // Check the post only after that. If it was deleted before that moment, it is not found; if later, the event
-      // tells us.
+      // Check the post only after that. If it was deleted before, it is not found; if later, an event follows.
       if (!(await this.#exists(subscription.topic))) {
         throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
       }

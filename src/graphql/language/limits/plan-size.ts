@@ -3,8 +3,7 @@ import { refusal } from '../../errors.ts'
 
 /**
  * Measures the plans of an operation and refuses it as soon as they are too large. The cost limit is not enough:
- * fragments that are spread many times turn a short document into a very long statement, and lists with limit 0 cost
- * nothing.
+ * fragments that are spread many times turn a short document into a long statement, and lists with limit 0 are free.
  */
 export class PlanSize {
   readonly #most: number
@@ -42,10 +41,7 @@ export const planBounds = Object.freeze({
    * without fragments is too short for so many lists.
    */
   lists: 200,
-  /**
-   * Lower than `text`, because the plan of a subscription is kept as long as the subscription, and there may be
-   * thousands.
-   */
+  /** Lower than `text`: a subscription's plan is kept as long as the subscription, and there may be thousands. */
   subscriptionText: 64 * 1024,
   visits: 50_000,
 })
