@@ -53,31 +53,31 @@ import { plantDemoData } from './storage/entities/demo-data.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 
-/** A running Duet. Disposing it stops serving without losing a request, then closes the store. */
+/** A running server. Disposing it stops the server without losing a request, then closes the store. */
 export interface App extends AsyncDisposable {
   readonly url: string
-  /** Whether the demo data is there and its login, which is no secret, has not been changed. */
+  /** Whether the demo data exists and its public login still works. */
   readonly demoLoginWorks: boolean
   toggleMaintenance(): void
-  /** Like disposing, but from now on nobody is let in: not even for the time in which clients should turn away. */
+  /** Like disposing, but refuses new requests at once, without the drain time in which clients can move away. */
   stopAtOnce(): Promise<void>
 }
 
-/** What the app takes from the world beside its settings. */
+/** What the app needs from outside, in addition to its settings. */
 export interface World {
   readonly logger: Logger
   readonly clock: Clock
   readonly randomness: Randomness
-  /** Argon2id, unless something else is given. */
+  /** Default: Argon2id. */
   readonly passwords?: Passwords
-  /** When a client that does not read is cut, unless as usual. */
+  /** When a client that does not read is disconnected. Default: the usual limits. */
   readonly unread?: ServerOptions['unread']
 }
 
 export const systemClock: Clock = { now: Date.now }
 export const systemRandomness: Randomness = { id: randomUUID }
 
-/** The one place where the parts meet: settings in, a listening server out. */
+/** Creates all parts, connects them and starts the server. This is the only place that knows all of them. */
 export async function startApp(
   config: Config,
   { logger, clock, randomness, passwords = new Argon2Passwords(), unread }: World,
@@ -148,7 +148,7 @@ export async function startApp(
   metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
   parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
 
-  // After all that it serves: it stops first, and needs them until then.
+  // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()
   const onRefused = () => metrics.refusedConnections.inc()
   const common = { logger, lifecycle, randomness, rateLimit, proxies, onCut, onRefused }
@@ -203,7 +203,7 @@ export async function startApp(
   }
 }
 
-/** Keys that were given, which must be sound before anything is opened. */
+/** Reads the keys from the settings. They are checked before the database is opened. */
 async function givenKeys({ tokenKeys, database }: Config): Promise<TokenKeys | undefined> {
   if (tokenKeys === undefined) {
     if (database.kind === 'sqlite') return undefined
@@ -227,18 +227,21 @@ async function offerDemoData(
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }
 
-/** A minute's worth: so many failures on one e-mail, ten times as many attempts in all; 0 means any number. */
+/** Per minute: `max` failed logins per client and e-mail, and ten times as many attempts per client. 0: no limit. */
 function loginLimits(max: number, clock: Clock): LoginLimits {
   const limit = (attempts: number) => new MemoryRateLimiter(attempts || Number.POSITIVE_INFINITY, 60_000, clock)
   return { perEmail: limit(max), perClient: limit(max * 10) }
 }
 
-/** PostgreSQL: some of the connections. SQLite reads on this thread: what is done before others have their turn. */
+/**
+ * How many reads of events run at once. In PostgreSQL, each takes a connection, so only some of them are used. SQLite
+ * reads on this thread, so this is how many run before other work gets its turn.
+ */
 function eventReadsAtOnce(database: DatabaseConfig): number {
   return database.kind === 'sqlite' ? 16 : Math.max(1, Math.min(4, database.poolMax >> 1))
 }
 
-/** Subscribers are told of events, and sockets whose tokens were revoked are closed. */
+/** Delivers events to the subscribers, and closes the sockets whose tokens were revoked. */
 function deliverTo(fanOut: FanOut, sockets: Sockets): Deliver {
   return async function* (events) {
     for await (const event of fanOut.deliver(events)) {

@@ -3,29 +3,29 @@ import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
 import type { Policy } from './core/access.ts'
 
-/** All settings, read once, checked and frozen. Nothing else looks at the environment. */
+/** All settings, read once, checked and frozen. No other module reads the environment. */
 export interface Config {
   readonly production: boolean
   readonly host: string
   readonly port: number
   readonly database: DatabaseConfig
-  /** Milliseconds that one operation may take in the database. */
+  /** Maximum milliseconds for one database operation. */
   readonly databaseTimeoutMs: number
-  /** Milliseconds that a new socket has to send `connection_init`. */
+  /** Milliseconds in which a new socket must send `connection_init`. */
   readonly socketInitTimeoutMs: number
   readonly socketsPerClient: number
   /** 0: any number. */
   readonly socketMessagesPerSecond: number
-  /** Different subscriptions of one client, and of all. */
+  /** Maximum number of different subscriptions of one client, and of all clients together. */
   readonly subscriptionGroupsPerClient: number
   readonly subscriptionGroups: number
   readonly bodyLimitBytes: number
-  /** Open connections of one client, WebSockets not counted; 0: any number. */
+  /** Maximum number of open connections of one client, without WebSockets; 0: any number. */
   readonly connectionsPerClient: number
   readonly maintenance: boolean
   readonly corsOrigins: readonly string[]
   readonly metricsToken: string | undefined
-  /** Whether `/metrics` is there without a token. */
+  /** Whether `/metrics` can be read without a token. */
   readonly metricsOpen: boolean
   readonly logLevel: LogLevel
   readonly drainMs: number
@@ -33,7 +33,7 @@ export interface Config {
   readonly accessPolicy: Policy
   /** Whether only this machine can reach the service. */
   readonly loopback: boolean
-  /** A JWK Set or the path of one; without it an embedded database keeps its own. */
+  /** A JWK Set, or the path of a file with one. Without it, a SQLite database has its own key file. */
   readonly tokenKeys: string | undefined
   readonly tokenTtlSeconds: number
   readonly idempotencyTtlSeconds: number
@@ -60,14 +60,14 @@ export type LogLevel = (typeof logLevels)[number]
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** A setting that cannot be used. The message is one line that names the variable, and never quotes a secret. */
+/** An invalid setting. The message is one line that names the variable. It never contains a secret. */
 export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The process's environment, completed by a `.env` file in the current folder. */
+/** The variables of the process. A `.env` file in the current folder adds those that the process does not set. */
 export function processEnvironment(): Environment {
   let file: Environment = {}
   try {
@@ -84,7 +84,8 @@ export function readConfig(environment: Environment): Config {
     return value === undefined || value === '' ? settings[name].fallback : value
   }
   const production = oneOf('NODE_ENV', read('NODE_ENV'), ['development', 'production', 'test']) === 'production'
-  // Fastify would serve the second address of `localhost` by a second server, without our answers to broken requests.
+  // For `localhost`, Fastify starts a second server for the second address. That server would not have our responses to
+  // malformed requests.
   const host = read('HOST') === 'localhost' ? '127.0.0.1' : read('HOST')
   const loopback = host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
   const poolMax = integer('DATABASE_POOL_MAX', read('DATABASE_POOL_MAX'), 1, 1000)
@@ -133,7 +134,7 @@ export function readConfig(environment: Environment): Config {
   })
 }
 
-/** What `duet --help` lists. */
+/** The settings that `duet --help` lists. */
 export const settings = {
   HOST: { fallback: '127.0.0.1', meaning: 'address to listen on' },
   PORT: { fallback: '4000', meaning: 'port to listen on; 0 picks a free one' },
@@ -206,10 +207,10 @@ export const settings = {
 } as const satisfies Readonly<Record<string, Setting>>
 
 export interface Setting {
-  /** What an absent or empty variable means. */
+  /** The value if the variable is missing or empty. */
   readonly fallback: string
   readonly meaning: string
-  /** What `--help` says of the default, where it depends on other settings. */
+  /** The text for the default in `--help`, if the default depends on other settings. */
   readonly default?: string
 }
 

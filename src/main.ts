@@ -2,7 +2,7 @@ import { complain } from './commands/complain.ts'
 import { type Config, ConfigError, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
 
-/** The command line. Returns the exit code; a server runs until it is told to stop. */
+/** Runs a command line and returns the exit code. `serve` returns only after the server was told to stop. */
 export async function main(args: readonly string[]): Promise<number> {
   if (args[0] === 'help' || args.includes('--help') || args.includes('-h')) {
     console.log(help())
@@ -33,7 +33,7 @@ interface Command {
   run(config: Config, ...args: string[]): Promise<number>
 }
 
-// The program itself is loaded only when its settings are sound: what is wrong with them is told at once.
+// Commands are imported only after the settings are checked, so that an invalid setting is reported at once.
 const commands: Readonly<Record<string, Command>> = {
   serve: {
     summary: 'start the service (the default)',
@@ -86,13 +86,13 @@ ${rows(
 )}`
 }
 
-/** One line for the operator, which begins with the setting to look at. */
+/** A one-line message for the operator. It starts with the name of the setting to check. */
 function explain(error: unknown, config: Config | undefined): string {
   if (error instanceof ConfigError) return error.message
   const { code = '', syscall, hostname } = error as NodeJS.ErrnoException & { hostname?: string }
   if (syscall === 'listen') return listenFailures[code] ?? `HOST, PORT: ${code}`
   if (syscall === 'getaddrinfo' && hostname === config?.host) return listenFailures.EADDRNOTAVAIL
-  // Beside listening, a start is the opening of the database and nothing else.
+  // Apart from listening, a start can only fail while opening the database.
   return `DATABASE_URL: ${databaseFailures[code] ?? reasonOf(error)}`
 }
 
@@ -109,7 +109,8 @@ const databaseFailures: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'the host does not answer',
 }
 
-// An AppError's own sentence is for callers; a failure on several addresses of one host has a code but no sentence.
+// The message of an AppError is for clients, so its cause is printed. If a connection fails on several addresses of one
+// host, the error has a code but no message.
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const told = error instanceof AppError && error.cause instanceof Error ? error.cause : error

@@ -4,7 +4,7 @@ import { demoLogin } from '../core/demo.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger, standardOutput } from '../server/logging.ts'
 
-/** `duet serve`: runs until the process is told to stop. */
+/** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<number> {
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)
@@ -20,10 +20,11 @@ export async function serve(config: Config): Promise<number> {
   const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
-  process.on('SIGUSR2', () => app?.toggleMaintenance()) // from the start: unheard, it would end the process
-  process.stdout.on('error', () => {}) // the reader went away; serving goes on
+  // Registered before the start, because without a listener this signal ends the process.
+  process.on('SIGUSR2', () => app?.toggleMaintenance())
+  process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
   app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
-  // Listeners stay, so that a second signal while shutting down changes nothing.
+  // The listeners stay registered, so a second signal during the shutdown has no effect.
   const told = new Promise(resolve => {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)

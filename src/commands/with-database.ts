@@ -3,7 +3,7 @@ import { type Config, ConfigError, type DatabaseConfig } from '../config.ts'
 import { isMissing, type OpenDatabase, openBeside } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 
-/** Works on the database beside the server that may be serving it. */
+/** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
 export async function withDatabase<Outcome>(
   { database, databaseTimeoutMs }: Config,
   work: (engine: OpenDatabase['engine']) => Promise<Outcome>,
@@ -24,7 +24,7 @@ export function refuseTemporary(database: DatabaseConfig): void {
   throw new ConfigError('DATABASE_URL: a temporary database is gone before anything could be done with it')
 }
 
-/** A command must not create a new database where a path was mistyped. */
+/** A command must not create a new database because of a mistyped path. */
 export function requireFile(database: DatabaseConfig): void {
   if (database.kind === 'postgres' || !isMissing(database)) return
   throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)

@@ -21,7 +21,7 @@ export type Code =
   | 'SERVICE_UNAVAILABLE'
   | 'INTERNAL_SERVER_ERROR'
 
-/** Why an operation was not done, as the client is told: nothing of it has happened. */
+/** An operation is refused, with the errors for the client. Nothing of the operation has taken effect. */
 export class Refusal extends Error {
   readonly code: Code
   readonly errors: readonly GraphQLFormattedError[]
@@ -38,7 +38,7 @@ export function refusal(code: Code, message: string, more: object = {}): Refusal
   return new Refusal(code, [{ message, extensions: { code, ...more } }])
 }
 
-/** What graphql-js found, with our code. */
+/** Errors that graphql-js has found, with our error code. */
 export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
   const errors = found.map(({ message, locations }) => ({
     message: withShortEchoes(message),
@@ -48,10 +48,10 @@ export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
   return new Refusal(code, errors)
 }
 
-/** Fragments that go round in a circle, or a name that is used too often, have one for each of many places. */
+/** Maximum number of locations per error. graphql-js lists many for circular fragments and for repeated names. */
 const mostLocations = 10
 
-/** What an operation of the core threw; `path` leads to the field that it was done for. */
+/** An error thrown by the core. `path` leads to the field that failed. */
 export function refusalFor(error: AppError, path: readonly string[] | undefined): Refusal {
   const code = codeOf[error.code]
   return new Refusal(code, [{ message: error.message, ...(path && { path }), extensions: { code } }], { cause: error })

@@ -20,7 +20,7 @@ export interface ExecutorParts {
   readonly maxComplexity: number
 }
 
-/** What a client sends, whatever it came with. */
+/** A request for an operation, independent of the transport. */
 export interface OperationRequest {
   readonly query: string
   readonly operationName: string | undefined
@@ -28,8 +28,8 @@ export interface OperationRequest {
 }
 
 /**
- * The one way of an operation, from its text to the JSON of its `data`: document, variables, cost, plan, access, then the
- * store. Whatever is wrong is thrown as a refusal, and then nothing has happened.
+ * Runs every operation, from its text to the JSON of its `data`: document, variables, cost, plan, access check, then
+ * the store. Any problem is thrown as a refusal; then nothing has taken effect.
  */
 export class Executor {
   readonly #documents: Documents
@@ -50,7 +50,7 @@ export class Executor {
     return this.#documents.prepare(query).operation(operationName)
   }
 
-  /** For queries and mutations. */
+  /** Runs a query or a mutation. */
   async execute(operation: PreparedOperation, inputs: Fields, actor: Actor): Promise<string> {
     try {
       const request = { variables: this.#variables(operation, inputs), actor }
@@ -62,7 +62,7 @@ export class Executor {
     }
   }
 
-  /** What a subscription wants, when it may be told. */
+  /** Plans a subscription and checks that the actor may have it. */
   subscription(operation: PreparedOperation, inputs: Fields, actor: Actor): Subscription {
     try {
       const subscription = planSubscription(operation, { variables: this.#variables(operation, inputs), actor })
@@ -73,7 +73,7 @@ export class Executor {
     }
   }
 
-  /** The variables as the schema understands them, where the operation can be afforded with them. */
+  /** The variables, coerced to the types of the schema. Throws if the operation costs too much with them. */
   #variables(operation: PreparedOperation, inputs: Fields): Variables {
     const variables = operation.coerce(inputs)
     const { data, introspection } = operation.cost(variables)
@@ -84,6 +84,7 @@ export class Executor {
 }
 
 function tooComplex(sum: number, limit: number) {
-  const cost = Math.min(sum, Number.MAX_SAFE_INTEGER) // fragments within fragments can cost more than a number holds
+  // Fragments within fragments can make the cost larger than a number can hold.
+  const cost = Math.min(sum, Number.MAX_SAFE_INTEGER)
   return refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
 }

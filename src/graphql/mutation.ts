@@ -8,7 +8,7 @@ import { holdToSkippedRows, type Skip, skippedRows } from './language/limits/ski
 import { collect, idIn, type Merged, planShown, type Request, showOf } from './language/plan.ts'
 import { argumentIn, type Variables } from './language/tree.ts'
 
-/** The entries of the answer, in their order: a text that is always the same, or a change. */
+/** The entries of the answer, in order. Each is a constant text or a change. */
 export type MutationPlan = readonly (PlannedText | PlannedChange)[]
 
 interface PlannedText {
@@ -19,25 +19,25 @@ interface PlannedText {
 interface PlannedChange {
   readonly key: string
   readonly change: (request: Request) => AskedChange
-  /** Lists in what is shown that may skip rows. */
+  /** Lists with an offset in the selection that is returned. */
   readonly skips: readonly Skip[]
 }
 
-/** All changes of an operation share one size: together they must not be too much. */
+/** Plans all changes of an operation. They share one size limit. */
 export function planMutation({ tree }: PreparedOperation, variables: Variables, size: PlanSize): MutationPlan {
   return [...collect([tree], variables, size)].map(([key, fields]) =>
     fields[0].kind === 'typename' ? { key, text: fields[0].type } : planChange(key, fields, variables, size),
   )
 }
 
-/** Makes the changes, all or none, and gives the JSON of the answer's data. */
+/** Makes all changes or none, and returns the JSON of the answer's data. */
 export async function runMutation(plan: MutationPlan, request: Request, posts: Posts): Promise<string> {
   const planned = plan.filter(entry => 'change' in entry)
   const results = await change(planned, request, posts)
   const entries = plan.map(entry => {
     if ('text' in entry) return `${JSON.stringify(entry.key)}:${JSON.stringify(entry.text)}`
     const result = results[planned.indexOf(entry)]
-    // What is shown comes as an object with this key alone.
+    // The result is a JSON object with only this key, so its braces are removed.
     return typeof result === 'string' ? result.slice(1, -1) : `${JSON.stringify(entry.key)}:${result}`
   })
   return `{${entries.join(',')}}`

@@ -7,7 +7,7 @@ import { collect, type Plan, Planner, type Request, valuesOf } from './language/
 import type { Variables } from './language/tree.ts'
 
 export interface QueryPlan extends Plan {
-  /** Whether anything of it is in the store. */
+  /** Whether the query reads from the store. A query for `__typename` or introspection alone does not. */
   readonly reads: boolean
 }
 
@@ -27,7 +27,7 @@ export function planQuery(
   return { selection: { wishes }, slots: planner.slots, skips: planner.skips, reads }
 }
 
-/** The JSON of the answer's data. */
+/** Returns the JSON of the answer's data. */
 export async function runQuery(plan: QueryPlan, request: Request, posts: Posts): Promise<string> {
   const values = valuesOf(plan, request)
   holdToSkippedRows(skippedRows(plan.skips, values))

@@ -5,7 +5,7 @@ import { holdToSkippedRows, skippedRows } from './language/limits/skipped-rows.t
 import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
 import type { Subscription } from './subscriptions/fan-out.ts'
 
-/** What a subscription listens to, and what it shows of each event. */
+/** Plans a subscription: its topic, and the selection to read for each event. */
 export function planSubscription({ tree }: PreparedOperation, request: Request): Subscription {
   const { variables } = request
   const [merged] = collect([tree], variables)
@@ -13,7 +13,7 @@ export function planSubscription({ tree }: PreparedOperation, request: Request):
   const [key, fields] = merged
   const [{ name, args }] = fields
   const root = name === 'postAdded' ? 'post' : 'comment'
-  // An id that cannot name a post is that of none.
+  // An id that is not valid becomes 0, which no post has.
   const topic =
     root === 'post'
       ? { kind: 'posts' as const }

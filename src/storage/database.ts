@@ -8,7 +8,7 @@ import { SqliteEngine } from './sqlite/engine.ts'
 import { backupSqlite, claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
 import { catalogue, type verbs } from './verbs.ts'
 
-/** Which engine, and where its data is. */
+/** The engine to use, and where its data is. */
 export type DatabaseAddress =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number }
@@ -17,14 +17,14 @@ export interface OpenOptions extends Omit<EngineOptions<typeof verbs>, 'catalogu
   readonly randomness: Randomness
 }
 
-/** A database that is ready to serve. Disposing it closes the engine and frees the file. */
+/** An open database with an up-to-date schema. Disposing it closes the engine and unlocks the file. */
 export interface OpenDatabase extends AsyncDisposable {
   readonly engine: Engine<typeof verbs>
-  /** Of the embedded database. */
+  /** The database file. Only set for SQLite. */
   readonly path: string | undefined
 }
 
-/** Opens a database for a server, with its schema up to date. A SQLite file belongs to one server at a time. */
+/** Opens a database for a server and brings its schema up to date. Only one server at a time may open a SQLite file. */
 export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
   await using parts = new AsyncDisposableStack()
   const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
@@ -35,7 +35,7 @@ export async function openDatabase(address: DatabaseAddress, options: OpenOption
   return { engine, path: file?.path, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
-/** Opens a database beside the server that may be serving it. */
+/** Opens a database for a command. A server may have the same database open at the same time. */
 export async function openBeside(
   address: DatabaseAddress,
   options: OpenOptions,
@@ -44,13 +44,13 @@ export async function openBeside(
   return newEngine(address, options)
 }
 
-/** Brings the schema up to date, and returns the migrations that were missing. */
+/** Applies the missing migrations and returns them. */
 export async function migrateDatabase(address: DatabaseAddress): Promise<readonly Migration[]> {
   const migrations = loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', address.kind))
   return address.kind === 'sqlite' ? migrateSqlite(address.path, migrations) : migratePostgres(address.url, migrations)
 }
 
-/** Copies an embedded database while it is served. */
+/** Copies a SQLite database. A server may be using it meanwhile. */
 export function backupDatabase({ path }: DatabaseAddress & { kind: 'sqlite' }, target: string): void {
   backupSqlite(path, target)
 }

@@ -5,16 +5,19 @@ import type { Row, Statement } from './sql.ts'
 import type { Timeouts } from './timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
 
-/** What SQLite and PostgreSQL both give; `test/storage/engine.contract.ts` holds them to the same behaviour. */
+/** The interface of SQLite and PostgreSQL. `test/storage/engine.contract.ts` checks that they behave alike. */
 export interface Engine<V extends Verbs> extends AsyncDisposable {
-  /** Rows as arrays, as of a moment after every write acknowledged before the call. */
+  /** Returns rows as arrays. The read sees every write that was acknowledged before the call. */
   read(statement: Statement): Promise<readonly Row[]>
-  /** The single text of a statement that builds its whole answer; `answer-too-large` beyond the bound. */
+  /** Runs a statement that returns its whole answer as one text. Throws `answer-too-large` beyond the limit. */
   readText(statement: Statement): Promise<string>
-  /** Runs a verb in one transaction and answers after its durable commit, or leaves no trace of it. */
+  /**
+   * Runs a verb in one transaction. Resolves after the durable commit. If it rejects, nothing was written, unless the
+   * outcome of the commit could not be determined.
+   */
   write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>>
   ping(): Promise<void>
-  /** How it builds such answers. */
+  /** How this engine builds JSON answers in SQL. */
   readonly dialect: Dialect
 }
 
@@ -26,19 +29,19 @@ export interface EngineOptions<V extends Verbs> {
 }
 
 export const bounds = Object.freeze({
-  /** Bytes of one answer built by the database. */
+  /** Maximum size in bytes of one answer that the database builds. */
   answerBytes: 8 * 1024 * 1024,
   /**
-   * Prepared statements kept per connection, and characters of all of them: a prepared statement takes some 20 bytes of
-   * memory per character in SQLite and 160 in PostgreSQL.
+   * Maximum number of prepared statements kept per connection, and of the characters of all of them together. A
+   * prepared statement takes about 20 bytes of memory per character in SQLite and 160 in PostgreSQL.
    */
   statements: 400,
   statementText: { sqlite: 1024 * 1024, postgres: 256 * 1024 },
-  /** Operations that may wait for the store at once; further ones are refused at once. */
+  /** Maximum number of operations that wait for the store. Further ones are rejected immediately. */
   waiting: 10_000,
 })
 
-/** The text of an answer. There is always one, unless it was too large to be handed over. */
+/** The text of an answer. The statement always returns one, except when it is too large. */
 export function answerOf([row]: readonly Row[]): string {
   if (typeof row?.[0] === 'string') return row[0]
   throw answerTooLarge()

@@ -10,17 +10,17 @@ export interface Migration {
   readonly checksum: string
 }
 
-/** One step of a migration, driven like a verb's: a statement, or a script of several without values. */
+/** One step of a migration, run like a verb's: a statement, or a script of several statements without values. */
 export type MigrationStep = Statement | { readonly script: string }
 
-/** Why a database cannot be served by this program; the sentence is for the operator's terminal. */
+/** The database does not fit this version of the program. The message is shown to the operator. */
 export class MigrationRefusal extends Error {
   override name = 'MigrationRefusal'
 }
 
 /**
- * Applies what is missing, in order, and returns it. To be driven inside one transaction by whoever holds the migration
- * lock, so that a run happens as a whole or not at all.
+ * Applies the missing migrations in order and returns them. The caller must hold the migration lock and run all steps
+ * in one transaction, so that either all of them take effect or none.
  */
 export function* migrate(
   migrations: readonly Migration[],
@@ -56,7 +56,7 @@ function unapplied(migrations: readonly Migration[], applied: readonly Row[]): r
   return migrations.slice(applied.length)
 }
 
-/** Reads `0001_init.sql`, `0002_….sql`, … The numbers must run from 1 without a gap. */
+/** Reads `0001_init.sql`, `0002_….sql`, … The numbers must start at 1 and have no gaps. */
 export function loadMigrations(directory: string): readonly Migration[] {
   return readdirSync(directory)
     .filter(file => file.endsWith('.sql'))

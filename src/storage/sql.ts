@@ -1,20 +1,21 @@
 /**
- * A value that both engines store and return alike. Dates are canonical text, booleans do not occur. SQLite binds numbers
- * as reals: cast a parameter where its type shows, as in JSON or `||`; columns of the schema convert by themselves.
+ * A value that both engines store and return alike. Dates are strings in one canonical format; there are no booleans.
+ * SQLite binds numbers as reals. So cast a parameter where its type is visible, for example in JSON or with `||`.
+ * Columns of the schema convert values by themselves.
  */
 export type Value = string | number | null
 
 export type Row = readonly Value[]
 
-/** One statement: its parameters are `$1`, `$2`, … and its values are always bound, never spliced into the text. */
+/** An SQL statement. Its parameters are `$1`, `$2`, …; values are always bound, never inserted into the text. */
 export interface Statement {
   readonly text: string
   readonly values: readonly Value[]
-  /** Whether it may take long, as far as can be told before it is run. */
+  /** Whether the statement may be slow, as estimated before it runs. */
   readonly heavy?: boolean
 }
 
-/** Writes a statement with its values in place: sql`select name from users where id = ${id}`. */
+/** Builds a statement from a template: sql`select name from users where id = ${id}`. */
 export function sql(strings: TemplateStringsArray, ...values: Value[]): Statement {
   let text = texts.get(strings)
   if (text === undefined) {
@@ -24,5 +25,5 @@ export function sql(strings: TemplateStringsArray, ...values: Value[]): Statemen
   return { text, values }
 }
 
-// A template's strings are one object per place in the source, so each text is put together once.
+// `strings` is the same object each time the same template literal runs, so each text is built only once.
 const texts = new WeakMap<TemplateStringsArray, string>()

@@ -13,8 +13,9 @@ import type { Row, Statement } from './sql.ts'
 import type { verbs } from './verbs.ts'
 
 /**
- * The core's store over either engine. `patienceMs` is how long a change that shows much waits for those before it; such
- * changes are made one at a time, so that other writes wait for one of them and never for a queue of them.
+ * Implements the core's store on either engine. A mutation with a heavy selection is a heavy change. Heavy changes run
+ * one at a time, so that another write waits for at most one of them and not for a queue of them. `patienceMs` is how
+ * long a heavy change may wait for its turn.
  */
 export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): Store {
   const heavyChanges = new Gate({ atOnce: 1, mayWait: heavyWaiting })
@@ -22,7 +23,7 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
   }
-  // One tree serves many requests: what it becomes is kept for as long as it lives.
+  // Many requests share one selection object. Its compiled statement is cached for as long as the object exists.
   const plain = keptFor((selection: Selection) => compile(selection, engine.dialect))
   const guarded = keptFor((selection: Selection) => compileGuarded(selection, engine.dialect))
   const statementOf = (selection: Selection, values: SlotValues): string =>
@@ -88,7 +89,7 @@ function weightShownBy(changes: readonly Change[]): number {
   )
 }
 
-/** Texts of posts and comments, each of 64 Ki characters at most, that are not more than an answer may have. */
+/** Up to this many long texts (64 Ki characters each) fit into one answer. More need the guarded statement. */
 const unguardedTexts = 128
 
 function keptFor<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {

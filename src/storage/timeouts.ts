@@ -1,15 +1,18 @@
-/** How long the store may take for one operation, in milliseconds. All of it follows from one setting. */
+/** Timeouts of one store operation, in milliseconds. All are derived from one setting. */
 export interface Timeouts {
-  /** For everything but the commit, from the call on. */
+  /** For the whole operation except the commit, counted from the call. */
   readonly operation: number
-  /** What must be left of it to begin a transaction at all. */
+  /** How much of the operation's time must be left to begin a transaction. */
   readonly begin: number
   readonly commit: number
-  /** For asking whether a commit happened whose answer was lost. */
+  /** For finding out whether a commit succeeded when its answer was lost. */
   readonly doubt: number
-  /** For another transaction's lock. Then this transaction gives way and tries again, while the operation has time. */
+  /**
+   * For waiting for a lock of another transaction. After it, this transaction rolls back and is retried while the
+   * operation has time left.
+   */
   readonly lock: number
-  /** After this time a write to a disk that answers nothing, not even an error, is given up. */
+  /** A write is given up after this time if the disk hangs, so that not even an error arrives. */
   readonly hang: number
 }
 

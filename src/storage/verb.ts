@@ -1,14 +1,14 @@
 import type { Row, Statement } from './sql.ts'
 
 /**
- * A change of the store, written once for both engines: it yields statements and is handed their rows. SQLite drives it
- * synchronously, PostgreSQL asynchronously, each inside one transaction. A verb cannot await, catches no statement's
- * error (the transaction is lost with it), may be run again from the start, and takes and returns plain data, which can
- * cross to the thread that writes.
+ * A write operation, written once for both engines. It is a generator: it yields statements and receives their rows.
+ * Each engine runs it inside one transaction, SQLite synchronously and PostgreSQL asynchronously. A verb cannot await.
+ * It must not catch the error of a statement, because the error ends the transaction. It may be run again from the
+ * start. Its arguments and result are plain data, because they are sent to and from the writer thread.
  */
 export interface Verb {
   (...args: never[]): Steps<unknown>
-  /** PostgreSQL only: for where row locks and constraints cannot express what must not change meanwhile. */
+  /** PostgreSQL only. For verbs that row locks and constraints cannot protect from concurrent changes. */
   readonly isolation?: 'serializable'
 }
 
@@ -20,7 +20,7 @@ export function serializable<V extends Verb>(verb: V): V & { readonly isolation:
 
 export type Verbs = Readonly<Record<string, Verb>>
 
-/** Verbs by name, and the module that exports them as `verbs`, for the thread that has to load them itself. */
+/** Verbs by name, and the URL of the module that exports them as `verbs`. The writer thread imports it itself. */
 export interface Catalogue<V extends Verbs = Verbs> {
   readonly url: string
   readonly verbs: V

@@ -6,7 +6,7 @@ import { postVerbs } from './entities/posts.ts'
 import { userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
-/** Every verb of the store, by name. Each feature adds its own. */
+/** All verbs of the store, by name. */
 export const verbs = { ...userVerbs, ...orderVerbs, ...paymentVerbs, ...postVerbs, ...outboxVerbs, ...demoVerbs }
 
 export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }

@@ -1,4 +1,4 @@
-/** Which of the types an `Accept` header likes best; the first of them where it says nothing, or likes several alike. */
+/** The type with the highest quality in an `Accept` header; the first one if there is no header or a tie. */
 export function preferredType<Type extends string>(
   accept: string | undefined,
   types: readonly Type[],
@@ -24,7 +24,7 @@ function rangeOf(text: string): Range {
   return { type, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
 }
 
-// A type that is named counts before a range that covers it.
+// An exact type takes precedence over a range that includes it.
 function qualityOf(type: string, ranges: readonly Range[]): number {
   for (const pattern of [type, `${type.split('/')[0]}/*`, '*/*']) {
     const range = ranges.find(each => each.type === pattern)

@@ -3,12 +3,12 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** The page with which GraphQL is tried in the browser. It carries all that it needs; nothing is loaded from elsewhere. */
+/** The GraphiQL page, for trying GraphQL in a browser. It is self-contained and loads nothing from elsewhere. */
 export class GraphiqlPage {
   #made: Promise<Made> | undefined
 
   readonly show = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    // Nine megabytes of program, which few processes ever need.
+    // GraphiQL has nine megabytes of scripts, and few processes need it. So it is built at the first request.
     this.#made ??= make()
     const { text, compressed, tag, policy } = await this.#made
     reply.header('etag', tag).header('cache-control', 'no-cache').header('vary', 'Origin, Accept, Accept-Encoding')
@@ -35,7 +35,7 @@ async function make(): Promise<Made> {
     defaultQuery: examples,
     subscriptionsProtocol: 'WS',
   })
-  // It is as large as the window: a margin, and what its editors hide, would only make it scroll.
+  // The page fills the window. A margin, or hidden parts of its editors, would only make it scroll.
   const text = Buffer.from(
     page.trimStart().replace('</head>', '<style>body { margin: 0; overflow: hidden }</style></head>'),
   )
@@ -47,7 +47,7 @@ async function make(): Promise<Made> {
   }
 }
 
-// Only the scripts that the page comes with may run; they make their workers and styles themselves.
+// Only the page's own scripts may run. They create workers and styles themselves.
 function policyOf(page: string): string {
   const scripts = [...page.matchAll(/<script>(.*?)<\/script>/gs)].map(
     ([, script = '']) => `'sha256-${createHash('sha256').update(script).digest('base64')}'`,

@@ -2,7 +2,7 @@ import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { OperationRequest } from '../execute.ts'
 
-/** The operation that a body, a query string or a message asks for. */
+/** Reads the requested operation from a body, a query string or a socket message. */
 export function operationIn(body: unknown): OperationRequest {
   if (!isObject(body)) throw refusal('BAD_REQUEST', 'The request must be a JSON object with a query.')
   const { query, operationName, variables, extensions } = body

@@ -14,13 +14,13 @@ export interface GraphQLServer {
   readonly server: FastifyInstance
   readonly authenticate: onRequestHookHandler
   readonly executor: Executor
-  /** Answers a browser that comes for a page. */
+  /** Sends a page to a browser that asks for HTML. */
   readonly showPage: (request: FastifyRequest, reply: FastifyReply) => unknown
   readonly sockets: Sockets
   readonly lifecycle: Lifecycle
 }
 
-/** `/graphql`: one operation per request, by POST, or by GET where it only reads. */
+/** `/graphql`: one operation per request. POST runs queries and mutations, GET only queries. */
 export function serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle }: GraphQLServer): void {
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
@@ -38,7 +38,7 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
 
   server.post('/graphql', options, async (request, reply) => answer(operationIn(request.body), request, reply))
 
-  // A socket's token is looked at when it is open: refused here, a browser could not tell why.
+  // A socket's token is checked after the socket is open. If the upgrade failed, a browser could not see why.
   const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {
     if (request.raw.socketUpgrade === undefined) return authenticate.call(this, request, reply, next)
     next()
@@ -77,7 +77,7 @@ function parsed(name: string, text: unknown): unknown {
   throw refusal('BAD_REQUEST', `${name} is not valid JSON.`)
 }
 
-/** Errors of an operation have GraphQL's shape; what concerns requests as such keeps the shape of all other paths. */
+/** Errors of an operation have the GraphQL format. Errors of the HTTP request have the format of all other paths. */
 function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refused = refusalIn(error, request)
   if (refused === undefined) return answerError(error, request, reply)

@@ -1,4 +1,4 @@
-/** An instant as ISO-8601 writes it, in the one form that the store keeps: 2026-01-31T12:00:00.000Z. */
+/** Parses an ISO-8601 date and time into the one format that the store uses: 2026-01-31T12:00:00.000Z. */
 export function dateTimeOf(value: unknown): string {
   const [
     ,
@@ -13,9 +13,9 @@ export function dateTimeOf(value: unknown): string {
   ] = (typeof value === 'string' && pattern.exec(value)) || []
   const offset = (sign === '-' ? -1 : 1) * (Number(offsetHours) * 60 + Number(offsetMinutes))
   const inRange = Number(hours) < 24 && Number(minutes) < 60 && Number(seconds) < 60 && Math.abs(offset) < 1440
-  // Digits beyond milliseconds are cut off: to round could move an instant to the next second.
+  // Digits after the milliseconds are cut off. Rounding could move the time to the next second.
   const local = new Date(`${date}T${hours}:${minutes}:${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}Z`)
-  // 31 February would become a day of March.
+  // JavaScript would turn 31 February into a day in March, so the date is compared with the input.
   if (inRange && Number(offsetMinutes) < 60 && local.toJSON()?.startsWith(date) && date !== '') {
     const instant = new Date(local.getTime() - offset * 60_000)
     const year = instant.getUTCFullYear()

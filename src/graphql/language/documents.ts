@@ -27,13 +27,13 @@ const rules = [...specifiedRules.filter(rule => rule !== OverlappingFieldsCanBeM
 export interface DocumentsOptions {
   readonly schema: GraphQLSchema
   readonly maxDepth: number
-  /** Whether errors may name what else there is ("Did you mean …?"). */
+  /** Whether error messages may suggest other names ("Did you mean …?"). */
   readonly suggestions: boolean
 }
 
 type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
 
-/** Documents that were parsed and found valid, by their text. What is refused is not kept. */
+/** An LRU cache of parsed and valid documents, by their text. Invalid documents are not cached. */
 export class Documents {
   readonly #options: DocumentsOptions
   readonly #known = new Recent<string, ValidDocument>(kept.documents, {
@@ -44,7 +44,7 @@ export class Documents {
     this.#options = options
   }
 
-  /** Throws a refusal unless the document keeps its bounds, nests no deeper than allowed and is valid. */
+  /** Throws a refusal if the document is over a limit, too deep or invalid. */
   prepare(text: string): ValidDocument {
     const known = this.#known.get(text)
     if (known !== undefined) return known
@@ -58,20 +58,20 @@ export class Documents {
       })
     }
     const options = { maxErrors: 10, hideSuggestions: !suggestions, allowEmptySelectionSets: false }
-    // Rules that follow fragments take them to end somewhere.
+    // The other rules follow fragments and would not end if these are circular.
     const errors = validate(schema, parsed, depth === undefined ? [NoFragmentCyclesRule] : rules, options)
     if (errors.length > 0) throw refusalOf('GRAPHQL_VALIDATION_FAILED', errors)
-    // Without locations, which hold on to every token of the text.
+    // Parse again without locations, because they keep every token of the text in memory.
     const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
     this.#known.set(text, document)
     return document
   }
 }
 
-/** Beyond that, what was not used lately is forgotten. */
+/** Limits of the cache. Beyond them, the documents that were not used recently are dropped. */
 const kept = Object.freeze({ documents: 2000, bytes: 64 * 1024 * 1024 })
 
-// What is kept of a document beside its text, by its fields: tree and syntax.
+// Estimated memory per field of a cached document, for its tree and syntax nodes, in addition to the text.
 const bytesPerField = 1200
 
 function parseWithin(text: string): DocumentNode {
@@ -85,7 +85,7 @@ function parseWithin(text: string): DocumentNode {
 
 export class ValidDocument {
   readonly #operations: readonly PreparedOperation[]
-  /** About how many bytes it takes. */
+  /** The approximate memory in bytes. */
   readonly weight: number
 
   constructor(text: string, { definitions }: DocumentNode, options: OperationOptions) {
@@ -102,7 +102,7 @@ export class ValidDocument {
     this.weight = 2 * text.length + (fields + 1) * bytesPerField
   }
 
-  /** The operation of this name, or the only one there is. */
+  /** The operation with this name, or the only operation if there is no name. */
   operation(name: string | undefined): PreparedOperation {
     const [first, ...others] = this.#operations
     const named = name === undefined ? first : this.#operations.find(operation => operation.name === name)
@@ -118,9 +118,9 @@ export class ValidDocument {
   }
 }
 
-/** An operation of a valid document, ready to be done with any variables. */
+/** An operation of a valid document. It can run with any variables. */
 export class PreparedOperation {
-  /** Of this object: the same operation, prepared again, has another one. Ends with a blank. */
+  /** A unique id of this object. The same operation gets another id if it is prepared again. Ends with a blank. */
   readonly id = `${++prepared} `
   readonly kind: OperationDefinitionNode['operation']
   readonly name: string | undefined
@@ -129,7 +129,7 @@ export class PreparedOperation {
   readonly definition: OperationDefinitionNode
   readonly #document: ValidDocument
   readonly #options: OperationOptions
-  /** Without variables it is the same every time. */
+  /** The cost without variables, which never changes. */
   #cost: Cost | undefined
 
   constructor(
@@ -148,12 +148,12 @@ export class PreparedOperation {
     this.#options = options
   }
 
-  /** About how many bytes are kept with it: those of its document. */
+  /** The approximate memory in bytes: that of its document. */
   get weight(): number {
     return this.#document.weight
   }
 
-  /** The variables of a request as the schema understands them, defaults filled in. */
+  /** The variables of a request, coerced to the types of the schema, with defaults filled in. */
   coerce(inputs: Fields): Variables {
     const { variableDefinitions = [] } = this.definition
     if (variableDefinitions.length === 0) return none

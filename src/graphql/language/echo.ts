@@ -1,6 +1,6 @@
 /**
- * A message of graphql-js in which what the client sent is cut short: each name and value is told up to 100 characters,
- * the whole message up to 500. Values that it prints over several lines come in one.
+ * Shortens the parts of a graphql-js message that repeat the client's input: each name or value to 100 characters, the
+ * whole message to 500. Values that graphql-js prints over several lines are put on one line.
  */
 export function withShortEchoes(message: string): string {
   if (message.length <= longestEcho && !message.includes('\n')) return message
@@ -11,7 +11,7 @@ export function withShortEchoes(message: string): string {
   return cut(told, longestMessage)
 }
 
-/** What a client sent, as an error may repeat it. */
+/** The client's input, shortened for an error message. */
 export function echo(text: string): string {
   return cut(oneLine(text), longestEcho)
 }
@@ -19,10 +19,13 @@ export function echo(text: string): string {
 const longestEcho = 100
 const longestMessage = 500
 
-/** Something in quotes, or everything that follows the words with which graphql-js introduces a value. */
+/** A text in quotes, or everything after the words with which graphql-js introduces a value. */
 const sent = /(represent [a-z0-9 -]{0,40}value: |[Ff]ound: |(?:found|Unexpected) [A-Za-z]{1,20} (?=")).*|"[^"]*"?/gs
 
-/** The beginning, as much of it as can get into a message: a value may have a million characters. */
+/**
+ * Joins the lines of the beginning of a text. A value may have a million characters, so only the part that can appear
+ * in a message is processed.
+ */
 function oneLine(text: string): string {
   return beginning(text, 10 * longestMessage).replace(/\n\s*/g, ' ')
 }
@@ -32,5 +35,6 @@ function cut(text: string, longest: number): string {
 }
 
 function beginning(text: string, length: number): string {
-  return text.length <= length ? text : text.slice(0, length).replace(/[\ud800-\udbff]$/, '') // no half of a character
+  // Does not split a surrogate pair.
+  return text.length <= length ? text : text.slice(0, length).replace(/[\ud800-\udbff]$/, '')
 }

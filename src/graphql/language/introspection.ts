@@ -5,8 +5,8 @@ import type { Merged, Source } from './plan.ts'
 import type { Variables } from './tree.ts'
 
 /**
- * Questions about the schema are graphql-js's to answer; the answer takes its place among what is read. It is the same
- * every time, and kept.
+ * Answers introspection fields with graphql-js. The result becomes one JSON value among the values that are read. It is
+ * always the same, so it is cached.
  */
 export class Introspection {
   readonly #schema: GraphQLSchema
@@ -53,8 +53,8 @@ function keyOf(variables: Variables): string | undefined {
 /** How large an answer about the schema may be, about as many fields as it has. The usual tools ask for some 1,500. */
 export const introspectionBound = 5_000
 
-/** Beyond that, what was not used lately is forgotten. */
+/** Limits of the cache. Beyond them, the results that were not used recently are dropped. */
 const kept = Object.freeze({ answers: 200, bytes: 16 * 1024 * 1024 })
 
-/** Variables may be long, and then are not worth keeping. */
+/** Results with long variables are not cached. */
 const longestKey = 2000

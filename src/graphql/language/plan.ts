@@ -7,11 +7,11 @@ import type { PlanSize } from './limits/plan-size.ts'
 import type { Skip } from './limits/skipped-rows.ts'
 import { type Argument, argumentIn, type Field, isWanted, type Node, type Variables } from './tree.ts'
 
-/** A selection, and how its slots are filled from one request to the next. */
+/** A selection, and functions that compute the values of its slots for each request. */
 export interface Plan {
   readonly selection: Selection
   readonly slots: readonly Source[]
-  /** Lists that may skip rows. */
+  /** Lists with an offset. */
   readonly skips: readonly Skip[]
 }
 
@@ -20,25 +20,25 @@ export interface Request {
   readonly actor: Actor
 }
 
-/** Where a slot's value comes from. */
+/** Computes a slot's value from a request. */
 export type Source = (request: Request) => SlotValues[number]
 
 export function valuesOf({ slots }: Plan, request: Request): SlotValues {
   return slots.map(source => source(request))
 }
 
-/** Fields with the same key: the same field, each with selections of its own. */
+/** Fields with the same key. They are the same field, but each has its own selections. */
 export type Merged = readonly [Field, ...Field[]]
 
-/** Fields of one object of the answer by their keys, in the order in which these come first. */
+/** The fields of one object in the answer by their keys, in the order in which the keys first appear. */
 export type Collected = ReadonlyMap<string, Merged>
 
-/** What is left of selections when conditions are looked at, fragments dissolved and fields with one key put together. */
+/** Evaluates `@skip` and `@include`, resolves fragments and groups the fields with the same key. */
 export function collect(selections: readonly (readonly Node[])[], variables: Variables, size?: PlanSize): Collected {
   const collected = new Map<string, [Field, ...Field[]]>()
   const visited = new Set<readonly Node[]>()
   const visit = (nodes: readonly Node[]): void => {
-    if (visited.has(nodes)) return // a second time it would add nothing
+    if (visited.has(nodes)) return // a second visit would add nothing
     visited.add(nodes)
     size?.addVisits(nodes.length)
     for (const node of nodes) {
@@ -55,11 +55,11 @@ export function collect(selections: readonly (readonly Node[])[], variables: Var
   return collected
 }
 
-/** Builds selections, and notes for each slot where its value comes from. */
+/** Builds selections, and records where the value of each slot comes from. */
 export class Planner {
   readonly #variables: Variables
   readonly #size: PlanSize
-  /** Limits of the lists around. */
+  /** The limits of the lists that enclose the current field. */
   #around: readonly Slot[] = []
   readonly slots: Source[] = []
   readonly skips: Skip[] = []
@@ -69,7 +69,7 @@ export class Planner {
     this.#size = size
   }
 
-  /** The fields of an object that is reached from another one. */
+  /** The selected fields of a nested object. */
   inside(fields: readonly Field[]): readonly Wish[] {
     const collected = collect(
       fields.map(({ selections }) => selections),
@@ -79,7 +79,7 @@ export class Planner {
     return [...collected].map(([key, [first, ...others]]) => this.#wish(key, first, [first, ...others]))
   }
 
-  /** A field at the top that reads: `user`, `post`, `me`, `posts`, `users`. */
+  /** A top-level field that reads: `user`, `post`, `me`, `posts`, `users`. */
   atTop(key: string, fields: Merged): Wish {
     const [first] = fields
     if (first.kind !== 'one') return this.#wish(key, first, fields)
@@ -123,7 +123,7 @@ export class Planner {
     return { kind: 'many', key, name: first.name, limit, offset, after, before, wishes: this.#each(limit, fields) }
   }
 
-  /** The fields of each object of a list that has so many. */
+  /** The selected fields of each item of a list with this limit. */
   #each(limit: Slot, fields: readonly Field[]): readonly Wish[] {
     const around = this.#around
     this.#around = [...around, limit]
@@ -140,12 +140,12 @@ export class Planner {
 
 const ownId: Source = ({ actor }) => (actor.kind === 'user' ? actor.id : null)
 
-/** The id that an argument names, if it can name a row. */
+/** The id in an argument, or null if it is not a valid id. */
 export function idIn(argument: Argument | undefined, variables: Variables): number | null {
   return idOf(String(argumentIn(argument, variables))) ?? null
 }
 
-/** What is to be shown of a post or comment whose id is known only later. */
+/** The plan of what to return about a post or comment whose id is known only later. */
 export interface ShownPlan extends Plan {
   readonly id: Slot
 }
@@ -169,8 +169,8 @@ export function showOf(plan: ShownPlan, request: Request): Show {
 }
 
 /**
- * What decides about the shape of a plan: conditions that hold or not, arguments that are given or not, lists of none. Two
- * requests with the same key share a plan and differ in the values of its slots alone.
+ * A key of everything in the variables that changes the shape of a plan: whether conditions are true, whether arguments
+ * are given, and whether a limit is 0. Requests with the same key share a plan; only the values of its slots differ.
  */
 export function shapeKey(variables: Variables): string {
   let key = ''

@@ -6,7 +6,7 @@ import type { Variables } from './tree.ts'
 
 export type MakePlan<Plan> = (operation: PreparedOperation, variables: Variables, size: PlanSize) => Plan
 
-/** Plans of operations, made once for all requests of one shape and kept while they are used. */
+/** An LRU cache of plans. A plan is made once for all requests of the same shape. */
 export class Plans<Plan> {
   readonly #make: MakePlan<Plan>
   readonly #known = new Recent<string, Kept<Plan>>(kept.plans, {
@@ -23,7 +23,7 @@ export class Plans<Plan> {
     if (known !== undefined) return known.plan
     const size = new PlanSize()
     const plan = this.#make(operation, variables, size)
-    // A plan holds on to the document that it is made of, though that may be forgotten elsewhere.
+    // The weight includes the document, because the plan keeps it in memory even if the cache of documents drops it.
     this.#known.set(key, { plan, weight: operation.weight + size.text * bytesPerCharacter + 2 * key.length })
     return plan
   }
@@ -34,8 +34,11 @@ interface Kept<Plan> {
   readonly weight: number
 }
 
-/** Beyond that, what was not used lately is forgotten. */
+/** Limits of the cache. Beyond them, the plans that were not used recently are dropped. */
 const kept = Object.freeze({ plans: 2000, bytes: 32 * 1024 * 1024 })
 
-/** Of the statements that a plan becomes, with a guard for large answers and without, and of the plan itself. */
+/**
+ * Estimated memory per character of statement text: for the statement with the size guard, the one without it, and the
+ * plan itself.
+ */
 const bytesPerCharacter = 3

@@ -4,7 +4,7 @@ import { buildSchema, type GraphQLSchema, isObjectType, isScalarType, Kind } fro
 import { type Entity, entities, type Field, type Relation } from '../../core/entities.ts'
 import { dateTimeOf } from './date-time.ts'
 
-/** The schema as `api/schema.graphql` writes it, its own scalar given its meaning. */
+/** Loads `api/schema.graphql` and adds the parser of its own scalar, DateTime. */
 export function loadSchema(): GraphQLSchema {
   const schema = buildSchema(readFileSync(join(import.meta.dirname, '..', '..', '..', 'api', 'schema.graphql'), 'utf8'))
   const dateTime = schema.getType('DateTime')
@@ -15,7 +15,7 @@ export function loadSchema(): GraphQLSchema {
   return schema
 }
 
-/** What the schema offers of an entity must be what there is, or reads of it would fail one by one. */
+/** Checks that the entity types of the schema match `entities`. Otherwise reads of single fields would fail. */
 export function checkEntities(schema: GraphQLSchema): void {
   for (const [name, entity] of Object.entries(entities)) {
     const type = schema.getType(name)

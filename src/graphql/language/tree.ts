@@ -20,19 +20,19 @@ import {
 import { badInput } from '../../core/input.ts'
 import { isIntrospection } from './limits/depth.ts'
 
-/** A valid operation as costs and plans look at it: fields with what the schema says of them, fragments shared. */
+/** A valid operation as a tree for costs and plans: fields with their types from the schema, and shared fragments. */
 export type Node = Field | Spread
 
 export interface Field {
   readonly kind: 'value' | 'one' | 'many' | 'typename' | 'introspection'
   readonly key: string
   readonly name: string
-  /** Of the object that it is a field of. */
+  /** The name of the object type that has the field. */
   readonly type: string
   readonly args: ReadonlyMap<string, Argument>
   readonly conditions: readonly Condition[]
   readonly selections: readonly Node[]
-  /** Introspection is left to graphql-js. */
+  /** The syntax node. Only set for introspection, which graphql-js executes. */
   readonly node: FieldNode | undefined
 }
 
@@ -50,17 +50,17 @@ export type Argument = { readonly value: unknown } | VariableArgument
 
 export interface VariableArgument {
   readonly variable: string
-  /** The name of an argument that must be given: its variable may still be null, where that has a default. */
+  /** The name of the argument if it must not be null. Its variable can still be null if the variable has a default. */
   readonly required: string | undefined
 }
 
-/** `@include` wants true, `@skip` false. */
+/** `wanted` is true for `@include` and false for `@skip`. */
 export interface Condition {
   readonly argument: Argument
   readonly wanted: boolean
 }
 
-/** The variables of a request, as the schema understands them. Those that were not given are not there. */
+/** The variables of a request, coerced to the types of the schema. Variables without a value are missing. */
 export type Variables = Readonly<Record<string, unknown>>
 
 export function argumentIn(argument: Argument | undefined, variables: Variables): unknown {
@@ -77,7 +77,7 @@ export function isWanted({ conditions }: Node, variables: Variables): boolean {
   return conditions.every(({ argument, wanted }) => argumentIn(argument, variables) === wanted)
 }
 
-/** Turns the operations of one document into trees, in which they share its fragments. */
+/** Converts the operations of one document to trees that share the document's fragments. */
 export function treesOf(
   schema: GraphQLSchema,
   fragments: ReadonlyMap<string, FragmentDefinitionNode>,
@@ -101,7 +101,7 @@ export function treesOf(
       const conditions = conditionsOf(selection.directives)
       if (selection.kind === Kind.FRAGMENT_SPREAD)
         return { kind: 'spread', conditions, fragment: fragmentNamed(selection.name.value) }
-      // All types are objects: a fragment's condition holds wherever it may stand.
+      // All types are object types, so the type condition of a valid fragment is always true.
       if (selection.kind === Kind.INLINE_FRAGMENT)
         return { kind: 'spread', conditions, fragment: { selections: nodesOf(selection.selectionSet, type) } }
       return fieldOf(selection, type, conditions)
@@ -149,7 +149,7 @@ function conditionsOf(directives: readonly DirectiveNode[] = []): readonly Condi
   })
 }
 
-// Every argument of the schema is a scalar, so a variable stands for all of it or for nothing.
+// All arguments are scalars, so a variable is always the whole value of an argument.
 function argumentsOf(
   given: readonly ArgumentNode[] = [],
   definitions: readonly GraphQLArgument[],

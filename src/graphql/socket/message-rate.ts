@@ -1,11 +1,14 @@
-/** Counts what comes over a socket in windows of ten seconds, each of which begins with the first message after the last. */
+/**
+ * Rate limit for the messages of one socket. It counts in windows of ten seconds. A window starts with the first
+ * message after the previous window.
+ */
 export class MessageRate {
   readonly #most: number
   readonly #now: () => number
   #begun = Number.NEGATIVE_INFINITY
   #count = 0
 
-  /** 0 a second: any number. */
+  /** `perSecond` 0 means no limit. */
   constructor(perSecond: number, now: () => number) {
     this.#most = perSecond === 0 ? Number.POSITIVE_INFINITY : perSecond * windowSeconds
     this.#now = now
@@ -14,7 +17,7 @@ export class MessageRate {
   /** Whether one more is allowed. A large message counts as several. */
   take(bytes = 0): boolean {
     const now = this.#now()
-    // A clock that was set back begins a new window, too.
+    // If the clock was set back, a new window starts too.
     if (now < this.#begun || now >= this.#begun + windowSeconds * 1000) {
       this.#begun = now
       this.#count = 0

@@ -6,24 +6,24 @@ import { operationIn } from '../http/request.ts'
 /** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */
 export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64, values: 5_000 })
 
-/** What a client of graphql-transport-ws says, before anything of it is believed. */
+/** A message of a graphql-transport-ws client, before it is validated. */
 export interface Message {
   readonly type?: unknown
   readonly id?: unknown
   readonly payload?: unknown
 }
 
-/** What the client may not do, and how the socket is closed for it. */
+/** The client violated the protocol. Contains the code and the reason for closing the socket. */
 export class Violation extends Error {
   readonly code: number
 
   constructor(code: number, reason: string) {
-    super(Buffer.byteLength(reason) > 123 ? reason.slice(0, 40) : reason) // what a close frame holds
+    super(Buffer.byteLength(reason) > 123 ? reason.slice(0, 40) : reason) // a close frame has room for 123 bytes
     this.code = code
   }
 }
 
-/** What a message may carry beside: an object, or nothing. */
+/** Whether an optional payload is valid: an object or nothing. */
 export function isPayload(payload: unknown): payload is Fields | null | undefined {
   return payload === undefined || payload === null || isObject(payload)
 }
@@ -37,7 +37,7 @@ export function messageIn(bytes: Buffer): Message {
   throw new Violation(4400, 'Invalid message')
 }
 
-/** A payload of the wrong form is a fault of the protocol, not of an operation. */
+/** The operation of a `subscribe` message. An invalid payload is a protocol error, not an operation's error. */
 export function requestIn(payload: unknown): OperationRequest {
   try {
     return operationIn(payload)
@@ -46,7 +46,7 @@ export function requestIn(payload: unknown): OperationRequest {
   }
 }
 
-/** The payload of a `ping` as it is echoed: its JSON. */
+/** The payload of a `ping` as JSON, to be sent back. */
 export function pingPayloadIn(payload: Fields): string {
   const text = JSON.stringify(payload)
   if (Buffer.byteLength(text) > messageBounds.pingPayload) throw new Violation(4400, 'Ping payload is too large')
@@ -54,8 +54,8 @@ export function pingPayloadIn(payload: Fields): string {
 }
 
 /**
- * Whether arrays and objects nest deeper than this, counted on the text of JSON. Done before anything is made of the text:
- * functions that walk what was parsed call themselves, and would exhaust the stack.
+ * Whether arrays and objects in a JSON text are nested deeper than `most`. Checked before the text is parsed, because
+ * functions that walk the parsed value are recursive and would overflow the stack.
  */
 function nestsDeeperThan(most: number, text: string): boolean {
   if (text.length <= most) return false
@@ -70,7 +70,7 @@ function nestsDeeperThan(most: number, text: string): boolean {
   return false
 }
 
-/** Where the string that starts here ends. */
+/** The index where the string that starts here ends. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let escapes = 0

@@ -12,16 +12,16 @@ import { type Outlet, Run, type Wire } from './run.ts'
 export interface ConversationParts {
   readonly executor: Executor
   readonly fanOut: FanOut
-  /** Who an `Authorization` value says one is; rejects where it is no valid token. */
+  /** Authenticates an `Authorization` header. Rejects if it contains no valid token. */
   readonly admit: (authorization: string) => Promise<Admitted>
-  /** Whether somebody who was admitted would still be. */
+  /** Whether a token that was accepted before has not been revoked since. */
   readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
-  /** Whose groups of subscriptions are counted together: what the rate limit takes for one client. */
+  /** The client key of the rate limit. Groups of subscriptions are counted per client. */
   readonly client: string
-  /** Counts an operation of this client, where operations are limited. */
+  /** Counts an operation of this client. Returns undefined if operations have no rate limit. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
   readonly clock: { now(): number }
-  /** How long a new socket has to send `connection_init`. */
+  /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
   readonly report: (error: AppError) => void
 }
@@ -36,24 +36,24 @@ export const socketBounds = Object.freeze({
 })
 
 /**
- * One client's side of graphql-transport-ws, without a socket: what came goes into `receive`, what is to be sent goes to
- * the wire. Queries and mutations take the very way that they take over HTTP.
+ * The server side of graphql-transport-ws for one client, without the socket: incoming messages go to `receive`,
+ * outgoing ones to the wire. Queries and mutations run in the same way as over HTTP.
  */
 export class Conversation implements Outlet {
   readonly #parts: ConversationParts
   readonly #wire: Wire
   readonly #operations = new Map<string, Run>()
   #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
-  /** Settles when it is known who the client is. */
+  /** Settles when the client is authenticated. */
   #admission: Promise<void> | undefined
   #patience: NodeJS.Timeout | undefined
-  /** Operations that will be answered. */
+  /** The number of operations that are still running. */
   #executing = 0
   #farewell: (() => void) | undefined
   #expiry: NodeJS.Timeout | undefined
   actor: Actor = anonymous
 
-  /** `authorization` is what the request that opened the socket carried. */
+  /** `authorization` is the header of the upgrade request. */
   constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
     this.#parts = parts
     this.#wire = wire
@@ -73,8 +73,8 @@ export class Conversation implements Outlet {
   }
 
   /**
-   * Does something for this socket. What it throws closes this socket and no more: thrown out of a callback of the runtime,
-   * it would end the process.
+   * Runs work for this socket. An error closes only this socket; if it were thrown from a callback of the runtime, it
+   * would end the process.
    */
   guarded(work: () => void): void {
     try {
@@ -90,20 +90,20 @@ export class Conversation implements Outlet {
     this.#parts.report(fault(error))
   }
 
-  /** Ends everything and closes. */
+  /** Stops all operations and closes the socket. */
   end(code: number, reason: string): void {
     if (this.#state === 'over') return
     this.closed()
     this.#wire.close(code, reason)
   }
 
-  /** Ends when what is under way is answered, and begins nothing more. */
+  /** Starts no more operations, and closes the socket when the running ones are answered. */
   endSoon(code: number, reason: string): void {
     this.#farewell = () => this.end(code, reason)
     if (this.#executing === 0) this.#farewell()
   }
 
-  /** The socket is gone. */
+  /** Call it when the socket is closed. */
   closed(): void {
     this.#state = 'over'
     clearTimeout(this.#patience)
@@ -133,7 +133,7 @@ export class Conversation implements Outlet {
     this.#state = 'initialising'
     clearTimeout(this.#patience)
     const admitted = Promise.resolve(this.#admission)
-    // After the token of the request, so that this one decides.
+    // Checked after the token of the upgrade request, so that this token takes precedence.
     this.#admission = given === undefined ? admitted : admitted.then(() => this.#admit(given))
     this.#admission.then(this.#acknowledge).catch(this.#abandon)
   }
@@ -144,13 +144,13 @@ export class Conversation implements Outlet {
     this.#say({ type: 'connection_ack' })
   }
 
-  /** Never rejects: who is not admitted is closed. */
+  /** Never rejects: if authentication fails, the socket is closed. */
   async #admit(authorization: string): Promise<void> {
     try {
       if (this.#state === 'over') return
       const { actor, expiresAt } = await this.#parts.admit(authorization)
       this.actor = actor
-      // Once more, now that a revocation would find us: one in between found nobody.
+      // Check again, now that `actor` is set. A revocation during the first check could not find this socket.
       if (!(await this.#parts.stillStands(actor))) return this.end(4403, 'Forbidden')
       if (this.#isOpen) this.#expireAt(expiresAt * 1000)
     } catch (error) {
@@ -163,7 +163,7 @@ export class Conversation implements Outlet {
   #expireAt(instant: number): void {
     clearTimeout(this.#expiry)
     const left = instant - this.#parts.clock.now()
-    // A timer holds no more than 24 days.
+    // A timer can run for at most 24 days.
     const again = () => this.#expireAt(instant)
     if (left > 0) this.#expiry = setTimeout(() => this.guarded(again), Math.min(left, 2_000_000_000))
     else this.end(4403, 'Token expired')
@@ -177,7 +177,7 @@ export class Conversation implements Outlet {
       throw new Violation(4400, 'Invalid message')
     }
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
-    // One that its client has given up may still be at work.
+    // An operation that the client has cancelled may still be running.
     if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
       this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
       return
@@ -196,7 +196,7 @@ export class Conversation implements Outlet {
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
-    // A mutation looks for itself, in its transaction.
+    // A mutation checks the token itself, in its transaction.
     if (operation.kind !== 'mutation' && !(await this.#stillStands())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
@@ -206,7 +206,7 @@ export class Conversation implements Outlet {
     run.answer(await executor.execute(operation, request.variables, this.actor))
   }
 
-  /** A token may have died on another instance, whose event has not arrived yet. */
+  /** The token may have been revoked on another instance whose event has not arrived yet. */
   async #stillStands(): Promise<boolean> {
     const { actor } = this
     return actor.kind === 'anonymous' || this.#parts.stillStands(actor)
@@ -217,7 +217,10 @@ export class Conversation implements Outlet {
     if (this.#executing === 0) this.#farewell?.()
   }
 
-  /** Of one that was still under way. The id may name another by now where it was not. */
+  /**
+   * Called once, when an operation ends by itself. An operation that the client has stopped does not get here; its id
+   * may already belong to another one.
+   */
   readonly #finish = (run: Run, refused: Refusal | undefined): void => {
     this.#operations.delete(run.id)
     if (refused === undefined) this.#say({ id: run.id, type: 'complete' })

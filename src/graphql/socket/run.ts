@@ -2,20 +2,20 @@ import type { Refusal } from '../errors.ts'
 import type { Subscriber } from '../subscriptions/fan-out.ts'
 import { type SharedMessage, startOf } from './shared-message.ts'
 
-/** Where messages go. */
+/** Sends messages to a client. */
 export interface Outlet {
   send(message: string): void
   sendFrame(frame: Buffer): void
 }
 
-/** The other end, however it is reached. */
+/** The connection to the client, of whatever kind. */
 export interface Wire extends Outlet {
   close(code: number, reason: string): void
 }
 
 /**
- * An operation under way, which may be over before there is anything to stop. Many are told an event one after the other,
- * so that the way from here to the wire is short.
+ * A running operation. It may be stopped before its stop function is known. An event is sent to many of them in a row,
+ * so the path from here to the wire is short.
  */
 export class Run implements Subscriber {
   readonly id: string
@@ -31,7 +31,7 @@ export class Run implements Subscriber {
     this.#finished = finished
   }
 
-  /** What ends it, from now on. */
+  /** Sets the function that stops the operation. Calls it at once if the operation is already over. */
   endsBy(stop: () => void): void {
     if (this.#isOver) stop()
     else this.#stop = stop

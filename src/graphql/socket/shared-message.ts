@@ -1,7 +1,7 @@
 /**
- * An event as many are told it: messages that differ in nothing but the subscription's id, which comes first. The frame of
- * each, ready for the socket, is its head, the id and the bytes that all of them share; the next one with the same id gets
- * the same frame.
+ * The message of an event for many subscribers. The messages differ only in the subscription's id, which comes first.
+ * Each WebSocket frame is the frame header, the id and the shared bytes. The next subscriber with the same id gets the
+ * same frame.
  */
 export class SharedMessage {
   readonly #rest: Buffer
@@ -12,7 +12,7 @@ export class SharedMessage {
     this.#rest = Buffer.from(`,"type":"next","payload":{"data":${data}}}`)
   }
 
-  /** `start` is what `startOf` gave for the subscription's id. */
+  /** `start` is the result of `startOf` for the subscription's id. */
   frame(start: Buffer): Buffer {
     if (start !== this.#start) {
       this.#start = start
@@ -25,7 +25,7 @@ export class SharedMessage {
     const length = start.length + this.#rest.length
     const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
     const frame = Buffer.allocUnsafe(head + length)
-    frame[0] = 0x81 // a whole message of text
+    frame[0] = 0x81 // final frame, text
     if (head === 2) frame[1] = length
     else if (head === 4) {
       frame[1] = 126
@@ -43,7 +43,10 @@ export class SharedMessage {
 
 const none = Buffer.alloc(0)
 
-/** The beginning of every message to a subscription. Clients that count their operations share the few they begin with. */
+/**
+ * The first bytes of every message to a subscription. Clients that number their operations use the same small ids, so
+ * the bytes for short ids are cached.
+ */
 export function startOf(id: string): Buffer {
   if (id.length > 2) return newStart(id)
   const known = shortStarts.get(id) ?? newStart(id)

@@ -6,7 +6,7 @@ import type { Conversation } from './protocol.ts'
 import type { Wire } from './run.ts'
 
 export interface SocketObserver {
-  /** Somebody did not read what was sent, and was closed. */
+  /** A client did not read what was sent, and its socket was closed. */
   closedForSlowness(): void
 }
 
@@ -18,7 +18,7 @@ export interface SocketParts {
   readonly observer: SocketObserver
 }
 
-/** One socket. Frames that many get are written to the stream as they are: `ws` would build each anew. */
+/** One WebSocket. Frames for many sockets are written to the stream directly: `ws` would build each again. */
 export class Socket implements Wire, Waiting {
   readonly client: string
   readonly #websocket: WebSocket
@@ -29,7 +29,7 @@ export class Socket implements Wire, Waiting {
   #bound = mostWaiting
   #isNoted = false
   #isSlow = false
-  /** The bytes of the last ping, until they come back. */
+  /** The payload of the last ping, until its pong arrives. */
   #ping: Buffer | undefined
   #quietBeats = 0
 
@@ -57,7 +57,7 @@ export class Socket implements Wire, Waiting {
     if (frame.length > small) this.#wrote(frame.length)
   }
 
-  /** Never throws: it is what is done about that which was thrown. */
+  /** Never throws, because it is called to handle errors. */
   close(code: number, reason: string): void {
     try {
       this.#websocket.close(code, reason)
@@ -70,7 +70,7 @@ export class Socket implements Wire, Waiting {
     }
   }
 
-  /** Without a close frame, which would only wait. */
+  /** Destroys the connection without a close frame, which would only wait behind the unread bytes. */
   cut(): void {
     this.#noteSlow()
     this.#stream.destroy()
@@ -85,7 +85,10 @@ export class Socket implements Wire, Waiting {
     if (this.#ping?.equals(payload)) this.#ping = undefined
   }
 
-  /** Comes regularly. While something waits, a ping would wait behind it: whether that is read is looked at elsewhere. */
+  /**
+   * Called at a regular interval. No ping is sent while bytes wait to be sent: it would wait behind them, and
+   * `server/stalled-connections.ts` checks whether the client reads those.
+   */
   beat(): void {
     this.#note()
     if (this.bytes === 0) this.#askForLife()
@@ -97,12 +100,12 @@ export class Socket implements Wire, Waiting {
       this.#stream.destroy()
       return
     }
-    // Random, so that a client cannot answer on one socket what it reads on another.
+    // Random, so that a client cannot answer on one socket with a ping that it read on another.
     this.#ping = randomBytes(pingBytes)
     this.#stream.write(Buffer.concat([pingHead, this.#ping]))
   }
 
-  /** Who lets too much wait is closed. */
+  /** Whether the socket is open and the client reads. Closes the socket if too many bytes wait. */
   #isReading(): boolean {
     if (this.#websocket.readyState !== openState) return false
     const waiting = this.bytes
@@ -117,7 +120,10 @@ export class Socket implements Wire, Waiting {
     return false
   }
 
-  /** One message may be more than the bound: while it is being sent, others may wait behind it. */
+  /**
+   * A single message may be larger than the limit. While it is being sent, the limit is raised, so that others may wait
+   * behind it.
+   */
   #wrote(bytes: number): void {
     if (bytes > mostWaiting && this.#bound === mostWaiting) this.#bound = this.bytes + mostWaiting
     this.#note()
@@ -136,11 +142,11 @@ export class Socket implements Wire, Waiting {
 
 export const beatMs = 10_000
 const beatsPerPing = 2
-/** Bytes that may wait for one who does not read. */
+/** Maximum bytes that wait for a client that does not read. */
 const mostWaiting = 1024 * 1024
-/** Bytes of a message after which it is not worth looking at once whether they wait. */
+/** After a message of up to this size, it is not worth checking immediately whether bytes wait. */
 const small = 4096
-/** How long who was closed has to read what waits for it, and to answer. */
+/** How long a client may take to read the remaining bytes and to answer the close frame. */
 const farewellMs = 5_000
 
 const pingBytes = 8

@@ -11,19 +11,19 @@ import { beatMs, Socket, type SocketObserver } from './socket.ts'
 export const subprotocol = 'graphql-transport-ws'
 
 export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'> {
-  /** What counts the operations of whoever sent this request. */
+  /** Returns the function that counts the operations of the client that sent this request. */
   readonly takeFor: (request: IncomingMessage) => ConversationParts['take']
-  /** What counts as one client. */
+  /** The key of the client that sent this request. */
   readonly clientOf: (request: IncomingMessage) => string
   readonly socketsPerClient: number
-  /** Over ten seconds; 0: any number. */
+  /** Averaged over ten seconds; 0: any number. */
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
   readonly unsent: Unsent
   readonly observer: SocketObserver
 }
 
-/** The open sockets: how they come and go. What is said on them is the business of their conversations. */
+/** The open sockets: opens, counts and closes them. Their messages are handled by `Conversation`. */
 export class Sockets implements AsyncDisposable {
   readonly #parts: SocketsParts
   readonly #server = new WebSocketServer({
@@ -38,7 +38,7 @@ export class Sockets implements AsyncDisposable {
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
   readonly #sockets = new Set<Socket>()
-  /** How many sockets each client has, those that are being closed included. */
+  /** The number of sockets of each client, including those that are being closed. */
   readonly #openOf = new Map<string, number>()
   #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heart = setInterval(() => this.beat(), beatMs).unref()
@@ -52,7 +52,7 @@ export class Sockets implements AsyncDisposable {
     return this.#sockets.size
   }
 
-  /** Makes a socket of a request that asked for one, which has passed all checks that requests pass. */
+  /** Upgrades a request to a WebSocket. The request has passed all checks of normal requests. */
   accept(request: IncomingMessage, { stream, head }: Upgrade): void {
     try {
       this.#server.handleUpgrade(request, stream, head, websocket => this.#open(websocket, request, stream))
@@ -62,7 +62,7 @@ export class Sockets implements AsyncDisposable {
     }
   }
 
-  /** Refuses a request for a socket whose sender may not have one. */
+  /** Throws if the client may not open a socket: its origin is not allowed, or it has too many sockets. */
   check(request: IncomingMessage): void {
     if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
     const open = this.#openOf.get(this.#parts.clientOf(request)) ?? 0
@@ -70,14 +70,14 @@ export class Sockets implements AsyncDisposable {
     throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
   }
 
-  /** Pages of our own, and of origins that may call us. */
+  /** Allows requests without an origin, from our own origin, and from origins that CORS allows. */
   #isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
     if (origin === undefined || this.#parts.isAllowedOrigin(origin)) return true
     return URL.canParse(origin) && new URL(origin).host === host
   }
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
-    delete request.socketUpgrade // done with; a socket may live long
+    delete request.socketUpgrade // no longer needed, and a socket may live long
     const { unsent, observer } = this.#parts
     const client = this.#parts.clientOf(request)
     const socket = new Socket({ websocket, stream, client, unsent, observer })
@@ -123,9 +123,10 @@ export class Sockets implements AsyncDisposable {
     websocket.on('pong', payload => counted(payload.length, () => socket.pong(payload)))
   }
 
-  /** A user's tokens may be dead: whoever holds one is looked at again. */
+  /** Tokens of a user may have been revoked. Checks the user's sockets and closes those with a revoked token. */
   async revoke(userId: number): Promise<void> {
-    const known = new Map<string, boolean>() // a user may have a thousand sockets, with few tokens
+    // Results by token version: a user may have a thousand sockets, but few token versions.
+    const known = new Map<string, boolean>()
     for (const { conversation } of this.#sockets) {
       const actor = conversation?.actor
       if (actor?.kind !== 'user' || actor.id !== userId) continue
@@ -135,7 +136,7 @@ export class Sockets implements AsyncDisposable {
     }
   }
 
-  /** Where that cannot be found out for a reason that would not pass, nobody stays. */
+  /** A permanent error counts as revoked. If the store is unavailable, the error is thrown. */
   async #stillStands(user: IdentifiedUser): Promise<boolean> {
     try {
       return await this.#parts.stillStands(user)
@@ -146,23 +147,23 @@ export class Sockets implements AsyncDisposable {
     }
   }
 
-  /** For good: who comes later is closed at once. */
+  /** Closes all sockets for good: later ones are closed immediately. */
   retire(code: number, reason: string): void {
     this.#retired = { code, reason }
     this.closeAll(code, reason)
   }
 
-  /** Each as soon as what it has under way is answered. */
+  /** Closes each socket as soon as its running operations are answered. */
   closeAll(code: number, reason: string): void {
     for (const { conversation } of this.#sockets) this.#guarded(() => conversation?.endSoon(code, reason))
   }
 
-  /** Looks whether they live. */
+  /** Checks whether the clients are still alive. */
   beat(): void {
     for (const socket of this.#sockets) this.#guarded(() => socket.beat())
   }
 
-  /** Thrown out of a callback of the runtime, an error would end the process. */
+  /** Reports errors. An error thrown from a callback of the runtime would end the process. */
   #guarded(work: () => void): void {
     try {
       work()
@@ -178,5 +179,5 @@ export class Sockets implements AsyncDisposable {
   }
 }
 
-/** After how long somebody with too many sockets is asked to try again. */
+/** The Retry-After time for a client with too many sockets. */
 const retrySeconds = 10

@@ -1,17 +1,20 @@
 import type { AppError } from '../../core/errors.ts'
 import type { Group } from './group.ts'
 
-/** An event on its way. It is done when all groups that keep up were told; who takes too long becomes late. */
+/**
+ * One event that is being delivered. It is done when all groups that are not late have received it. A group that takes
+ * too long becomes late.
+ */
 export class Delivery {
   readonly #waited = new Set<Group>()
   readonly #done = Promise.withResolvers<void>()
   #timer: NodeJS.Timeout | undefined
 
   constructor() {
-    this.#done.promise.catch(() => {}) // whoever awaits it is told; nobody may be left to await it
+    this.#done.promise.catch(() => {}) // avoids an unhandled rejection if nobody awaits it
   }
 
-  /** Rejects where the store is away. */
+  /** Rejects if the store is unavailable. */
   get done(): Promise<void> {
     return this.#done.promise
   }
@@ -20,7 +23,7 @@ export class Delivery {
     this.#waited.add(group)
   }
 
-  /** All groups are known: they have so much time. */
+  /** Call it after the last `waitFor`. The groups have this much time. */
   start(patienceMs: number): void {
     if (this.#waited.size === 0) this.#done.resolve()
     else this.#timer = setTimeout(() => this.#goOn(), patienceMs)

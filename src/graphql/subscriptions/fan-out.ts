@@ -13,9 +13,9 @@ import { type GroupLimits, Groups } from './groups.ts'
 export type { Subscriber, Subscription } from './group.ts'
 
 export interface FanOutObserver {
-  /** An event reached so many subscribers of a group, so many seconds after it was committed. */
+  /** An event reached this many subscribers of a group, this many seconds after its commit. */
   delivered(subscribers: number, seconds: number): void
-  /** What the event was about is gone by now. */
+  /** The post or comment of the event no longer exists. */
   skipped(): void
 }
 
@@ -24,23 +24,26 @@ export interface FanOutParts extends GroupLimits {
   readonly log: EventLog
   readonly observer: FanOutObserver
   readonly now: () => number
-  /** Reads of events that the store is asked for at once. */
+  /** How many event reads run at once. */
   readonly readsAtOnce: number
-  /** How long one of them may take. */
+  /** How long one read may take, in milliseconds. */
   readonly readMs: number
   readonly report: (error: AppError) => void
 }
 
 /**
- * Subscribers who want to know the same of the same form a group: an event is read once for each group, turned into one
- * message, and that is written to every socket. Each group is told in order and at its own pace: one whose reads take long,
- * or fail, holds up no other.
+ * Delivers events to subscribers. Subscribers with the same topic and the same selection form a group. An event is read
+ * once per group and becomes one message, which is written to every socket of the group. Each group gets its events in
+ * order and at its own speed: a group whose reads are slow or fail does not delay the others.
  */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #groups: Groups
   readonly #reads: FairQueue
-  /** For groups that were not read in time: one after the other, so that none is blamed for another's read. */
+  /**
+   * For groups whose last read did not finish in time. These reads run one at a time, so that no group is blamed for
+   * the slow read of another.
+   */
   readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
   #underWay: readonly Delivery[] = []
   #probe: Promise<boolean> | undefined
@@ -48,7 +51,7 @@ export class FanOut {
   constructor(parts: FanOutParts) {
     this.#parts = parts
     this.#groups = new Groups(parts)
-    // Half of the reads at most are those of one client.
+    // One client may use at most half of the reads.
     this.#reads = new FairQueue({ atOnce: parts.readsAtOnce, perClient: Math.ceil(parts.readsAtOnce / 2) })
   }
 
@@ -60,15 +63,15 @@ export class FanOut {
     return this.#groups.members
   }
 
-  /** From now on. Returns what ends it. */
+  /** Subscribes from now on. Returns the function that ends the subscription. */
   async subscribe(subscription: Subscription, subscriber: Subscriber, client: string): Promise<() => void> {
     const member: Member = { subscriber, client, since: undefined, held: [] }
     const group = this.#groups.join(subscription, member)
     const leave = () => this.#groups.leave(group, member)
     try {
-      // Asked for only now: what happens in between is held back, and then told or dropped.
+      // Get the moment only after joining. Events that arrive in between are held back, then delivered or dropped.
       const since = await this.#parts.log.now()
-      // And the post only then: if it was deleted before that moment it is not found, if after it we are told.
+      // Check the post only after that. If it was deleted before, it is not found; if later, an event follows.
       if (!(await this.#exists(subscription.topic))) {
         throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
       }
@@ -82,8 +85,8 @@ export class FanOut {
   }
 
   /**
-   * Hands each event to the groups that listen, and yields it when those that keep up were told. Throws where the store is
-   * away; who has been handed an event by then is told it when the store is back.
+   * Gives each event to the groups that listen to it, and yields it when all groups that are not late have received it.
+   * Throws if the store is unavailable. Groups that already have the event deliver it when the store is back.
    */
   async *deliver(events: readonly Event[]): AsyncGenerator<Event, void, undefined> {
     for (const batch of batchesOf(events)) {
@@ -122,7 +125,7 @@ export class FanOut {
     return topic === undefined ? [] : this.#groups.listeningTo(topic)
   }
 
-  /** Tells a group all that it was handed. */
+  /** Delivers the backlog of a group. */
   async #work(group: Group): Promise<void> {
     group.isTelling = true
     for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
@@ -146,7 +149,7 @@ export class FanOut {
     if (subject === undefined) return undefined
     const { key, selection, values, id } = group.subscription
     const read = async () => {
-      if (group.isOver) return undefined // nobody waits for it any more
+      if (group.isOver) return undefined // the group has no members any more
       const begun = performance.now()
       const data = await this.#parts.store.read(selection, values.with(id, subject))
       return { data, ms: performance.now() - begun }
@@ -163,7 +166,7 @@ export class FanOut {
     }
   }
 
-  /** A read was not answered. That lies with the group if the store answers others. */
+  /** A read got no answer. If the store answers another request, the group's own read is the cause. */
   async #missed(group: Group, error: AppError): Promise<Message | 'again'> {
     if (await this.#storeAnswers()) return ++group.strikes < mostStrikes ? 'again' : tooExpensive()
     for (const delivery of this.#underWay) delivery.fail(error)
@@ -171,7 +174,7 @@ export class FanOut {
     return 'again'
   }
 
-  /** Asked once for all who want to know. */
+  /** Checks whether the store answers. Concurrent callers share one check (single flight). */
   #storeAnswers(): Promise<boolean> {
     const asked = () =>
       this.#parts.log.now().then(
@@ -192,7 +195,7 @@ export class FanOut {
     for (const member of group.members) {
       if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
       else if (this.#tellMember(event, group, member, message)) reached++
-      // There may be many: others have their turn in between.
+      // There may be many members, so other work gets its turn in between.
       if (++told % 64 === 0 && performance.now() > end) {
         await turn()
         end = performance.now() + sliceMs
@@ -225,7 +228,7 @@ export class FanOut {
     }
   }
 
-  /** The post is gone, or what is asked for cannot be told: it ends here. */
+  /** Ends a member's subscription, because the post is gone or the selection cannot be delivered. */
   #dismiss(group: Group, member: Member, reason: Refusal | undefined): void {
     this.#groups.leave(group, member)
     try {
@@ -247,22 +250,28 @@ export class FanOut {
   }
 }
 
-/** Nothing: the subscription is over. */
+/** `'gone'`: the post or comment of the event no longer exists. `undefined`: the subscription is over. */
 type Message = SharedMessage | 'gone' | Refusal | undefined
 
-/** Events that are handed over before the first of them is told. */
+/** How many events are handed to the groups before the first of them is delivered. */
 const ahead = 8
-/** How long the next events wait for groups that have not been told yet. */
+/** How long the next events wait for groups that have not received this one. */
 const promptMs = 100
-/** Events that a group may be behind. More than are read from the log together. */
+/** Maximum length of a group's backlog. It is larger than one batch of events from the log. */
 const mostBehind = 1000
-/** A group ends when its reads were not done in time so often in a row. Once may be a store that has just come back. */
+/**
+ * A group ends after this many reads in a row that did not finish in time. A single one may happen when the store has
+ * just come back.
+ */
 const mostStrikes = 2
 const retryMs = 250
-/** Milliseconds of telling at a time. */
+/** Maximum milliseconds of sending before other work gets its turn. */
 const sliceMs = 5
 
-/** Whoever is revoked must be closed before anything later is told: such an event is the last of its batch. */
+/**
+ * Splits events into batches. A revocation is the last event of its batch, because the sockets of a revoked user must
+ * be closed before any later event is delivered.
+ */
 function* batchesOf(events: readonly Event[]): Generator<readonly Event[]> {
   let batch: Event[] = []
   for (const event of events) {

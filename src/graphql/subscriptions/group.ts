@@ -5,18 +5,18 @@ import type { Refusal } from '../errors.ts'
 import type { SharedMessage } from '../socket/shared-message.ts'
 import type { Delivery } from './delivery.ts'
 
-/** What a subscription wants to be told about, and what it wants to know of it. */
+/** A subscription: the topic, and the selection to read for each event. */
 export interface Subscription {
   readonly topic: Topic
   /** The field's key in the answer. */
   readonly key: string
   readonly selection: Selection
   readonly values: SlotValues
-  /** Where the id of the post or comment goes. */
+  /** The slot for the id of the post or comment. */
   readonly id: Slot
 }
 
-/** Who is told. */
+/** Receives the messages of a subscription. */
 export interface Subscriber {
   next(message: SharedMessage): void
   fail(refusal: Refusal): void
@@ -26,35 +26,35 @@ export interface Subscriber {
 export interface Member {
   readonly subscriber: Subscriber
   readonly client: string
-  /** Only what happened after this is told. Not known yet: it is held. */
+  /** Only events after this moment are delivered. While it is undefined, events are held back. */
   since: Moment | undefined
   readonly held: (() => void)[]
 }
 
-/** An event that a group has not been told yet. */
+/** An event that a group has not delivered yet. */
 export interface Pending {
   readonly event: Event
   /** When it was handed to the group, in milliseconds of `performance.now()`. */
   readonly at: number
-  /** What waits for it, unless the group is late. */
+  /** The delivery that waits for this group. Undefined if the group is late. */
   readonly delivery: Delivery | undefined
 }
 
-/** Subscribers who want to know the same of the same. They are told one event after the other. */
+/** Subscribers with the same topic and the same selection. They get one event after the other. */
 export class Group {
   readonly id: string
   readonly subscription: Subscription
   readonly members = new Set<Member>()
-  /** How many members each client has. */
+  /** The number of members of each client. */
   readonly #clients = new Map<string, number>()
-  /** Whose turn is used for its reads: of its clients, one with few groups. */
+  /** The client on whose account the group's reads run in the fair queue: a member's client that has few groups. */
   owner: string
   readonly backlog: Pending[] = []
-  /** Whether somebody is at work on the backlog. */
+  /** Whether the backlog is being delivered. */
   isTelling = false
-  /** Others do not wait for it. */
+  /** If true, deliveries do not wait for this group. */
   isLate = false
-  /** How often in a row it could not be read in time. */
+  /** The number of reads in a row that did not finish in time. */
   strikes = 0
   #latest: Position | undefined
 
@@ -68,7 +68,7 @@ export class Group {
     return this.members.size === 0
   }
 
-  /** Whether the client had no member in it before. */
+  /** Adds a member. Returns whether it is the client's first member in the group. */
   add(member: Member): boolean {
     this.members.add(member)
     const count = this.#clients.get(member.client) ?? 0
@@ -76,7 +76,7 @@ export class Group {
     return count === 0
   }
 
-  /** Whether it was the client's last member. */
+  /** Removes a member. Returns whether it was the client's last member in the group. */
   remove(member: Member): boolean {
     const { client } = member
     this.members.delete(member)
@@ -90,14 +90,17 @@ export class Group {
     return true
   }
 
-  /** Takes an event that it was not handed before: what could not be delivered to all is handed to all again. */
+  /**
+   * Returns whether the group has not had this event before, and remembers it. An event that did not reach all groups
+   * is handed to all of them again.
+   */
   isNew({ position }: Event): boolean {
     if (this.#latest !== undefined && !isLater(position, this.#latest)) return false
     this.#latest = position
     return true
   }
 
-  /** It has no members any more: nobody is to wait for it. */
+  /** The group has no members any more, so no delivery should wait for it. */
   forgetBacklog(): void {
     for (const { delivery } of this.backlog.splice(0)) delivery?.told(this)
   }

@@ -4,12 +4,12 @@ import { refusal } from '../errors.ts'
 import { Group, type Member, type Subscription } from './group.ts'
 
 export interface GroupLimits {
-  /** Groups of one client, and of all together. */
+  /** Maximum number of groups of one client, and of all clients together. */
   readonly groupsPerClient: number
   readonly groups: number
 }
 
-/** All groups: by what they want to know, by what they listen to, and by the clients who are in them. */
+/** All groups, by subscription, by topic and by client. */
 export class Groups {
   readonly #limits: GroupLimits
   readonly #groups = new Map<string, Group>()
@@ -38,7 +38,8 @@ export class Groups {
     const group = this.#groupFor(subscription, client)
     if (group.add(member)) this.#groupsOf(client).add(group)
     this.#members++
-    // A group that many share must not have to wait for the turn of a client with hundreds of its own.
+    // The owner is the client with fewer groups. So a group with many members does not wait in the queue of a client
+    // that has hundreds of other groups.
     if (this.#groupsOf(client).size < this.#groupsOf(group.owner).size) group.owner = client
     return group
   }
@@ -90,7 +91,7 @@ export class Groups {
   }
 }
 
-/** Of the same length whatever is selected: ids are kept, and a selection can be long. */
+/** A hash, because ids are kept in memory and a selection can be long. */
 export function groupId({ topic, selection, values }: Subscription): string {
   return createHash('sha256')
     .update(JSON.stringify([topic, selection, values]))

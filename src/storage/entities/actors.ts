@@ -2,14 +2,14 @@ import type { Actor } from '../../core/actor.ts'
 import { type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
-/** Whether the actor's token died since it was looked at. */
+/** Whether the actor's token was revoked after it was checked: the user's token version has changed. */
 export function* isRevoked(actor: Actor): Steps<boolean> {
   if (actor.kind === 'anonymous') return false
   const [row] = yield sql`select token_mark from users where id = ${actor.id}`
   return row?.[0] !== actor.mark
 }
 
-/** Tells every instance that the user's tokens are dead. */
+/** Adds an event that tells every instance that the user's tokens are revoked. */
 export function revoked(id: number): Statement {
   return sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`
 }

@@ -6,7 +6,10 @@ import { sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { itemRows, ship } from './orders.ts'
 
-/** Fills an empty database with data to play with, whose ids the documentation can name. Leaves any other alone. */
+/**
+ * Fills an empty database with demo data. The ids are fixed, so the documentation can name them. A database that is not
+ * empty is left unchanged.
+ */
 export async function plantDemoData(
   engine: Engine<typeof demoVerbs>,
   passwords: Passwords,
@@ -17,7 +20,7 @@ export async function plantDemoData(
   return engine.write('plantDemoData', await passwords.hash(demoLogin.password), randomness.id())
 }
 
-// The counter tells: it has moved on as soon as there ever was a user.
+// The counter is above 1 if there ever was a user, even if all users were deleted.
 const emptiness = sql`select count(*) from counters where name = 'users' and next = 1
                       and not exists (select 1 from users) and not exists (select 1 from orders)`
 

@@ -30,14 +30,17 @@ export const orderVerbs = {
   },
 }
 
-/** A payment and a tracking record make an order shipped. Its number names it, so that no other order can have it. */
+/** A shipped order has a payment and a tracking record. The tracking number contains the order id, so it is unique. */
 export function ship(id: number, paymentId: number, secondsFromNow = 0): Statement {
   return sql`update orders set status = 'shipped', payment_id = ${paymentId}, tracking_carrier = 'Difference Express',
              tracking_number = ${`DX${String(id).padStart(8, '0')}`}, shipped_at = now_plus(${secondsFromNow})
              where id = ${id}`
 }
 
-/** Held until the end of the transaction, so that of paying and cancelling one finds what the other left. */
+/**
+ * Reads and locks an order until the end of the transaction. So if paying and cancelling happen at the same time, the
+ * second one sees the result of the first.
+ */
 export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
   const [row] = yield sql`select id, status, amount_cents from orders
                           where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0) for update`
@@ -45,7 +48,7 @@ export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
 }
 
 export const orderReads = {
-  /** By id. No row when there is no such user; a row of nulls when there is one without orders. */
+  /** A user's orders by id. Returns no row if there is no such user, and a row of nulls if there are no orders. */
   listOf(dialect: Pick<Dialect, 'page'>) {
     const list = { table: 'orders', owner: ['user_id', '$1'], published: [], order: 'asc' } as const
     const columns = ['id', 'user_id', 'status', 'amount_cents']
@@ -65,8 +68,8 @@ export const orderReads = {
 }
 
 /**
- * To be bound in `coalesce(…, user_id, 0) = coalesce(user_id, 0)`: the only owner whose rows are seen, or null, which
- * makes that true of every row, those without an owner too.
+ * The value to bind in `coalesce(…, user_id, 0) = coalesce(user_id, 0)`. It is the only owner whose rows are visible,
+ * or null. Null makes the condition true for every row, including rows without an owner.
  */
 export function ownerIn(reach: Reach): number | null {
   return reach === 'everyone' ? null : reach

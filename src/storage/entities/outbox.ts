@@ -4,7 +4,10 @@ import { type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import type { verbs } from '../verbs.ts'
 
-/** The log of events in the outbox. Their order is told differently by the engines, and read here alone. */
+/**
+ * The event log, stored in the outbox table. The two engines determine the order of events differently; only this file
+ * handles that difference.
+ */
 export function createEventLog(engine: Engine<typeof verbs>): EventLog {
   const { now, after } = orders[engine.dialect.name]
   return {
@@ -15,7 +18,7 @@ export function createEventLog(engine: Engine<typeof verbs>): EventLog {
     async after(position) {
       const rows = await engine.read(after(position))
       const events = rows.filter(([, id]) => id !== null).map(eventOf)
-      // A row of nulls stands for those that cannot be told yet.
+      // The last row is all nulls if there are events that cannot be delivered yet.
       return { events, more: events.length === readTogether || events.length < rows.length }
     },
     purge: () => engine.write('purgeOutbox', keptSeconds, purgedTogether),
@@ -32,26 +35,26 @@ export const outboxVerbs = {
   },
 }
 
-/** Whoever has not read an event by then is not running any more. */
+/** Events are kept for an hour. An instance that has not read an event by then is no longer running. */
 const keptSeconds = 3600
 const purgedTogether = 500
 const readTogether = 500
 
 interface Order {
-  /** A moment, as PostgreSQL writes its snapshots: from:to:running,… */
+  /** The current moment in the format of PostgreSQL's snapshots: from:to:running,… */
   readonly now: Statement
   readonly after: (position: Position) => Statement
 }
 
 const orders: Readonly<Record<'sqlite' | 'postgres', Order>> = {
-  // One writer: the order of ids is the order of commits, and every row is its own transaction.
+  // SQLite has one writer. So the order of ids is the order of commits, and each row can count as its own transaction.
   sqlite: {
     now: sql`select (coalesce(max(id), 0) + 1) || ':' || (coalesce(max(id), 0) + 1) || ':' from outbox`,
     after: ({ transaction, id }) =>
       sql`select id, id, kind, post_id, comment_id, user_id, created_at from outbox
           where id > ${id === 0 ? transaction - 1 : id} order by id limit ${readTogether}`,
   },
-  // Ids become visible out of order. Below the oldest transaction that still runs, nothing can be added any more.
+  // In PostgreSQL, ids become visible out of order. But no rows can be added below the oldest running transaction.
   postgres: {
     now: sql`select pg_current_snapshot()::text`,
     after: ({ transaction, id }) =>

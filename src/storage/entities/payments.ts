@@ -11,7 +11,7 @@ import { lockOrder, ownerIn, ship } from './orders.ts'
 export const paymentVerbs = {
   *pay(actor: Actor, purpose: Purpose, claim: Claim | null): Steps<Paid | PaymentRefusal> {
     if (yield* isRevoked(actor)) return 'token revoked'
-    // The order first: whoever waits for it here sees the key of whom it waited for.
+    // Lock the order before looking up the key. A request that waits here for another one then sees that one's key.
     const order = 'orderId' in purpose ? yield* lockOrder(purpose.orderId, purpose.reach) : null
     if (order === undefined) return 'order absent'
     const known = claim === null ? undefined : yield* findKey(claim)
@@ -34,7 +34,7 @@ export const paymentVerbs = {
   },
 }
 
-/** Keys removed at once: few, so that nobody waits for it. */
+/** Number of keys deleted in one transaction. It is small, so that other writes do not wait long. */
 export const purgedTogether = 200
 
 export const paymentReads = {
@@ -42,7 +42,7 @@ export const paymentReads = {
     sql`select payments.id, payments.amount_cents, orders.id, payments.created_at from payments
         left join orders on payment_id = payments.id
         where payments.id = ${id} and coalesce(${ownerIn(reach)}, payer_id, 0) = coalesce(payer_id, 0)`,
-  /** A key whose time is over is still there until it is purged or used again. */
+  /** Also finds an expired key: it stays in the table until it is purged or used again. */
   byKey: ({ callerId, scope, key }: Claim) =>
     sql`select payments.id, payments.amount_cents, orders.id, payments.created_at, idempotency_keys.id,
                case when expires_at > now_plus(0) then 1 else 0 end
@@ -55,7 +55,7 @@ export function paymentOf([id, amountCents, orderId, createdAt]: Row): Payment {
   return { id, amountCents, orderId, createdAt } as Payment
 }
 
-/** The payment of a key, while the key lasts. */
+/** The payment that belongs to a key, unless the key has expired. */
 export function claimedOf(row: Row): Payment | undefined {
   return row[5] === 1 ? paymentOf(row) : undefined
 }
@@ -67,7 +67,8 @@ function* findKey(claim: Claim): Steps<Payment | undefined> {
   return payment
 }
 
-// Where another claims the key at the same time (PostgreSQL only), this fails, and the verb, run again, finds it.
+// If another transaction inserts the same key at the same time (PostgreSQL only), this insert fails. The verb is then
+// retried and finds the key.
 function insertKey({ callerId, scope, key, ttlSeconds }: Claim, paymentId: number) {
   return sql`insert into idempotency_keys (caller_id, scope, key, payment_id, expires_at)
              values (${callerId}, ${scope}, ${key}, ${paymentId}, now_plus(${ttlSeconds}))`

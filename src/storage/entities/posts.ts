@@ -7,7 +7,7 @@ import { sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { isRevoked } from './actors.ts'
 
-/** What is to be shown as the statement that reads it. */
+/** The selection to return after a change, compiled to the SQL statement that reads it. */
 export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
   readonly text: string
 }
@@ -29,7 +29,8 @@ export const postVerbs = {
       if (typeof outcome === 'string') bytes += Buffer.byteLength(outcome)
       if (bytes > bounds.answerBytes) throw answerTooLarge()
       if (outcome !== 'post absent' && outcome !== 'not permitted') results.push(outcome)
-      // With nothing to undo, the refusal can be told like any outcome, which spares others who share the transaction.
+      // If the first change is refused, there is nothing to roll back. So the refusal is returned as a result, not
+      // thrown: an error would disturb other verbs in the same transaction.
       else if (at === 0) return { refused: outcome, at }
       else throw changeError({ refused: outcome, at })
     }
@@ -46,7 +47,7 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Ch
       return id === undefined ? 'post absent' : yield* show(id, change.show)
     }
     case 'like post': {
-      // The schema of GraphQL has no integers beyond 32 bits.
+      // GraphQL's Int has 32 bits.
       const [post] = yield sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
                                where id = ${change.id} returning id`
       return post === undefined ? 'post absent' : yield* show(Number(post[0]), change.show)

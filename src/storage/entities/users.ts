@@ -14,8 +14,8 @@ export const userVerbs = {
       const id = Number(row?.[0])
       const created = yield* insertUser(id, values)
       if (created !== 'id taken') return created
-      // A client chose this id. Beyond the run of taken ones there is a free one, and the counter goes on from there.
-      // If what was in the way is gone by now, the next id will do: the next taken one may be at the end of all ids.
+      // A client has chosen this id with PUT. Move the counter past the run of used ids to the next free one. If the
+      // user with this id is gone by now, just try the next id: the next used id may be the largest possible one.
       yield sql`update counters set next = (
                   select taken.id + 1 from users as taken
                   where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
@@ -33,7 +33,8 @@ export const userVerbs = {
         return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
       }
       const created = yield* insertUser(id, values)
-      // Where another created it meanwhile, it will be found now, however often others create and delete it.
+      // If another transaction created the user meanwhile, the next pass finds it. The loop copes with any number of
+      // others that create and delete the user.
       if (created !== 'id taken') return created === 'email taken' ? created : { user: created, created: true }
     }
   },
@@ -45,10 +46,11 @@ export const userVerbs = {
     return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
   },
 
-  /** A user with much content is deleted in several steps, so that other writes have their turn between them. */
+  /** A user with much content is deleted in several transactions, so that other writes can run between them. */
   *deleteUser(id: number, actor: Actor): Steps<'gone' | 'more' | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
-    if ((yield* lockUser(id)) === undefined) return 'gone' // locked, nobody can add a post that would vanish untold
+    // The lock stops new posts: they would be deleted with the user without an event.
+    if ((yield* lockUser(id)) === undefined) return 'gone'
     if (yield* deleteSomeContent(id)) return 'more'
     yield sql`delete from users where id = ${id}`
     yield revoked(id)
@@ -66,7 +68,7 @@ export const userVerbs = {
   },
 }
 
-/** Deletes posts of the user, with their comments, and comments by the user. Returns whether there may be more of them. */
+/** Deletes some of the user's posts with their comments, and of the user's comments. Returns whether more may exist. */
 function* deleteSomeContent(id: number): Steps<boolean> {
   const replies = yield sql`delete from comments where id in (
     select comments.id from posts join comments on comments.post_id = posts.id
@@ -81,11 +83,11 @@ function* deleteSomeContent(id: number): Steps<boolean> {
   return posts.length >= contentPerStep
 }
 
-/** Some ten milliseconds of work. */
+/** Rows deleted per step: about ten milliseconds of work. */
 const contentPerStep = 1_000
 
 export const userReads = {
-  /** By id. */
+  /** All users, sorted by id. */
   list(dialect: Pick<Dialect, 'page'>) {
     const list = { table: 'users', owner: undefined, published: [], order: 'asc', limit: '$1', offset: '$2' } as const
     const { rows } = dialect.page({ ...list, columns: userColumns })

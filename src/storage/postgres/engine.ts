@@ -20,18 +20,24 @@ export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly randomness: Randomness
 }
 
-/** The shared engine: any number of instances over one PostgreSQL. Its clock, not ours, decides. */
+/** The shared engine: any number of instances use one PostgreSQL, whose clock gives the time. */
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = postgresDialect
   readonly #pool: PostgresPool
-  /** A text that was seen before is found faster by far than a new one that reads the same. */
+  /**
+   * Bounded statements by their original text. Reusing the same string object makes later look-ups much faster than an
+   * equal new string.
+   */
   readonly #bounded = new Recent<string, string>(bounds.statements, {
     weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
   })
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
-  /** Writes wait for each other's locks. They never hold all connections while they do: reads go on. */
+  /**
+   * Limits the writes that run at once. Writes may wait for each other's locks while they hold connections; this keeps
+   * some connections free for reads.
+   */
   readonly #writers: Gate
 
   constructor(options: PostgresOptions<V>) {
@@ -82,7 +88,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     }
   }
 
-  /** A server that only reads (a standby, or one that is failing over) is not there for us. */
+  /** A read-only server (a standby, or one during a failover) counts as unavailable. */
   async ping(): Promise<void> {
     const [row] = await this.read(sql`select current_setting('transaction_read_only')`)
     if (row?.[0] !== 'off') throw unavailable(new Error('The database only reads'))
@@ -93,23 +99,23 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   async #transact(isolation: Verb['isolation'], steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
-    // What is begun too late would be cut off in the middle, and its connection with it.
+    // A transaction that begins too late would be cut off in the middle, and its connection would be lost too.
     const begun = (session: PostgresSession) => {
       if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
       return transact(session, isolation, steps, deadline)
     }
     const outcome = await this.#pool.use(deadline, begun)
     if (!(outcome instanceof CommitInDoubt)) return outcome
-    // The connection that broke is given back by now: asking needs one, too.
+    // Ask only here, after the broken connection has been released, because asking needs a connection too.
     const askUntil = Math.min(performance.now(), deadline) + this.#timeouts.doubt
     if (await this.#wasCommitted(outcome, askUntil)) return outcome.outcome
     throw outcome.cause
   }
 
   /**
-   * Settles a COMMIT whose answer was lost. Writing the slot's row waits for the transaction in doubt to end, if it is
-   * still there (reading it would not, where that transaction inserts the row), so that the answer is final either way.
-   * When PostgreSQL cannot be asked in time, the caller is told 503 and can find out by asking for what it wrote.
+   * Finds out whether a COMMIT whose answer was lost has happened. It writes the slot's row, because the write waits
+   * until the transaction in doubt has ended; so the result is final. A read would not wait if that transaction inserts
+   * the row. If PostgreSQL does not answer in time, the caller gets a 503 and can find out by reading what it wrote.
    */
   async #wasCommitted({ slot, attempt }: CommitInDoubt, deadline: number): Promise<boolean> {
     for (;;) {
@@ -124,8 +130,9 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   /**
-   * Runs work that leaves no trace when it fails, again where that can help: at once after a lost connection (the pool
-   * may have held dead ones since a restart), after a random pause when transactions were in each other's way.
+   * Runs work, and retries it if that can help. The work must leave no trace when it fails. After a lost connection it
+   * retries at once, because the pool may hold dead connections after a restart of PostgreSQL. After a conflict between
+   * transactions it waits for a random time first.
    */
   async #withRetries<Outcome>(deadline: number, work: () => Promise<Outcome>): Promise<Outcome> {
     for (let tries = 1; ; tries++) {
@@ -147,7 +154,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 }
 
-/** A transaction whose verb ran to its end, but whose COMMIT was not answered. */
+/** A transaction whose verb has finished, but whose COMMIT got no answer. */
 class CommitInDoubt {
   readonly slot: string
   readonly attempt: number
@@ -186,7 +193,7 @@ async function transact(
 }
 
 const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseMs: number }>> = {
-  conflict: { most: Number.POSITIVE_INFINITY, pauseMs: 20 }, // until its time is over
+  conflict: { most: Number.POSITIVE_INFINITY, pauseMs: 20 }, // until the deadline
   race: { most: 10, pauseMs: 4 },
   lost: { most: 2, pauseMs: 0 },
   overloaded: { most: 1, pauseMs: 0 },
@@ -209,7 +216,7 @@ async function drive<Step, Outcome>(
   }
 }
 
-// What a verb itself throws is our defect, and must not pass for a lost connection.
+// An error thrown by a verb itself is a bug of ours. It must not be mistaken for a lost connection.
 function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
   try {
     return yield* steps
@@ -218,7 +225,7 @@ function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
   }
 }
 
-/** Brings the schema up to date. Instances that start together wait for their turn. */
+/** Applies the missing migrations. Instances that start at the same time wait for their turn. */
 export async function migratePostgres(url: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, types: { getTypeParser } })
   client.on('error', () => {})
@@ -235,9 +242,9 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
     await client.query('commit')
     return applied
   } finally {
-    await client.end() // before a commit: rolls back
+    await client.end() // rolls back if there was no commit
   }
 }
 
-// Any number will do, as long as every version of the program uses the same.
+// An arbitrary number. Every version of the program must use the same one.
 const migrationLock = 4_041_980

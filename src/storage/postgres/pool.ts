@@ -15,9 +15,9 @@ export interface PoolOptions {
 }
 
 /**
- * Statements are planned once, without knowing a limit, which PostgreSQL then takes for a tenth of the table: left alone,
- * it would plan them anew for each use, or read and sort whole tables. Every statement of ours finds its rows by an index,
- * in order.
+ * Planner settings. Statements get one generic plan, which does not know the value of a limit. PostgreSQL then assumes
+ * that the limit is a tenth of the table. With the default settings it would make a new plan for each use, or read and
+ * sort whole tables. Each of our statements can find its rows in order by an index.
  */
 export const planning = {
   plan_cache_mode: 'force_generic_plan',
@@ -27,15 +27,18 @@ export const planning = {
   jit: 'off',
 } as const
 
-/** Connections to PostgreSQL, lent out for one piece of work at a time, with bounded waiting. */
+/** A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. */
 export class PostgresPool implements AsyncDisposable {
   readonly #pool: pg.Pool
   readonly #randomness: Randomness
   readonly #timeouts: Timeouts
   readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>()
-  /** Slots of connections that ended well, so that an instance leaves few rows in `commit_marks`. */
+  /**
+   * Commit slots of connections that were closed without an error. They are reused, so that an instance leaves few rows
+   * in `commit_marks`.
+   */
   readonly #freeSlots: CommitSlot[] = []
-  /** Refuses those that wait for a connection: a pool that closes never tells them. */
+  /** Functions that reject the callers waiting for a connection. A `pg.Pool` that is closing never settles them. */
   readonly #waiting = new Set<(cause: Error) => void>()
   #closed = false
 
@@ -57,7 +60,7 @@ export class PostgresPool implements AsyncDisposable {
         .join(' '),
       types: { getTypeParser },
     })
-    // A connection lost while idle, or between two of a verb's statements, must not end the process.
+    // Losing a connection while it is idle, or between two statements of a verb, must not crash the process.
     this.#pool.on('error', error => observer.trouble('An idle database connection was lost', postgresError(error)))
     this.#pool.on('connect', client => client.on('error', () => {}))
     this.#pool.on('remove', client => this.#recycleSlot(client))
@@ -106,7 +109,8 @@ export class PostgresPool implements AsyncDisposable {
     return session
   }
 
-  // The server may still be at work for a connection that broke, and hold its slot's row.
+  // The slot of a broken connection is not reused: the server may still be running its transaction and hold a lock on
+  // the slot's row.
   #recycleSlot(client: pg.PoolClient): void {
     const session = this.#sessions.get(client)
     if (session !== undefined && !session.broken) this.#freeSlots.push(session.slot)
@@ -119,7 +123,8 @@ export class PostgresPool implements AsyncDisposable {
   }
 }
 
-// Integers are numbers (the schema keeps them below 2^53); everything else stays the text PostgreSQL sent, JSON included.
+// Integers become numbers (the schema keeps them below 2^53). All other values stay strings as PostgreSQL sends them,
+// including JSON.
 export function getTypeParser(oid: number): (text: string) => string | number {
   return integerTypes.has(oid) ? Number : text => text
 }

@@ -7,13 +7,13 @@ import type { Timeouts } from '../timeouts.ts'
 import type { Verb } from '../verb.ts'
 import { failureOf } from './errors.ts'
 
-/** A row of `commit_marks` and the number of the latest transaction that was begun under it. */
+/** The id of a row in `commit_marks`, and the number of the last transaction that was begun with it. */
 export interface CommitSlot {
   readonly id: string
   attempt: number
 }
 
-/** A connection, with the statements prepared on it and the mark that tells whether its last commit happened. */
+/** A connection with its prepared statements, and with the commit mark that shows whether its last commit happened. */
 export class PostgresSession {
   readonly #client: PoolClient
   readonly slot: CommitSlot
@@ -36,13 +36,13 @@ export class PostgresSession {
   }
 
   /**
-   * Begins a transaction and marks it, in one round trip. How long it waits for a lock is left to chance, so that of two
-   * that wait for each other one gives way first.
+   * Begins a transaction and writes its commit mark, in one round trip. The lock timeout is random: if two transactions
+   * wait for each other, one of them gives up first.
    */
   async begin(isolation: Verb['isolation'], deadline: number): Promise<void> {
     const attempt = ++this.slot.attempt
     const lockWait = Math.round(this.#timeouts.lock * (0.3 + Math.random()))
-    // A little less than what is left: PostgreSQL gives up first, and the connection survives.
+    // Slightly less than the remaining time, so that PostgreSQL gives up before we do and the connection stays usable.
     const left = Math.max(1, Math.round(deadline - performance.now() - 50))
     await this.#ask(
       `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
@@ -54,13 +54,13 @@ export class PostgresSession {
     )
   }
 
-  /** Has a time of its own: to be cut off here is to be in doubt. */
+  /** Has its own timeout, because it is unknown whether a commit that is cut off has happened. */
   async commit(): Promise<void> {
     const command = await this.#ask('commit', performance.now() + this.#timeouts.commit)
     if (command !== 'COMMIT') throw fault(new Error(`COMMIT was answered with ${command}`))
   }
 
-  /** Never throws: whoever rolls back has a better error to tell. */
+  /** Never throws: the caller has the original error to report. */
   async rollback(): Promise<void> {
     if (this.broken) return
     await this.#ask('rollback', performance.now() + this.#timeouts.commit).catch(() => {
@@ -68,7 +68,10 @@ export class PostgresSession {
     })
   }
 
-  /** A statement is prepared under a name from its second use on: most texts of a curious client come once. */
+  /**
+   * Runs a statement. It is prepared under a name only from its second use on, because most ad-hoc queries of clients
+   * occur once.
+   */
   async run(statement: Statement, deadline: number): Promise<readonly Row[]> {
     const name = this.#nameOf(statement.text)
     if (this.#stale.length > 0) await this.#forgetStale(deadline)
@@ -84,7 +87,7 @@ export class PostgresSession {
     })
   }
 
-  /** Sends statements without values in one round trip; returns the last one's command. */
+  /** Sends one or more statements without values in one round trip. Returns the command of the last one. */
   #ask(text: string, deadline: number): Promise<string> {
     return this.#query(deadline, async query_timeout => {
       const answer: unknown = await this.#client.query({ text, query_timeout } as QueryConfig)
@@ -110,7 +113,7 @@ export class PostgresSession {
   }
 
   async #forgetStale(deadline: number): Promise<void> {
-    // pg keeps its own note of what is prepared, and has no call to forget it.
+    // pg keeps its own list of prepared statements, and has no function to remove one.
     const { connection } = this.#client as unknown as { connection: { parsedStatements: Record<string, string> } }
     const names = this.#stale.filter(name => name in connection.parsedStatements)
     this.#stale = []
@@ -120,8 +123,8 @@ export class PostgresSession {
 }
 
 /**
- * A connection that breaks leaves its mark behind, so each new one removes some old marks. Nobody asks for them any more:
- * a commit in doubt is settled within seconds. Those that somebody holds are left alone.
+ * A broken connection leaves its row in `commit_marks` behind, so each new connection deletes some old rows. Nobody
+ * needs them: a commit in doubt is resolved within seconds. Locked rows are skipped.
  */
 const forgetOldMarks = `; delete from commit_marks where slot in (
   select slot from commit_marks where marked_at < now() - interval '1 day' limit 100 for update skip locked)`

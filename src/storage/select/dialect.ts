@@ -1,29 +1,32 @@
 import { bounds } from '../engine.ts'
 import { type List, type Page, postgresPage, sqlitePage } from './page.ts'
 
-/** A key of a JSON object and the expression of its value. */
+/** A key of a JSON object, and the SQL expression of its value. */
 export type Pair = readonly [key: string, value: string]
 
-/** How the engines build JSON: where they differ, and nothing else. */
+/** How an engine builds JSON in SQL. Contains only the differences between the engines. */
 export interface Dialect {
   readonly name: 'sqlite' | 'postgres'
   readonly emptyList: string
-  /** Whether to-one relations are joined to the rows they belong to, or looked up for each of them. */
+  /** Whether to-one relations are joined to their parent rows. Otherwise a subquery looks each of them up. */
   readonly joins: boolean
   id(column: string): string
   value(column: string): string
   longText(column: string): string
   text(text: string): string
-  /** JSON that comes in as a parameter. */
+  /** JSON that is passed as a parameter. */
   json(parameter: string): string
   object(pairs: readonly Pair[]): string
-  /** An object of the one row that there is, or null. */
+  /** An object made of the only row, or null if there is none. */
   one(pairs: readonly Pair[], from: string): string
-  /** The rows of a part of a list, which they are skipped to over an index. */
+  /** The rows of one page of a list. Rows before the page are skipped on an index. */
   page(list: List): Page
-  /** A list of objects of the rows, in this order. */
+  /** A list of objects, one for each row, in the given order. */
   many(pairs: readonly Pair[], from: string, order: string): string
-  /** The same statement, giving null instead of a text beyond the bound, unless the engine itself refuses to build it. */
+  /**
+   * The same statement, but it returns null if the text is over the size limit. Not needed where the engine itself
+   * refuses to build such a text.
+   */
   bounded(statement: string): string
 }
 
@@ -39,12 +42,12 @@ export const sqliteDialect: Dialect = {
   object: sqliteObject,
   one: (pairs, from) => `(select ${sqliteObject(pairs)} from ${from})`,
   page: sqlitePage,
-  // Rows come in the order of the page that they are made of: it is cut there, and joins keep it (`cross join`).
+  // Rows arrive in the order of their page: the page is sorted and cut inside, and joins keep its order (`cross join`).
   many: (pairs, from) => `(select json_group_array(${sqliteObject(pairs)}) from ${from})`,
   bounded: statement => statement,
 }
 
-// A function takes a thousand arguments at most; further pairs are set on the object of the first ones.
+// An SQLite function takes at most 1000 arguments. `json_set` adds further pairs to the object of the first ones.
 const sqlitePairs = 499
 
 function sqliteObject(pairs: readonly Pair[]): string {
@@ -58,8 +61,8 @@ function sqliteObject(pairs: readonly Pair[]): string {
 }
 
 /**
- * `row_to_json` writes compact JSON of any number of fields, and `json` keeps their order. To-one relations are looked up:
- * joined, a plan that does not know the limit takes a whole table for them.
+ * `row_to_json` writes compact JSON of any number of fields, and `json` keeps their order. To-one relations are looked
+ * up by subqueries: a generic plan does not know the limit, so with a join it would read the whole related table.
  */
 export const postgresDialect: Dialect = {
   name: 'postgres',
@@ -79,7 +82,7 @@ export const postgresDialect: Dialect = {
     `select case when octet_length(answer) <= ${bounds.answerBytes} then answer end from (select (${statement})::text as answer) as whole`,
 }
 
-// The names of columns become the keys, but PostgreSQL cuts names at 63 bytes.
+// Column names become the keys, but PostgreSQL truncates names to 63 bytes.
 const longestName = 63
 
 function postgresRow(pairs: readonly Pair[], from: string): string {
@@ -93,7 +96,7 @@ function postgresSelect(pairs: readonly Pair[], from: string): string {
 
 function postgresMade(pairs: readonly Pair[]): string {
   if (fits(pairs)) return 'row_to_json(o.*)'
-  // Put together by an array and not by one `||` after the other, which would nest too deep.
+  // An array joins the parts. A chain of `||` would nest the expression too deeply.
   const parts = pairs.map(([key], index) => `'"${key}":' || coalesce(to_json(o.c${index})::text, 'null')`)
   return `('{' || array_to_string(array[${parts.join(', ')}], ',') || '}')::json`
 }
@@ -102,7 +105,10 @@ function fits(pairs: readonly Pair[]): boolean {
   return pairs.every(([key]) => key.length <= longestName)
 }
 
-/** Instead of the JSON, how many bytes its long texts have: what an answer's size depends on. */
+/**
+ * A dialect that computes the bytes of the long texts in an answer instead of the JSON. The size of an answer depends
+ * mostly on them.
+ */
 export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
   const sum = (pairs: readonly Pair[]) => sumOf(pairs.map(([, value]) => value).filter(value => value !== '0'))
   return {
@@ -122,7 +128,7 @@ export function measuring({ joins, bounded, name, page }: Dialect): Dialect {
   }
 }
 
-/** A sum whose halves are sums: engines bound how deep an expression nests, and `a + b + c` nests once for each term. */
+/** A sum as a balanced tree. Engines limit the depth of expressions, and `a + b + c` nests one level per term. */
 function sumOf(terms: readonly string[]): string {
   if (terms.length <= 2) return terms.join(' + ') || '0'
   const half = terms.length >> 1

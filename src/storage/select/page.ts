@@ -1,11 +1,11 @@
-/** A page of a list: the rows that are left after `offset` of them, `limit` at most. */
+/** One page of a list: at most `limit` rows after the first `offset` rows. */
 export interface List {
   readonly table: string
-  /** Columns that are wanted beside those that the rows are sorted by. */
+  /** The columns to select. The columns that the rows are sorted by are added. */
   readonly columns: Iterable<string>
-  /** The column that names the owner of a row, and the expression of the owner's id. Without it all rows are listed. */
+  /** The owner column, and the expression of the owner's id. If undefined, the rows of all owners are listed. */
   readonly owner: readonly [column: string, id: string] | undefined
-  /** Conditions on `published_at`. Where there are any, rows are sorted by it. */
+  /** Conditions on `published_at`. If there are any, the rows are sorted by `published_at`. */
   readonly published: readonly string[]
   readonly order: 'asc' | 'desc'
   /** Parameters, such as `$1`. */
@@ -16,15 +16,15 @@ export interface List {
 export interface Page {
   /** A select in parentheses. */
   readonly rows: string
-  /** The columns of these rows that they are sorted by. */
+  /** The columns that the rows are sorted by. */
   readonly sorting: readonly string[]
 }
 
 /**
- * SQLite skips on the index that it finds rows by and looks up a row only when it is wanted. But a list of a whole table
- * is found in the table itself, whose pages hold few rows: there the first row of the page is looked for in a narrow
- * index (`posts_by_id`, `users_by_id`), and the rest is read from that row on. Nothing is looked for where nothing is
- * skipped.
+ * SQLite skips rows on the index that finds them, and reads a table row only when it is selected. But a list without
+ * conditions is read from the table itself, whose pages hold few rows, so skipping there is slow. For such a list a
+ * narrow index (`posts_by_id`, `users_by_id`) finds the first row of the page, and the table is read from that row on.
+ * With offset 0, this search is left out.
  */
 export function sqlitePage(list: List): Page {
   const { table, owner, published, order, limit, offset } = list
@@ -41,9 +41,10 @@ export function sqlitePage(list: List): Page {
 }
 
 /**
- * PostgreSQL looks up every row that it skips, so the first row of every page is looked for in the index alone. Its
- * generic plans take the index of ids for a list of few owners, and read all rows of all others. So an owner's rows are
- * a range of the index (owner, id), and sorted by both columns: no other index has them in this order.
+ * PostgreSQL reads every row that it skips from the table. So the first row of each page is found by an index-only
+ * query. For the list of an owner, a generic plan may choose the index on ids and then read the rows of all other
+ * owners too. So an owner's rows are selected as a range of the index (owner, id) and sorted by both columns: no other
+ * index has this order.
  */
 export function postgresPage(list: List): Page {
   const { table, owner, published, order, limit, offset } = list
@@ -74,7 +75,7 @@ function postgresByPublication(list: List): Page {
   return { rows: `(with first as materialized (${first}) ${rows})`, sorting }
 }
 
-/** What an id is compared by to come at or after another one in this order, or at or before it. */
+/** Operators: `from` for ids at or after a given one in this order, `to` for ids at or before it. */
 const from = { asc: '>=', desc: '<=' } as const
 const to = { asc: '<=', desc: '>=' } as const
 /** An id that comes before all others in this order. */

@@ -4,33 +4,33 @@ import { bounds } from '../engine.ts'
 import { type Dialect, measuring, type Pair } from './dialect.ts'
 
 /**
- * Writes the one statement that answers a selection with its finished JSON. Values are bound by their slots; keys, which
- * are names of GraphQL (letters, digits, underscores), are the only words of a client that get into the text.
+ * Compiles a selection to the one statement that returns the finished JSON. Values are bound by their slots. The keys
+ * are the only input of a client in the SQL text; they are GraphQL names (letters, digits, underscores).
  */
 export function compile({ wishes }: Selection, dialect: Dialect): string {
   const compiler = new Compiler(dialect)
   return `select ${dialect.object(compiler.pairs(compiler.scope('Query'), wishes))}`
 }
 
-/** The same statement, giving null instead of JSON where the long texts alone are more than an answer may have. */
+/** The same statement, but it returns null instead of JSON if the long texts alone are over the size limit. */
 export function compileGuarded(selection: Selection, dialect: Dialect): string {
   const size = compile(selection, measuring(dialect))
   return `select case when (${size}) <= ${bounds.answerBytes} then (${compile(selection, dialect)}) end`
 }
 
-/** Columns have the names of fields, as SQL writes names. */
+/** A column has the name of its field, in snake case. */
 export function columnOf(field: string): string {
   return field.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 }
 
-/** A row that a part of the answer is made of: how it is called, which of its columns are used, who is joined to it. */
+/** A row that a part of the answer is built from: its alias, the columns that are used, and the rows joined to it. */
 interface Scope {
   readonly entity: EntityName | 'Query'
   readonly alias: string
   readonly columns: Set<string>
-  /** Of the whole FROM, shared by all rows that it joins. */
+  /** The joins of the whole FROM clause, shared by all rows in it. */
   readonly joins: string[]
-  /** The rows joined to this one, by the relations that lead to them. SQLite joins at most 64. */
+  /** The rows joined to this one, by the name of the relation. SQLite allows at most 64 tables in a join. */
   readonly joined: Map<string, Scope>
 }
 
@@ -72,7 +72,7 @@ class Compiler {
     if (field === undefined) throw new Error(`${entity} has no ${name}`)
     const column = columnOf(name)
     columns.add(column)
-    // An id is a number inside and a text outside.
+    // An id is a number in the database and a string in the API.
     if (field.type === 'id') return this.#dialect.id(`${alias}.${column}`)
     return field.long ? this.#dialect.longText(`${alias}.${column}`) : this.#dialect.value(`${alias}.${column}`)
   }
@@ -95,7 +95,7 @@ class Compiler {
       const pairs = this.pairs(scope, wishes)
       return this.#dialect.one(pairs, `${table} as ${scope.alias} where ${scope.alias}.id = ${parent.alias}.${column}`)
     }
-    // Every wish for the same relation is about the same row: one join serves them all.
+    // All selected fields of the same relation refer to the same row, so they share one join.
     let scope = parent.joined.get(name)
     if (scope === undefined) {
       scope = this.scope(to, parent.joins)
@@ -105,7 +105,7 @@ class Compiler {
     return this.#dialect.object(this.pairs(scope, wishes))
   }
 
-  /** Rows are found, ordered and cut to the page first, and only then anything is made of them. */
+  /** First selects, sorts and limits the rows of the page. Only then builds JSON from them. */
   #many(parent: Scope, wish: ManyWish): string {
     const { to, by, order = 'asc' } = relationOf(parent.entity, wish.name)
     const scope = this.scope(to)

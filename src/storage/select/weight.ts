@@ -2,14 +2,14 @@ import { longFields } from '../../core/entities.ts'
 import type { Selection, SlotValues, Wish } from '../../core/selection.ts'
 
 /**
- * How much work a selection is at most, in units of about ten microseconds of SQLite: a row, a list, rows that are
- * skipped, and most of all texts, which can have 64 KiB each. Only the order of magnitude counts.
+ * An upper estimate of the work for a selection, in units of about ten microseconds in SQLite. It counts rows, lists,
+ * skipped rows and most of all long texts, which can have 64 KiB each. Only the order of magnitude matters.
  */
 export function weightOf({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
   return wishes.reduce((sum, wish) => sum + weightOfWish(wish, values), 0)
 }
 
-/** Some milliseconds as a rule, and some tens of them where texts are long. */
+/** Selections above this weight are slow: some milliseconds, and some tens of milliseconds with long texts. */
 export const heavy = 400
 
 function weightOfWish(wish: Wish, values: SlotValues): number {
@@ -25,7 +25,7 @@ function weightOfWish(wish: Wish, values: SlotValues): number {
   }
 }
 
-/** How many long texts an answer may have at most. Fewer than some cannot be too much, and need no guard. */
+/** The maximum number of long texts in an answer. A few of them cannot exceed the size limit and need no guard. */
 export function mostLongTexts({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
   let count = 0
   for (const wish of wishes) {

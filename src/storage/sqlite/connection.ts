@@ -4,7 +4,7 @@ import { Recent } from '../../core/recent.ts'
 import { bounds } from '../engine.ts'
 import type { Row, Statement } from '../sql.ts'
 
-/** One connection with its prepared statements. Everything here is synchronous: node:sqlite is. */
+/** A connection with its cache of prepared statements. All methods are synchronous, because node:sqlite is. */
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync
   readonly #statements = new Recent<string, StatementSync>(bounds.statements, {
@@ -12,12 +12,12 @@ export class SqliteConnection implements Disposable {
   })
   #now = 0
 
-  /** `busyMs`: how long a statement waits while another process holds the file. Commands wait longer than a server. */
+  /** `busyMs`: how long to wait while another process has the file locked. Commands wait longer than a server. */
   constructor(path: string, mode: 'read' | 'write', busyMs = 60_000) {
     this.database = new DatabaseSync(path, {
       readOnly: mode === 'read',
       timeout: busyMs,
-      limits: { length: bounds.answerBytes }, // of any row or text, and so of an answer
+      limits: { length: bounds.answerBytes }, // limits every row and text, and so also an answer
     })
     if (mode === 'write') this.database.exec('pragma journal_mode = wal')
     this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
@@ -27,7 +27,7 @@ export class SqliteConnection implements Disposable {
     )
   }
 
-  /** The time that `now_plus(seconds)` counts from in the statements that follow. */
+  /** Sets the time that `now_plus(seconds)` is relative to in the following statements. */
   setTime(now: number): void {
     this.#now = now
   }
@@ -52,9 +52,10 @@ export class SqliteConnection implements Disposable {
 }
 
 /**
- * Statements are written in the words both engines share. Two are PostgreSQL's alone: its parameters' `$`, and row
- * locks, which SQLite's single writer makes needless. And SQLite plans anew for every value bound as a bare limit, which
- * can take longer than the statement; to an expression it pays no heed.
+ * Translates a statement to SQLite. Statements use the SQL that both engines share, with two exceptions that only
+ * PostgreSQL knows: the `$` of parameters, and row locks, which SQLite does not need because it has a single writer.
+ * Also, SQLite makes a new query plan whenever a value is bound to a plain `limit ?`, which can take longer than
+ * running the statement. It does not do so if the limit is an expression.
  */
 export function inSqlite(text: string): string {
   return text
@@ -63,7 +64,7 @@ export function inSqlite(text: string): string {
     .replace(/\s+for (?:no key )?update\b/gi, '')
 }
 
-/** What to tell a caller about an error of SQLite. */
+/** Converts an error of SQLite to an error for the caller. */
 export function sqliteError(error: unknown): AppError {
   if (error instanceof AppError) return error
   if (error instanceof Error && 'code' in error && error.code === 'ERR_INVALID_STATE') return unavailable(error) // closed
@@ -72,11 +73,11 @@ export function sqliteError(error: unknown): AppError {
   return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)
 }
 
-/** The primary result code, which is the low byte of the extended one. */
+/** The primary result code: the low byte of the extended code. */
 export function sqliteCode(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
 }
 
-// BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB: the state of the database,
-// not the statement's.
+// BUSY, LOCKED, NOMEM, READONLY, INTERRUPT, IOERR, CORRUPT, FULL, CANTOPEN, PROTOCOL, NOTADB. These codes are caused by
+// the state of the database, not by the statement.
 const passing = new Set([5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 26])

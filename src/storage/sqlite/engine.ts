@@ -8,7 +8,7 @@ import { SqliteGuard } from './guard.ts'
 import { SqliteReader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 
-/** The embedded engine: one reading connection here, one writing connection in a thread of its own. */
+/** The embedded engine: a read connection in this thread, and a write connection in a worker thread. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = sqliteDialect
   readonly #guard: SqliteGuard
@@ -54,7 +54,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // The writer goes last: whoever closes a file last tidies its log away, and a reader may not.
+    // Close the writer last: the last connection to close removes the WAL file, and a reader cannot do that.
     this.#reader[Symbol.dispose]()
     this.#guard.rest()
     await this.#writer[Symbol.asyncDispose]()

@@ -16,15 +16,15 @@ import { DatabaseSync } from 'node:sqlite'
 import { type Migration, migrate } from '../migrate.ts'
 import { SqliteConnection } from './connection.ts'
 
-/** The first version without the WAL-reset defect, which could lose acknowledged writes. */
+/** The first version without the WAL-reset bug, which could lose acknowledged writes. */
 const oldestSqlite = '3.51.3'
 
-/** A database file made ready to serve. Disposing it gives the file free, and removes it if it was temporary. */
+/** A file locked by this server. Disposing it releases the lock, and deletes the file if it was temporary. */
 export interface SqliteFile extends Disposable {
   readonly path: string
 }
 
-/** The folder of `path` is made if need be; `:memory:` stands for a temporary file. */
+/** Locks the file for this server. Creates the folder of `path` if it is missing. `:memory:` means a temporary file. */
 export function claimSqliteFile(path: string): SqliteFile {
   checkVersion(process.versions.sqlite ?? '0')
   const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
@@ -41,24 +41,27 @@ export function claimSqliteFile(path: string): SqliteFile {
   }
 }
 
-/** A number of its own for every server that claims the file, by which it knows the file from any other. */
+/**
+ * Writes a new random number to the file's header whenever a server claims the file. With it the server recognises its
+ * own file and notices when another file has replaced it.
+ */
 function markAsClaimed(file: string): void {
   using connection = new SqliteConnection(file, 'write')
   connection.database.exec(`pragma user_version = ${randomInt(1, 2 ** 31)}`)
 }
 
-/** Under one name, whatever link leads to it, so that two servers find the same lock. */
+/** The real path, with links resolved, so that two servers that open the same file find the same lock. */
 function realPath(path: string): string {
   mkdirSync(dirname(path), { recursive: true })
   return existsSync(path) ? realpathSync(path) : join(realpathSync(dirname(path)), basename(path))
 }
 
-// A new file is for its owner alone: it will hold password hashes. SQLite gives its log the same rights.
+// Only the owner may read a new file: it will hold password hashes. SQLite gives the WAL file the same mode.
 function keepPrivate(file: string): void {
   closeSync(openSync(file, 'a', 0o600))
 }
 
-/** Brings a file's schema up to date. Other processes that try the same wait for their turn. */
+/** Applies the missing migrations. Other processes that do the same wait for their turn. */
 export function migrateSqlite(path: string, migrations: readonly Migration[]): readonly Migration[] {
   if (path !== ':memory:') {
     mkdirSync(dirname(path), { recursive: true })
@@ -74,10 +77,10 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
     step = steps.next('script' in step.value ? [] : connection.run(step.value))
   }
   database.exec('commit')
-  return step.value // an error on the way closes the connection, which undoes everything
+  return step.value // after an error above, the connection is closed, which rolls everything back
 }
 
-/** Copies a database as of one moment, while a server may be writing to it. The copy is complete or not there at all. */
+/** Copies a snapshot of a database, even while a server writes to it. The copy is complete or not created. */
 export function backupSqlite(path: string, target: string): void {
   const draft = `${target}.part`
   rmSync(draft, { force: true })
@@ -89,22 +92,23 @@ export function backupSqlite(path: string, target: string): void {
     const copy = openSync(draft, 'r+')
     fsyncSync(copy)
     closeSync(copy)
-    linkSync(draft, target) // unlike a renaming, refuses to replace a file
+    linkSync(draft, target) // unlike rename, link does not replace an existing file
   } finally {
     source.close()
     rmSync(draft, { force: true })
   }
 }
 
-/** Put in the place of the original, a copy must not be taken for it. */
+/** Removes the claim number from a copy. If the copy then replaces the original file, the server notices it. */
 function forgetClaim(copy: string): void {
   const database = new DatabaseSync(copy)
   database.exec('pragma user_version = 0')
   database.close()
 }
 
-// A second server would serve stale events and double the timers. The operating system drops this lock with the process,
-// however it ends; commands such as `users set-role` and `backup` do not take it.
+// Allows one server per file: a second server would deliver events late and run the timers twice. The operating system
+// releases the lock when the process ends, even after a crash. Commands such as `users set-role` and `backup` do not
+// take the lock.
 function lockFor(file: string): DatabaseSync {
   keepPrivate(`${file}-lock`)
   const lock = new DatabaseSync(`${file}-lock`)

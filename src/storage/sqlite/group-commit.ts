@@ -2,18 +2,18 @@ import { type AppError, unavailable } from '../../core/errors.ts'
 import type { Verbs } from '../verb.ts'
 import { type SqliteConnection, sqliteError } from './connection.ts'
 
-/** The name of a verb that writes nothing: it fails, or waits, where the others do. */
+/** The name of a verb that writes nothing. It is queued like the other verbs, so it fails or waits when they do. */
 export const pingVerb = '(ping)'
 
-/** `now` is the time that `now_plus(seconds)` counts from in this verb. */
+/** `now` is the time that `now_plus(seconds)` is relative to in this verb. */
 export type Job = readonly [id: number, verb: string, args: readonly never[], now: number]
 
 export type Result = readonly [id: number, outcome: unknown, error?: AppError]
 
 /**
- * Runs verbs in one transaction with one durable commit. `more` is asked for further jobs until it has none: whoever
- * arrives before the commit shares it. The results exist only after the commit; when that fails, or an error undid the
- * whole transaction, nobody's verb has happened.
+ * Runs several verbs in one transaction with one durable commit (group commit). Calls `more` until it returns no more
+ * jobs, so jobs that arrive before the commit share it. Results are returned only after the commit. If the commit
+ * fails, or an error rolls back the whole transaction, none of the verbs took effect.
  */
 export function commitTogether(
   connection: SqliteConnection,
@@ -34,7 +34,8 @@ export function commitTogether(
       while (takeMore().length > 0);
       return taken.map(refusedFor(error.cause))
     }
-    // A verb threw, which is rare. Once more, each in a savepoint, which costs a fifth more, to spare its neighbours.
+    // A verb threw an error, which is rare. Run all verbs again, each in a savepoint, so that the error affects only
+    // its own verb. Savepoints cost about 20 % more time, so they are not used in the first attempt.
   }
   try {
     return transact(connection, verbs, taken, () => [], runInSavepoint)
@@ -43,7 +44,10 @@ export function commitTogether(
   }
 }
 
-/** Another process holds the file: whoever waits by now has waited with us. */
+/**
+ * The transaction could not begin, usually because another process has the file locked. Jobs that have arrived
+ * meanwhile have waited just as long, so they are rejected too.
+ */
 class NotBegun extends Error {}
 
 function refusedFor(cause: unknown): (job: Job) => Result {
@@ -76,7 +80,8 @@ function transact(
 
 function beginOn(connection: SqliteConnection): void {
   try {
-    if (connection.database.isTransaction) connection.database.exec('rollback') // one that failed to roll back
+    // Roll back an earlier transaction whose rollback failed.
+    if (connection.database.isTransaction) connection.database.exec('rollback')
     connection.run(begin)
   } catch (cause) {
     throw new NotBegun('No transaction could be begun', { cause })
@@ -100,7 +105,7 @@ function runInSavepoint(connection: SqliteConnection, verbs: Verbs, job: Job): R
     connection.run(release)
     return result
   } catch (error) {
-    // Some errors (a full disk among them) end the whole transaction: then there is no savepoint to return to.
+    // Some errors, such as a full disk, roll back the whole transaction. Then there is no savepoint to roll back to.
     if (!connection.database.isTransaction) throw error
     connection.run(undo)
     connection.run(release)

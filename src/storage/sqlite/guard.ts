@@ -4,38 +4,38 @@ import type { StoreObserver } from '../../core/ports.ts'
 import { sqliteCode, sqliteError } from './connection.ts'
 
 /**
- * Watches that the file that is open is still the one under its name. SQLite goes on with a file that was removed or
- * replaced, and everything it then writes is gone with the process. Once the file is lost, nothing is read, written or
- * acknowledged any more until a restart: what this process has open is not what the next one will find.
+ * Checks that the open file is still the file at its path. SQLite keeps working on a file that was deleted or replaced,
+ * and everything it writes is lost when the process ends. Once the file is lost, nothing is read, written or
+ * acknowledged until a restart, because this process no longer has the file that the next process will open.
  */
 export class SqliteGuard implements Disposable {
   readonly #path: string
   readonly #observer: Pick<StoreObserver, 'trouble'>
-  /** Held until the end: to close any descriptor of the file would drop the locks that SQLite has on it. */
+  /** Stays open until the end. Closing any descriptor of the file would release the locks that SQLite holds on it. */
   readonly #descriptor: number
   readonly #timer: NodeJS.Timeout
   readonly #known = new Map<string, Stats>()
-  /** Marks that the file's header may bear: the one that it has, and the one that is in the log. */
+  /** Valid values of `user_version` in the file's header: the current one, and the one that is still in the WAL. */
   readonly #marks: Set<number>
   #largest = 0
   #lost: Error | undefined
 
-  /** `mark` is the database's `user_version`, as SQLite reads it. */
+  /** `mark` is the database's `user_version` as SQLite reads it. */
   constructor(path: string, mark: number, observer: Pick<StoreObserver, 'trouble'>) {
     this.#path = path
     this.#observer = observer
     this.#descriptor = openSync(path, 'r')
     this.#marks = new Set([mark, readHeader(this.#descriptor)?.mark ?? mark])
-    this.#look(['']) // what else is there may belong to another process, which takes it away when it closes the file
+    this.#look(['']) // a WAL file here may belong to another process, which deletes it when it closes the file
     this.#timer = setInterval(() => this.#lookAround(), lookEveryMs).unref()
   }
 
-  /** Throws when the file is known to be lost. */
+  /** Throws if the file is known to be lost. */
   require(): void {
     if (this.#lost !== undefined) throw unavailable(this.#lost)
   }
 
-  /** Looks again, and throws when the file is lost or cannot be looked at: to be called after a commit, before it is acknowledged. */
+  /** Checks the file. Throws if it is lost or cannot be checked. Call it between a commit and its acknowledgement. */
   check(): void {
     try {
       this.#look(['', '-wal', '-shm'])
@@ -45,7 +45,10 @@ export class SqliteGuard implements Disposable {
     this.require()
   }
 
-  /** What to tell a caller about an error of SQLite. A file whose content is no database is lost, too. */
+  /**
+   * Converts an error of SQLite to an error for the caller. If the error says that the file is damaged or not a
+   * database, the file counts as lost.
+   */
   failure(error: unknown): AppError {
     this.suspect(sqliteCode(error))
     return sqliteError(error)
@@ -58,7 +61,7 @@ export class SqliteGuard implements Disposable {
   #lookAround(): void {
     try {
       this.#look([...this.#known.keys()])
-    } catch {} // whoever writes is told
+    } catch {} // the next write gets this error
   }
 
   #look(suffixes: readonly string[]): void {
@@ -78,7 +81,7 @@ export class SqliteGuard implements Disposable {
       const known = this.#known.get(suffix)
       const found = statSync(this.#path + suffix, { throwIfNoEntry: false })
       if (found === undefined) {
-        if (known === undefined) continue // where SQLite cannot keep a log, it has none
+        if (known === undefined) continue // SQLite has no WAL file where it cannot use one
         return suffix === '' ? 'was removed' : `lacks its ${suffix}`
       }
       if (known !== undefined && (known.ino !== found.ino || known.dev !== found.dev)) return 'was replaced'
@@ -89,18 +92,18 @@ export class SqliteGuard implements Disposable {
     return undefined
   }
 
-  /** Whether the file was changed in place by anything but SQLite. */
+  /** Tells how something other than SQLite changed the file in place, or undefined if nothing did. */
   #change(size: number): string | undefined {
     const header = readHeader(this.#descriptor)
     if (header === undefined) return 'is no database any more'
     if (!this.#marks.has(header.mark)) return 'was overwritten'
-    // SQLite may be about to make the file larger, and then its header tells the new size already.
+    // If SQLite is about to extend the file, its header already contains the new size.
     if (size < this.#largest && size < header.bytes) return 'was cut off'
     this.#largest = size
     return undefined
   }
 
-  /** From now on it looks only when it is asked to: who closes the file takes its log away. */
+  /** Stops the periodic checks, because closing the file deletes its WAL file. `check` still works. */
   rest(): void {
     clearInterval(this.#timer)
   }
@@ -118,9 +121,9 @@ function isTouched(known: Stats | undefined, found: Stats): boolean {
 }
 
 interface Header {
-  /** `user_version`, set anew whenever a server claims the file. */
+  /** `user_version`. It gets a new value whenever a server claims the file. */
   readonly mark: number
-  /** How large the file should be. */
+  /** The size of the file according to its header. */
   readonly bytes: number
 }
 

@@ -6,16 +6,16 @@ import type { SqliteConnection } from './connection.ts'
 import type { SqliteGuard } from './guard.ts'
 
 /**
- * Reads of one turn of the event loop wait for its end and are done together: in one transaction, which spares each of
- * them SQLite's own begin and end, and once for all who ask the same, since there they would get the same. Slow ones wait
- * for quick ones, and are done one in a turn.
+ * Collects all reads of one turn of the event loop and runs them together at its end, in one transaction. That saves
+ * SQLite's implicit begin and end for each read. Equal reads run once and share the result, because inside one
+ * transaction they would return the same rows. Slow reads come after quick ones, one per turn.
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
   readonly #guard: SqliteGuard
   readonly #now: () => number
   #waiting: Waiting[] = []
-  /** Whether a text took long when it was last read. */
+  /** Whether a statement was slow when it last ran. */
   readonly #slow = new Recent<string, boolean>(bounds.statements)
 
   constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
@@ -41,7 +41,8 @@ export class SqliteReader implements Disposable {
       if (!this.#connection.database.isTransaction) this.#connection.run(begin)
       this.#connection.setTime(this.#now())
       rest = this.#readSome(this.#quickFirst(all))
-      if (this.#connection.database.isTransaction) this.#connection.run(commit) // some errors end it themselves
+      // Some errors have already ended the transaction.
+      if (this.#connection.database.isTransaction) this.#connection.run(commit)
     } catch (error) {
       rest = []
       for (const { reject } of all) reject(this.#guard.failure(error))
@@ -64,7 +65,10 @@ export class SqliteReader implements Disposable {
     return this.#slow.get(text) ?? heavy
   }
 
-  /** Reads for a while, so that what is read can be sent before there is too much of it. Returns those that must wait. */
+  /**
+   * Runs reads for a limited time, so that their results can be sent before too many of them pile up in memory. Returns
+   * the reads that have to wait.
+   */
   #readSome(all: readonly Waiting[]): readonly Waiting[] {
     const known = new Map<string, Known>()
     const rest: Waiting[] = []
@@ -107,13 +111,13 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** What a text gave when it was last read, and with which values. */
+/** The rows of a statement's last run, and the values it ran with. */
 interface Known {
   readonly values: readonly Value[]
   readonly rows: readonly Row[]
 }
 
-/** Milliseconds of reading at a time. */
+/** Maximum milliseconds of reading per turn. */
 const slice = 5
 
 const begin = { text: 'begin', values: [] }

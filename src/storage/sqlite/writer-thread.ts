@@ -5,8 +5,8 @@ import { SqliteConnection, sqliteCode } from './connection.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 
 /**
- * The thread that writes. A durable commit waits for the disk, and here that wait delays no reader; whatever the main
- * thread sends meanwhile shares the next commit. Messages are JSON, which crosses threads faster than objects do.
+ * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that the main
+ * thread sends meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
  */
 export type ToWriter = readonly Job[] | 'close'
 export type FromWriter = readonly SentResult[]
@@ -62,7 +62,7 @@ function close(): void {
   port.close()
 }
 
-// An error's class and code do not survive the way to another thread; its parts do.
+// The class and the code of an error are lost on the way to another thread, so its parts are sent.
 function sent([id, outcome, error]: Result): SentResult {
   if (error === undefined) return [id, outcome]
   const { code, message, cause, at } = error

@@ -7,7 +7,7 @@ import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
 import type { FromWriter, SentResult, ToWriter, WriterData } from './writer-thread.ts'
 
-/** The near end of the writing thread. Verbs of one turn of the event loop travel together. */
+/** The main thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
   readonly #start: () => Worker
   readonly #guard: SqliteGuard
@@ -59,7 +59,7 @@ export class SqliteWriter implements AsyncDisposable {
   #launch(): Worker {
     const worker = this.#start()
     worker.on('message', (text: unknown) => {
-      if (typeof text !== 'string') return // under --watch, Node reports the thread's files here
+      if (typeof text !== 'string') return // under --watch, Node also sends the names of the thread's files here
       const results = JSON.parse(text) as FromWriter
       this.#observer.commit(results.length)
       const loss = this.#lossAfter(results)
@@ -70,7 +70,7 @@ export class SqliteWriter implements AsyncDisposable {
     return worker
   }
 
-  /** What was committed to a file that is lost has not happened. */
+  /** The error if the file is lost. Commits to a lost file do not count, so their verbs are rejected. */
   #lossAfter(results: FromWriter): AppError | undefined {
     for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
     try {
@@ -90,7 +90,7 @@ export class SqliteWriter implements AsyncDisposable {
       waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail), at: failure.at }))
   }
 
-  // A disk that hangs answers nothing, not even an error. What hangs there may still happen.
+  // If the disk hangs, not even an error arrives. A write that is rejected here may still be committed.
   #refuseForgotten(): void {
     const late = performance.now() - this.#timeouts.hang
     for (const [id, { since, reject }] of this.#waiting) {
@@ -103,7 +103,8 @@ export class SqliteWriter implements AsyncDisposable {
     this.#watch = undefined
   }
 
-  // Whoever waited cannot know whether it was committed; the next write starts a new thread.
+  // The thread has ended. Waiting callers cannot know whether their write was committed. The next write starts a new
+  // one.
   #lost(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
     const lost = unavailable(new Error('The writing thread ended'))
@@ -127,7 +128,7 @@ export class SqliteWriter implements AsyncDisposable {
 export interface WriterOptions {
   readonly path: string
   readonly guard: SqliteGuard
-  /** Of the module that exports the verbs, which the thread loads itself. */
+  /** The URL of the module that exports the verbs. The thread imports it itself. */
   readonly catalogueUrl: string
   readonly now: () => number
   readonly observer: StoreObserver

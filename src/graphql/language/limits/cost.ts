@@ -5,17 +5,17 @@ import { answerSizes } from './introspection.ts'
 
 export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
 
-/** Costs of an operation: of what it reads, and of what it asks about the schema (see `introspection.ts`). */
+/** The costs of an operation, for reading data and for introspection (see `introspection.ts`). */
 export interface Cost {
   readonly data: number
   readonly introspection: number
 }
 
 /**
- * What an operation costs with these variables: a scalar field 1, an object field 5 and its selection, a list its
- * selection times its limit, or 10. What `@skip` and `@include` leave out costs nothing, what is written twice costs
- * twice. Fragments are counted wherever they are spread and looked at once. On the way arguments are held to what they may
- * be, those of lists to their ranges, so that none can lower a cost.
+ * The cost of an operation with these variables. A scalar field costs 1, an object field 5 plus its selection, a list
+ * its selection times its limit (default 10). Fields that `@skip` and `@include` leave out cost nothing; fields that
+ * occur twice cost twice. Each fragment is evaluated once and counted at every spread. All arguments are checked on the
+ * way, those of lists against their ranges, so that no argument can lower a cost.
  */
 export function costOf(nodes: readonly Node[], variables: Variables, schema: GraphQLSchema): Cost {
   const known = new Map<Fragment, Cost>()
@@ -50,7 +50,7 @@ export function costOf(nodes: readonly Node[], variables: Variables, schema: Gra
     }
     const { data, introspection } = ofAll(field.selections)
     if (field.kind === 'one') return { data: 5 + data, introspection }
-    // Rows are made even where nothing of them is selected.
+    // Rows are read even if nothing of them is selected.
     return { data: pageIn(field, variables).limit * Math.max(1, data), introspection }
   }
 
@@ -59,7 +59,7 @@ export function costOf(nodes: readonly Node[], variables: Variables, schema: Gra
 
 const scalar: Cost = { data: 1, introspection: 0 }
 
-/** The part of a list that its arguments ask for. */
+/** The page of a list that its arguments request. */
 export function pageIn({ args }: Field, variables: Variables): { readonly limit: number; readonly offset: number } {
   return {
     limit: within('limit', argumentIn(args.get('limit'), variables), listBounds.defaultLimit),

@@ -1,9 +1,9 @@
 import { type DocumentNode, Kind, type SelectionSetNode } from 'graphql'
 
 /**
- * How deep the deepest operation of a document nests: the number of fields that enclose a field. Fragments count as if
- * they stood where they are spread; each is looked at once, however often that is. Introspection is exempt, as a field at
- * the top, whatever fragment it stands in. Nothing, when fragments go round in a circle.
+ * The depth of the deepest operation of a document: the number of fields that enclose a field. A fragment counts as if
+ * it were written at its spread, but is evaluated only once. Introspection fields at the top level do not count, even
+ * inside fragments. Returns undefined if fragments are circular.
  */
 export function depthOf({ definitions }: DocumentNode): number | undefined {
   const fragments = new Map<string, SelectionSetNode>()
@@ -44,7 +44,7 @@ export function depthOf({ definitions }: DocumentNode): number | undefined {
     if (definition.kind === Kind.OPERATION_DEFINITION)
       deepest = Math.max(deepest, ofSelections(definition.selectionSet, true))
   }
-  // A circle that no operation leads to is one, too.
+  // Also find circular fragments that no operation uses.
   for (const name of fragments.keys()) ofFragment(name, false)
   return circular ? undefined : deepest
 }

@@ -1,26 +1,26 @@
 import { Lexer, Source, TokenKind } from 'graphql'
 import { refusal } from '../../errors.ts'
 
-/** The most that a document may have: how long it and its names are, and how deep its parts nest. */
+/** Limits of a document: its size, the length of its names, and the nesting of its parts. */
 export const documentBounds = Object.freeze({
   bytes: 64 * 1024,
   tokens: 2000,
   nameLength: 128,
-  /** Lists and objects within each other as values, and lists within each other as types. */
+  /** Nesting of lists and objects in values, and of lists in types. */
   literalDepth: 32,
-  /** Braces within each other outside of values. What is read may nest less: see `depth.ts`. */
+  /** Nesting of braces outside of values. The nesting of fields has a lower limit: see `depth.ts`. */
   selectionDepth: 128,
 })
 
 /**
- * Refuses a document that is beyond its bounds; throws a `GraphQLError` where it has a character that begins no token. It
- * reads token by token: the parser calls itself for everything that nests, and would run out of stack.
+ * Refuses a document that is over a limit. Throws a `GraphQLError` at a character that starts no token. It reads token
+ * by token, because the parser is recursive and deep nesting would overflow its stack.
  */
 export function holdToBounds(text: string): void {
   const { bytes, tokens, nameLength, literalDepth, selectionDepth } = documentBounds
   if (text.length > bytes || Buffer.byteLength(text) > bytes) throw tooLarge(`is larger than ${bytes} bytes`)
   const lexer = new Lexer(new Source(text))
-  // The depths are exact up to the first mistake in the syntax, and no parser gets beyond that.
+  // The depths are exact up to the first syntax error, and the parser stops there.
   let [parentheses, literals, selections] = [0, 0, 0]
   for (let count = 1; ; count++) {
     const { kind, start, end } = lexer.advance()
@@ -43,7 +43,7 @@ export function holdToBounds(text: string): void {
         literals--
         break
       case TokenKind.BRACE_L:
-        // Within parentheses there are no selections.
+        // Braces inside parentheses belong to values, not to selections.
         if (parentheses > 0) literals++
         else selections++
         break

@@ -2,10 +2,10 @@ import { type GraphQLResolveInfo, type GraphQLSchema, isObjectType } from 'graph
 import { argumentIn, type Field, isWanted, type Node, type Variables } from '../tree.ts'
 
 /**
- * Tells how large the answer to a question about the schema is: a field counts 1, and a description 1 more for each 100
- * characters, since graphql-js looks up one by one. Counted on the schema itself, list by list, so that the questions of
- * the usual tools cost what they take. What several questions share is counted once for each type, field or argument
- * that it is asked of, and added as often as it is asked.
+ * Returns a function that computes the size of an introspection result. A field counts 1, and a description 1 more for
+ * each 100 characters, because graphql-js resolves the fields one by one. The size is computed on the schema itself
+ * with the real lengths of its lists, so that the queries of the usual tools are not overestimated. A fragment that
+ * occurs several times is computed once for each type, field or argument it applies to, and added at every use.
  */
 export function answerSizes(schema: GraphQLSchema, variables: Variables): (question: Field) => number {
   const known = new Map<readonly Node[], Map<unknown, number>>()

@@ -2,8 +2,8 @@ import type { Wish } from '../../../core/selection.ts'
 import { refusal } from '../../errors.ts'
 
 /**
- * How large the plans of an operation become: fragments that are spread many times make a statement out of a short
- * document that is longer than it by far, and lists of none cost nothing. Refused as soon as it is too much.
+ * Measures the plans of an operation and refuses it as soon as they are too large. The cost limit is not enough:
+ * fragments that are spread many times turn a short document into a long statement, and lists with limit 0 are free.
  */
 export class PlanSize {
   readonly #most: number
@@ -15,7 +15,7 @@ export class PlanSize {
     this.#most = most
   }
 
-  /** About how many characters the statements have, never fewer than they do. */
+  /** The approximate length of the statements in characters. Never less than the real length. */
   get text(): number {
     return this.#text
   }
@@ -26,7 +26,7 @@ export class PlanSize {
     if (this.#text > this.#most || this.#lists > planBounds.lists) throw tooLarge()
   }
 
-  /** Looks at so many fields and spreads, wanted or not. */
+  /** Counts visited fields and spreads, including skipped ones. */
   addVisits(count: number): void {
     this.#visits += count
     if (this.#visits > planBounds.visits) throw tooLarge()
@@ -34,19 +34,19 @@ export class PlanSize {
 }
 
 export const planBounds = Object.freeze({
-  /** A thousand scalars of the longest names fit. */
+  /** Enough for a thousand scalars with the longest names. */
   text: 256 * 1024,
   /**
-   * Each list is a query of its own for the database, which takes most of a millisecond to plan, however few items are
-   * asked for. A document without fragments has no room for so many.
+   * Each list is a subquery that takes the database almost a millisecond to plan, even with a small limit. A document
+   * without fragments is too short for so many lists.
    */
   lists: 200,
-  /** Plans of subscriptions are kept for as long as these last, and thousands may last at a time. */
+  /** Lower than `text`: a subscription's plan is kept as long as the subscription, and there may be thousands. */
   subscriptionText: 64 * 1024,
   visits: 50_000,
 })
 
-/** What a wish adds to a statement beside its key, in the wordier of the two dialects. */
+/** The characters that a selected field adds to a statement, in addition to its key, in the dialect that needs more. */
 const textOf: Readonly<Record<Wish['kind'], number>> = {
   value: 100,
   text: 100,

@@ -1,13 +1,16 @@
 import type { Slot, SlotValues } from '../../../core/selection.ts'
 import { refusal } from '../../errors.ts'
 
-/** A list with an offset: where its value is, and the limits of the lists around it, each of whose items has such a list. */
+/**
+ * A list with an offset: the slot of the offset, and the slots of the limits of the enclosing lists. The list is read
+ * once for each item of these.
+ */
 export interface Skip {
   readonly offset: Slot
   readonly around: readonly Slot[]
 }
 
-/** How many rows the lists of a plan skip at most, with these values. */
+/** The maximum number of rows that the lists of a plan skip with these values. */
 export function skippedRows(skips: readonly Skip[], values: SlotValues): number {
   let sum = 0
   for (const { offset, around } of skips) {
@@ -20,7 +23,7 @@ export function skippedRows(skips: readonly Skip[], values: SlotValues): number 
 
 export const mostSkippedRows = 100_000
 
-/** A row that is skipped is read nevertheless, and the cost of an operation says nothing about it. */
+/** Limits skipped rows, because the database reads them too and the cost of an operation does not include them. */
 export function holdToSkippedRows(rows: number): void {
   if (rows <= mostSkippedRows) return
   const message = `The operation skips ${rows} rows; ${mostSkippedRows} are allowed.`
