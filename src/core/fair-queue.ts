@@ -38,6 +38,11 @@ export class FairQueue {
     return promise
   }
 
+  /** Clients with work that waits or runs. */
+  get clients(): number {
+    return this.#lanes.size
+  }
+
   #startAll(): void {
     while (this.#running < this.#atOnce) {
       const turn = this.#next()

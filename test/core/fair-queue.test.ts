@@ -106,3 +106,15 @@ test('never more at once, never more waiting, and everyone who asks is let in or
     { numRuns: 500 },
   )
 })
+
+test('nothing is kept of a client whose only work was refused, or is done', async () => {
+  const queue = new FairQueue({ atOnce: 1, mayWait: 1 })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const accepted = [queue.run('a', () => promise), queue.run('b', async () => {})]
+  for (let n = 0; n < 10; n++) await assert.rejects(queue.run(`newcomer ${n}`, async () => {}))
+  assert.equal(queue.clients, 2)
+  resolve()
+  await Promise.all(accepted)
+  await new Promise(done => setImmediate(done))
+  assert.equal(queue.clients, 0)
+})

@@ -216,3 +216,19 @@ test('a stream of questions about the schema takes a bounded amount of memory', 
   assert.ok(grown < 24 * 1024 * 1024, megabytes(grown))
   assert.ok(asked(introspection, '{ __schema { types { name } } }')())
 })
+
+test('the variables of an operation are written out once, however many questions it asks', t => {
+  const questions = repeat(150, n => `a${n}: __type(name: $name) { kind }`)
+  const operation = new Documents({ schema, maxDepth: 5, suggestions: false })
+    .prepare(`query ($name: String!) { ${questions} }`)
+    .operation(undefined)
+  const plan = planQuery(new Introspection(schema), operation, operation.coerce({ name: 'Post' }), new PlanSize())
+  for (const name of ['User', 'x'.repeat(100_000)]) {
+    const variables = operation.coerce({ name })
+    const stringify = t.mock.method(JSON, 'stringify')
+    valuesOf(plan, { variables, actor: anonymous })
+    const long = stringify.mock.calls.filter(({ arguments: [value] }) => value === variables)
+    assert.equal(long.length, name === 'User' ? 1 : 0)
+    stringify.mock.restore()
+  }
+})

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import { mostValues } from '../../src/server/json-body.ts'
+import { mostPieces } from '../../src/server/slow-bodies.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -247,4 +249,32 @@ test('a client that is still sending a huge body reads the refusal instead of a 
   const stream = new Blob([body]).stream()
   const headers = { 'content-type': 'application/json' }
   assertRefusal(await ask(server.echo, { method: 'POST', headers, body: stream, duplex: 'half' }), 413)
+})
+
+test('a body in more than 4,096 pieces is refused with 413, however small it is', async () => {
+  await using server = await startEcho()
+  const pieces = (count: number) => `${`1\r\n \r\n`.repeat(count - 2)}2\r\n{}\r\n0\r\n\r\n`
+  const head = 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+  assert.equal((await sendRaw(server.port, head + pieces(mostPieces))).status, 200)
+  assertRefusal(await sendRaw(server.port, head + pieces(mostPieces + 10)), 413, 'Request body is too large')
+  assert.equal(server.received.length, 1)
+})
+
+test('a connection on which a refused body never ends is closed: at once after OPTIONS, else after three seconds', async t => {
+  await using server = await startEcho()
+  for (const method of ['OPTIONS', 'PURGE', 'POST']) {
+    using connection = await RawConnection.open(server.port)
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    connection.write(`${method} /nowhere HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n `)
+    const { status } = await connection.response()
+    assert.ok(status === 204 || status >= 400, `${status}`)
+    if (method === 'POST') {
+      t.mock.timers.tick(2_999)
+      await turn()
+      assert.equal(server.lifecycle.connections.size, 1)
+    }
+    t.mock.timers.tick(method === 'OPTIONS' ? 0 : 3_000)
+    t.mock.timers.reset()
+    await connection.closed()
+  }
 })

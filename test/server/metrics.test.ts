@@ -4,6 +4,7 @@ import { Metrics, serveMetrics } from '../../src/server/metrics.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { createUser } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** The value of one series, `undefined` when there is none. */
@@ -30,7 +31,8 @@ test('requests are counted by method, route and status', async () => {
 
 test('the store, the commits, the event loop and the process are measured', async () => {
   await using app = await startTestApp()
-  for (let times = 0; times < 3; times++) await ask(`${app.url}/health/ready`)
+  for (let times = 0; times < 3; times++) await createUser(app)
+  for (let times = 0; times < 3; times++) await ask(`${app.url}/users`)
   const { body } = await ask(`${app.url}/metrics`)
   assert.ok((series(body, 'duet_store_read_seconds_count') ?? 0) >= 3)
   assert.notEqual(series(body, 'duet_store_write_seconds_count'), undefined)

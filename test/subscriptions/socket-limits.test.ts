@@ -3,8 +3,10 @@ import { describe, it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
+import { clientFrame, opcodes, RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
+import { FanOutStage } from './fakes.ts'
+import { serveSockets } from './served-sockets.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 
@@ -64,5 +66,54 @@ describe('Sockets of one client', () => {
     assert.equal(other.handshake.status, 101)
     using another = await open('192.0.2.7')
     assert.equal(another.handshake.status, 101)
+  })
+})
+
+describe('A socket that was closed for too many messages', () => {
+  it('is not parsed any more: nothing that it still sends is answered, and the connection ends', async () => {
+    const stage = new FanOutStage()
+    await using server = await serveSockets(stage, { messagesPerSecond: 5 })
+    using socket = await RawSocket.open(server.port)
+    const ping = clientFrame('', { opcode: opcodes.ping })
+    socket.write(Buffer.concat(Array<Buffer>(200).fill(ping)))
+    await waitUntil(() => socket.closeCode === 1008)
+    const [stream] = server.streams
+    assert.equal(stream?.listenerCount('data'), 0)
+    socket.write(Buffer.concat(Array<Buffer>(200).fill(ping)))
+    await waitUntil(() => socket.isEnded)
+    assert.equal(socket.frames.filter(({ opcode }) => opcode === opcodes.pong).length, 50)
+  })
+})
+
+describe('Messages of one socket', () => {
+  it('count by their size: large ones are closed with 1008 long before as many small ones', async () => {
+    await using app = await startTestApp({ ...unlimited, SOCKET_MESSAGES_PER_SECOND: '50' })
+    const padding = 'x'.repeat(200_000)
+    using large = await RawSocket.connect(app.port)
+    for (let n = 0; n < 40; n++) large.say({ type: 'pong', payload: { padding } })
+    await waitUntil(() => large.closeCode === 1008)
+    using small = await RawSocket.connect(app.port)
+    for (let n = 0; n < 40; n++) small.say({ type: 'ping' })
+    await waitUntil(() => small.frames.filter(({ payload }) => payload.includes('pong')).length === 40)
+  })
+
+  it('of more than 5,000 values are refused with 4400 before they are parsed', async () => {
+    await using app = await startTestApp(unlimited)
+    const payload = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 0]))
+    using passing = await RawSocket.connect(app.port)
+    passing.say({ type: 'pong', payload: payload(4_900) })
+    passing.say({ type: 'ping' })
+    await waitUntil(() => passing.frames.some(({ payload }) => payload.includes('pong')))
+    using refused = await RawSocket.connect(app.port)
+    refused.say({ type: 'pong', payload: payload(5_100) })
+    await waitUntil(() => refused.closeCode === 4400)
+  })
+
+  it('in more than 64 fragments are refused with 1008', async () => {
+    await using app = await startTestApp(unlimited)
+    using socket = await RawSocket.connect(app.port)
+    socket.write(clientFrame('{', { opcode: opcodes.text, isFinal: false }))
+    for (let n = 0; n < 64; n++) socket.write(clientFrame(' ', { opcode: opcodes.continuation, isFinal: false }))
+    await waitUntil(() => socket.closeCode === 1008)
   })
 })

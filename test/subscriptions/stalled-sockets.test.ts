@@ -146,4 +146,14 @@ describe('Unsent bytes', () => {
     assert.deepEqual(wereCut(connections), [true, true, false, false])
     assert.equal(unsent.bytes, 120)
   })
+
+  it('of all clients together are cut where most of them wait, not where they began first', () => {
+    const unsent = new Unsent({ perClient: 100, inAll: 150 })
+    const readers = ['a', 'b'].map(client => new FakeConnection(client, 20))
+    const greedy = [new FakeConnection('greedy', 50), new FakeConnection('greedy', 50)]
+    for (const connection of [...readers, ...greedy]) unsent.note(connection)
+    const late = new FakeConnection('late', 30)
+    unsent.note(late)
+    assert.deepEqual(wereCut([...readers, ...greedy, late]), [false, false, true, false, false])
+  })
 })

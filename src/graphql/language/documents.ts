@@ -158,9 +158,10 @@ export class PreparedOperation {
     const { variableDefinitions = [] } = this.definition
     if (variableDefinitions.length === 0) return none
     const { schema, suggestions } = this.#options
-    // The schema has no input objects and no lists as arguments. graphql-js would print what was sent into its messages.
-    const name = variableDefinitions.map(({ variable }) => variable.name.value).find(each => isStructure(inputs[each]))
-    if (name !== undefined) throw refusal('BAD_USER_INPUT', `Variable "$${name}" must not be a list or an object.`)
+    // The schema takes no objects and no lists. graphql-js would print all that was sent into its message.
+    const names = variableDefinitions.map(({ variable }) => variable.name.value)
+    const large = names.find(name => Object.hasOwn(inputs, name) && valuesIn(inputs[name]) > mostValues)
+    if (large !== undefined) throw refusal('BAD_USER_INPUT', `Variable "$${large}" has more than ${mostValues} values.`)
     const options = { maxErrors: 10, hideSuggestions: !suggestions }
     const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
     if (errors !== undefined) throw refusalOf('BAD_USER_INPUT', errors)
@@ -179,8 +180,18 @@ let prepared = 0
 
 const none: Variables = Object.freeze({})
 
-function isStructure(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
+/** Of one variable, counted at any depth. */
+const mostValues = 1_000
+
+/** Counts until there are too many. */
+function valuesIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1
+  let count = 0
+  for (const each of Object.values(value)) {
+    count += valuesIn(each)
+    if (count > mostValues) break
+  }
+  return count
 }
 
 function sizeOf(nodes: readonly Node[], counted: Set<unknown>): number {
