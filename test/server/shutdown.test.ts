@@ -218,7 +218,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
   })
 
   test('clients that keep sending through a shutdown never see a reset', async () => {
-    await using duet = serveDuet({ DRAIN_MS: '300', LOG_LEVEL: 'warn' })
+    await using duet = serveDuet({ DRAIN_MS: '3000', LOG_LEVEL: 'warn' })
     const { url } = await duet.address()
     const agent = new Agent({ keepAlive: true })
     const seen = new Map<string, number>()
