@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
-import type { Event, EventLog, Happening, Moment } from '../../src/core/events.ts'
+import type { Event, EventLog, Happening, Moment, Position } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
@@ -62,8 +62,9 @@ export class FakeLog implements EventLog {
     return moment
   }
 
-  async after(): Promise<never> {
-    throw new Error('Nobody reads it')
+  async after({ id }: Position) {
+    const events = this.events.slice(id, id + 100)
+    return { events, more: events.length === 100 }
   }
 
   async purge(): Promise<number> {

@@ -133,8 +133,51 @@ describe('A group whose reads', () => {
     assert.deepEqual([guilty.told, innocent.told], [[...told(1), 'SUBSCRIPTION_TOO_EXPENSIVE'], told(1, 2, 3, 4)])
   })
 
-  it('are never answered is ended when it is a thousand events behind', async () => {
+  it('come back in time is told all, once and in order, however many events it is behind', async () => {
     const stage = new FanOutStage()
+    const behind = await stage.subscribe(titles)
+    const other = await stage.subscribe(ids)
+    const { answer } = stage.store
+    const released = Promise.withResolvers<void>()
+    stage.store.answer = async (id, selection) => {
+      if (wishIn(selection) === 'title') await released.promise
+      return answer(id, selection)
+    }
+    const all = Array.from({ length: 2_500 }, (_, n) => n + 1)
+    for (const id of all) {
+      await stage.happen(postAdded(id))
+      if (id === 2_000) released.resolve()
+    }
+    await waitUntil(() => behind.told.length >= all.length || stage.fanOut.groups < 2)
+    assert.deepEqual(behind.told, told(...all))
+    assert.deepEqual(other.told, told(...all))
+    await stage.happen(postAdded(2_501))
+    await waitUntil(() => behind.told.length > all.length)
+    assert.deepEqual(behind.told.slice(-1), told(2_501))
+  })
+
+  it('come back in time is ended when it is a minute behind', async () => {
+    let now = 1000
+    const stage = new FanOutStage({ now: () => now })
+    const behind = await stage.subscribe(titles)
+    const { answer } = stage.store
+    const released = Promise.withResolvers<void>()
+    stage.store.answer = async (id, selection) => {
+      await released.promise
+      return answer(id, selection)
+    }
+    for (let id = 1; id <= 1_100; id++) await stage.happen(postAdded(id))
+    now += 60_001
+    released.resolve()
+    await waitUntil(() => stage.fanOut.groups === 0)
+    assert.equal(behind.told.at(-1), 'SUBSCRIPTION_TOO_EXPENSIVE')
+    assert.equal(behind.told.length, 1_001)
+  })
+
+  it('are never answered is ended when it is a thousand events behind', async t => {
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const stage = new FanOutStage({ readMs: 1_000 })
     const stuck = await stage.subscribe(titles)
     const other = await stage.subscribe(ids)
     const { answer } = stage.store
@@ -143,6 +186,7 @@ describe('A group whose reads', () => {
     const posts = Array.from({ length: 1_000 }, (_, index) => postAdded(index + 1))
     await stage.happen(...posts)
     assert.deepEqual([other.told.length, stuck.told], [1_000, []])
+    now += 2_001
     await stage.happen(postAdded(1_001))
     assert.deepEqual([other.told.length, stuck.told], [1_001, ['SUBSCRIPTION_TOO_EXPENSIVE']])
   })

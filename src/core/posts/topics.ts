@@ -16,6 +16,11 @@ export function topicOf(event: Event): Topic | undefined {
   }
 }
 
+export function isSameTopic(one: Topic, other: Topic | undefined): boolean {
+  if (one.kind === 'posts' || other?.kind === 'posts') return one.kind === other?.kind
+  return one.postId === other?.postId
+}
+
 /** The id of the post or comment that subscribers receive. If there is none, the topic has ended. */
 export function subjectOf(event: Event): number | undefined {
   if (event.kind === 'post-added') return event.postId

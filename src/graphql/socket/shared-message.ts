@@ -12,6 +12,10 @@ export class SharedMessage {
     this.#rest = Buffer.from(`,"type":"next","payload":{"data":${data}}}`)
   }
 
+  get bytes(): number {
+    return this.#rest.length
+  }
+
   /** `start` is the result of `startOf` for the subscription's id. */
   frame(start: Buffer): Buffer {
     if (start !== this.#start) {

@@ -1,8 +1,8 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { AppError, fault } from '../../core/errors.ts'
-import { type Event, type EventLog, isAfter } from '../../core/events.ts'
+import { type Event, type EventLog, isAfter, isLater, type Position } from '../../core/events.ts'
 import { FairQueue } from '../../core/fair-queue.ts'
-import { subjectOf, type Topic, topicOf } from '../../core/posts/topics.ts'
+import { isSameTopic, subjectOf, type Topic, topicOf } from '../../core/posts/topics.ts'
 import type { PostStore } from '../../core/store.ts'
 import { type Refusal, refusal, refusalFor } from '../errors.ts'
 import { SharedMessage } from '../socket/shared-message.ts'
@@ -46,6 +46,8 @@ export class FanOut {
    */
   readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
   #underWay: readonly Delivery[] = []
+  /** The last event that was handed to the groups. */
+  #latest: Position | undefined
   #probe: Promise<boolean> | undefined
 
   constructor(parts: FanOutParts) {
@@ -105,11 +107,12 @@ export class FanOut {
 
   #handOver(event: Event): Delivery {
     const delivery = new Delivery()
+    this.#latest = event.position
     const at = performance.now()
     for (const group of this.#groupsFor(event)) {
-      if (!group.isNew(event)) continue
+      if (!group.isNew(event) || group.behindAfter !== undefined) continue
       if (group.backlog.length >= mostBehind) {
-        this.#end(group, tooExpensive())
+        this.#leaveBehind(group)
         continue
       }
       if (!group.isLate) delivery.waitFor(group)
@@ -120,6 +123,12 @@ export class FanOut {
     return delivery
   }
 
+  /** The log keeps what memory should not. A group whose reads do not end is no use to wait for. */
+  #leaveBehind(group: Group): void {
+    if (performance.now() - group.readingSince > 2 * this.#parts.readMs) this.#end(group, tooExpensive())
+    else group.behindAfter = group.backlog.at(-1)?.event.position
+  }
+
   #groupsFor(event: Event): readonly Group[] {
     const topic = topicOf(event)
     return topic === undefined ? [] : this.#groups.listeningTo(topic)
@@ -128,14 +137,45 @@ export class FanOut {
   /** Delivers the backlog of a group. */
   async #work(group: Group): Promise<void> {
     group.isTelling = true
-    for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
-      const message = await this.#messageFor(group, pending.event)
-      if (message === 'again' || group.isOver) continue
-      group.backlog.shift()
-      await this.#tell(group, pending.event, message)
-      this.#settle(group, pending)
-    }
+    do {
+      for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
+        group.readingSince = performance.now()
+        const message = await this.#messageFor(group, pending.event)
+        if (message === 'again' || group.isOver) continue
+        group.backlog.shift()
+        await this.#tell(group, pending.event, message)
+        this.#settle(group, pending)
+      }
+      group.readingSince = Number.POSITIVE_INFINITY
+    } while (!group.isOver && (await this.#catchUp(group)))
     group.isTelling = false
+  }
+
+  /** Reads the next events of a group that is far behind from the log. Returns whether there may be more to do. */
+  async #catchUp(group: Group): Promise<boolean> {
+    const { behindAfter } = group
+    if (behindAfter === undefined) return false
+    try {
+      const { events } = await this.#parts.log.after(behindAfter)
+      const [first] = events
+      if (first !== undefined && this.#parts.now() - first.at > mostLateMs) {
+        this.#end(group, tooExpensive())
+        return false
+      }
+      const at = performance.now()
+      for (const event of events) {
+        group.isNew(event) // it is not to be handed over once more
+        if (isSameTopic(group.subscription.topic, topicOf(event)))
+          group.backlog.push({ event, at, delivery: undefined })
+      }
+      const position = events.at(-1)?.position ?? behindAfter
+      const hasAll = this.#latest === undefined || !isLater(this.#latest, position)
+      group.behindAfter = hasAll ? undefined : position
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unavailable') throw error
+      await pause(retryMs, undefined, { ref: false })
+    }
+    return true
   }
 
   #settle(group: Group, { at, delivery }: Pending): void {
@@ -191,12 +231,13 @@ export class FanOut {
     if (message === 'gone') return this.#parts.observer.skipped()
     let reached = 0
     let told = 0
+    const untilLook = message instanceof SharedMessage && message.bytes > largeMessage ? 1 : 64
     let end = performance.now() + sliceMs
     for (const member of group.members) {
       if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
       else if (this.#tellMember(event, group, member, message)) reached++
-      // There may be many members, so other work gets its turn in between.
-      if (++told % 64 === 0 && performance.now() > end) {
+      // There may be many members or a large message, so other work gets its turn in between.
+      if (++told % untilLook === 0 && performance.now() > end) {
         await turn()
         end = performance.now() + sliceMs
       }
@@ -257,8 +298,10 @@ type Message = SharedMessage | 'gone' | Refusal | undefined
 const ahead = 8
 /** How long the next events wait for groups that have not received this one. */
 const promptMs = 100
-/** Maximum length of a group's backlog. It is larger than one batch of events from the log. */
+/** Events that wait in memory for one group. More than are read from the log together. */
 const mostBehind = 1000
+/** A group that is further behind than this is ended. */
+const mostLateMs = 60_000
 /**
  * A group ends after this many reads in a row that did not finish in time. A single one may happen when the store has
  * just come back.
@@ -267,6 +310,8 @@ const mostStrikes = 2
 const retryMs = 250
 /** Maximum milliseconds of sending before other work gets its turn. */
 const sliceMs = 5
+/** Bytes of a message of which each copy takes a noticeable time. */
+const largeMessage = 64 * 1024
 
 /**
  * Splits events into batches. A revocation is the last event of its batch, because the sockets of a revoked user must

@@ -56,6 +56,10 @@ export class Group {
   isLate = false
   /** The number of reads in a row that did not finish in time. */
   strikes = 0
+  /** When the read of its next event began, in milliseconds of `performance.now()`. */
+  readingSince = Number.POSITIVE_INFINITY
+  /** The group is far behind: it reads the events after this position from the log itself, until it has caught up. */
+  behindAfter: Position | undefined
   #latest: Position | undefined
 
   constructor(id: string, subscription: Subscription, owner: string) {
