@@ -28,10 +28,11 @@ function hasBody({ headers }: FastifyRequest): boolean {
 
 /** A client that is still sending may have to finish before it reads the answer. Closed at once, it might lose it. */
 function closeSoon({ raw, method }: FastifyRequest): void {
-  const { socket } = raw
-  const timer = setTimeout(() => socket.destroy(), method === 'OPTIONS' ? 0 : lateMs).unref()
-  raw.once('end', () => clearTimeout(timer))
-  socket.once('close', () => clearTimeout(timer))
+  const close = () => {
+    if (!raw.complete) raw.socket.destroy()
+  }
+  const timer = setTimeout(close, method === 'OPTIONS' ? 0 : lateMs).unref()
+  raw.once('close', () => clearTimeout(timer))
 }
 
 /** A mebibyte in packets of 256 bytes. */

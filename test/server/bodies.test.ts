@@ -278,3 +278,17 @@ test('a connection on which a refused body never ends is closed: at once after O
     await connection.closed()
   }
 })
+
+test('a refused body that ends in time costs its connection nothing, time after time', async t => {
+  await using server = await startEcho()
+  const warn = t.mock.method(process, 'emitWarning', () => {})
+  using connection = await RawConnection.open(server.port)
+  for (let n = 0; n < 20; n++) {
+    connection.write('POST /nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab')
+    assert.equal((await connection.response()).status, 404)
+    connection.write('cd')
+  }
+  connection.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}')
+  assert.equal((await connection.response()).status, 200)
+  assert.equal(warn.mock.callCount(), 0)
+})
