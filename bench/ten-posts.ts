@@ -7,19 +7,19 @@ export const tenPosts = `{
 
 const values = (...names: string[]) => names.map(name => ({ kind: 'value', key: name, name }) as const)
 const author = (...names: string[]) =>
-  ({ kind: 'one', key: 'author', name: 'author', id: undefined, wishes: values(...names) }) as const
+  ({ kind: 'one', key: 'author', name: 'author', id: undefined, fields: values(...names) }) as const
 const list = (name: string, limit: number) =>
   ({ kind: 'many', key: name, name, limit, offset: limit + 1, after: undefined, before: undefined }) as const
 
 /** The same as the store is asked. */
 export const tenPostsSelection: Selection = {
-  wishes: [
+  fields: [
     {
       ...list('posts', 0),
-      wishes: [
+      fields: [
         ...values('id', 'title', 'content', 'likes', 'publishedAt'),
         author('id', 'name', 'avatar'),
-        { ...list('comments', 2), wishes: [...values('id', 'text'), author('name')] },
+        { ...list('comments', 2), fields: [...values('id', 'text'), author('name')] },
       ],
     },
   ],

@@ -6,13 +6,13 @@ import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
 import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
 import { type Deliver, Feed } from './core/feed.ts'
+import { Janitor } from './core/janitor.ts'
 import { Orders } from './core/orders/operations.ts'
 import { Payments } from './core/payments/operations.ts'
 import type { Clock, Passwords, Randomness } from './core/ports.ts'
 import { Posts } from './core/posts/operations.ts'
 import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
-import { Upkeep } from './core/upkeep.ts'
 import { Users } from './core/users/operations.ts'
 import { Executor } from './graphql/execute.ts'
 import { GraphiqlPage } from './graphql/http/graphiql.ts'
@@ -179,8 +179,8 @@ export async function startApp(
     port: config.port,
     listenTextResolver: address => `Listening at ${address}, on ${config.database.kind}`,
   })
-  parts.use(new Upkeep(() => store.payments.purgeKeys(), observer))
-  parts.use(new Upkeep(() => store.events.purge(), observer))
+  parts.use(new Janitor(() => store.payments.purgeKeys(), observer))
+  parts.use(new Janitor(() => store.events.purge(), observer))
   const running = parts.move()
   let stopped: Promise<void> | undefined
   const stop = () => {

@@ -26,19 +26,19 @@ export function isLater(one: Position, other: Position): boolean {
  * those in between all that were not `running`. An event of a transaction that was not visible happened after the
  * snapshot.
  */
-export interface Moment {
+export interface Snapshot {
   readonly from: number
   readonly to: number
   readonly running: ReadonlySet<number>
 }
 
-export function isAfter({ position: { transaction } }: Event, { from, to, running }: Moment): boolean {
+export function isAfter({ position: { transaction } }: Event, { from, to, running }: Snapshot): boolean {
   return transaction >= to || (transaction >= from && running.has(transaction))
 }
 
 /** All events in order. Events are kept for a limited time. */
 export interface EventLog {
-  now(): Promise<Moment>
+  now(): Promise<Snapshot>
   /** Returns the next events after this position. `more`: further events exist, or may soon become visible. */
   after(position: Position): Promise<{ readonly events: readonly Event[]; readonly more: boolean }>
   /** Deletes some of the expired events and returns how many. */

@@ -6,43 +6,49 @@ import { privateFields } from './entities.ts'
  * are indexes into a separate list of values. So one tree, and the SQL compiled from it, serves many requests.
  */
 export interface Selection {
-  readonly wishes: readonly Wish[]
+  readonly fields: readonly SelectedField[]
 }
 
 /** One selected field: an entry of an object in the response, under its `key`. */
-export type Wish = ValueWish | TextWish | JsonWish | OneWish | ManyWish | EmptyWish
+export type SelectedField =
+  | SelectedValue
+  | SelectedText
+  | SelectedJson
+  | SelectedObject
+  | SelectedList
+  | SelectedEmptyList
 
-export interface ValueWish {
+export interface SelectedValue {
   readonly kind: 'value'
   readonly key: string
   readonly name: string
 }
 
 /** A constant text. */
-export interface TextWish {
+export interface SelectedText {
   readonly kind: 'text'
   readonly key: string
   readonly text: string
 }
 
 /** JSON that exists already and is inserted as it is. */
-export interface JsonWish {
+export interface SelectedJson {
   readonly kind: 'json'
   readonly key: string
   readonly slot: Slot
 }
 
 /** A related object, or null. At the root it is the object whose id is in the slot. */
-export interface OneWish {
+export interface SelectedObject {
   readonly kind: 'one'
   readonly key: string
   readonly name: string
   readonly id: Slot | undefined
-  readonly wishes: readonly Wish[]
+  readonly fields: readonly SelectedField[]
 }
 
 /** A page of the related objects; at the root, of all objects. */
-export interface ManyWish {
+export interface SelectedList {
   readonly kind: 'many'
   readonly key: string
   readonly name: string
@@ -50,11 +56,11 @@ export interface ManyWish {
   readonly offset: Slot
   readonly after: Slot | undefined
   readonly before: Slot | undefined
-  readonly wishes: readonly Wish[]
+  readonly fields: readonly SelectedField[]
 }
 
 /** An empty list. */
-export interface EmptyWish {
+export interface SelectedEmptyList {
   readonly kind: 'empty'
   readonly key: string
 }
@@ -68,10 +74,10 @@ export type SlotValues = readonly (string | number | null)[]
  * Whether the selection contains a private field, of the object itself or of any object below it. `except` names
  * private fields that the caller may read anyway: those of the object itself, or those of its author.
  */
-export function showsPrivate({ wishes }: OneWish | ManyWish, except?: 'its own' | "its author's"): boolean {
-  return wishes.some(wish => {
-    if (wish.kind === 'value') return privateFields.has(wish.name) && except !== 'its own'
-    if (wish.kind !== 'one' && wish.kind !== 'many') return false
-    return showsPrivate(wish, wish.name === 'author' && except === "its author's" ? 'its own' : undefined)
+export function showsPrivate({ fields }: SelectedObject | SelectedList, except?: 'its own' | "its author's"): boolean {
+  return fields.some(field => {
+    if (field.kind === 'value') return privateFields.has(field.name) && except !== 'its own'
+    if (field.kind !== 'one' && field.kind !== 'many') return false
+    return showsPrivate(field, field.name === 'author' && except === "its author's" ? 'its own' : undefined)
   })
 }

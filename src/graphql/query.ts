@@ -18,13 +18,13 @@ export function planQuery(
   size: PlanSize,
 ): QueryPlan {
   const planner = new Planner(variables, size)
-  const wishes = [...collect([operation.tree], variables, size)].map(([key, fields]) => {
+  const fields = [...collect([operation.tree], variables, size)].map(([key, fields]) => {
     if (fields[0].kind !== 'introspection') return planner.atTop(key, fields)
-    size.addWish('json', key)
+    size.addField('json', key)
     return { kind: 'json', key, slot: planner.slot(introspection.answerTo(operation, fields)) } as const
   })
-  const reads = wishes.some(({ kind }) => kind === 'one' || kind === 'many')
-  return { selection: { wishes }, slots: planner.slots, skips: planner.skips, reads }
+  const reads = fields.some(({ kind }) => kind === 'one' || kind === 'many')
+  return { selection: { fields }, slots: planner.slots, skips: planner.skips, reads }
 }
 
 /** Returns the JSON of the answer's data. */
@@ -32,9 +32,9 @@ export async function runQuery(plan: QueryPlan, request: Request, posts: Posts):
   const values = valuesOf(plan, request)
   holdToSkippedRows(skippedRows(plan.skips, values))
   if (plan.reads) return posts.read(request.actor, plan.selection, values)
-  const entries = plan.selection.wishes.map(wish => {
-    const value = wish.kind === 'json' ? values[wish.slot] : wish.kind === 'text' ? JSON.stringify(wish.text) : '[]'
-    return `${JSON.stringify(wish.key)}:${value}`
+  const entries = plan.selection.fields.map(field => {
+    const value = field.kind === 'json' ? values[field.slot] : field.kind === 'text' ? JSON.stringify(field.text) : '[]'
+    return `${JSON.stringify(field.key)}:${value}`
   })
   return `{${entries.join(',')}}`
 }

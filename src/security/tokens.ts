@@ -1,7 +1,7 @@
 import { type CryptoKey, jwtVerify, SignJWT } from 'jose'
 import { idOf } from '../core/input.ts'
+import { LruCache } from '../core/lru-cache.ts'
 import type { Claims, Clock, Randomness, TokenSigner } from '../core/ports.ts'
-import { Recent } from '../core/recent.ts'
 import type { TokenKey, TokenKeys } from './keys.ts'
 
 export interface JwtOptions {
@@ -27,7 +27,7 @@ export class JwtSigner implements TokenSigner {
   readonly #clock: Clock
   readonly #randomness: Randomness
   // A cache: verifying a signature costs a hundred times as much as this lookup.
-  readonly #known = new Recent<string, Claims>(remembered)
+  readonly #known = new LruCache<string, Claims>(remembered)
 
   constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {
     this.#keys = keys

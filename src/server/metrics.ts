@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
-import { Distribution } from './distribution.ts'
+import { Histogram } from './histogram.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -11,7 +11,7 @@ const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0
 /** All metrics for Prometheus. Each app has its own registry, so that several apps can run in one process. */
 export class Metrics {
   readonly registry = new Registry()
-  readonly requests = new Distribution(
+  readonly requests = new Histogram(
     this.registry,
     'duet_http_request_seconds',
     'Time of an answer over HTTP, by route and status',
@@ -53,8 +53,8 @@ export class Metrics {
     collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
   }
 
-  #distribution(name: string, help: string, bounds = durations): Distribution {
-    return new Distribution(this.registry, name, help, bounds)
+  #distribution(name: string, help: string, bounds = durations): Histogram {
+    return new Histogram(this.registry, name, help, bounds)
   }
 
   #counter(name: string, help: string): Counter {

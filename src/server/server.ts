@@ -5,13 +5,13 @@ import type { TrustedProxies } from './client-address.ts'
 import { limitConnections } from './connection-limit.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
-import { refuseDoubtfulHeads } from './heads.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { serveInTurn } from './pipelining.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
+import { refuseAmbiguousHeaders } from './request-headers.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
 import { boundBodies } from './slow-bodies.ts'
@@ -63,7 +63,7 @@ export function createServer({
       headersTimeout: 10_000,
       connectionsCheckingInterval: 2_000,
       maxHeaderSize: 16_384,
-      // By default Node answers 400 without a body; `refuseDoubtfulHeads` answers with an explanation.
+      // By default Node answers 400 without a body; `refuseAmbiguousHeaders` answers with an explanation.
       requireHostHeader: false,
       // By default Node drops all but the first `Host`, `Authorization` or `Content-Type`. If they are joined, we
       // detect duplicates.
@@ -102,7 +102,7 @@ export function createServer({
   })
   allowOrigins(server, corsOrigins)
   if (rateLimit !== undefined) limitRequests(server, rateLimit)
-  refuseDoubtfulHeads(server)
+  refuseAmbiguousHeaders(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   boundBodies(server)

@@ -1,5 +1,5 @@
-import { Gate } from '../core/gate.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
+import { Semaphore } from '../core/semaphore.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
@@ -18,7 +18,7 @@ import type { verbs } from './verbs.ts'
  * long a heavy change may wait for its turn.
  */
 export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): Store {
-  const heavyChanges = new Gate({ atOnce: 1, mayWait: heavyWaiting })
+  const heavyChanges = new Semaphore({ atOnce: 1, mayWait: heavyWaiting })
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -73,7 +73,7 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
       },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))
-        return weightShownBy(changes) > heavy ? heavyChanges.pass(change, patienceMs) : change()
+        return weightShownBy(changes) > heavy ? heavyChanges.run(change, patienceMs) : change()
       },
     },
     events: createEventLog(engine),

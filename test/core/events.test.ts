@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type Event, isAfter, type Moment } from '../../src/core/events.ts'
+import { type Event, isAfter, type Snapshot } from '../../src/core/events.ts'
 
 function eventOf(transaction: number): Event {
   return { position: { transaction, id: 1 }, at: 0, kind: 'post-added', postId: 1 }
 }
 
 describe('isAfter', () => {
-  const moment: Moment = { from: 10, to: 15, running: new Set([10, 12, 14]) }
+  const moment: Snapshot = { from: 10, to: 15, running: new Set([10, 12, 14]) }
 
   it('what had ended at a moment is not after it', () => {
     for (const transaction of [1, 9, 11, 13])
@@ -24,7 +24,7 @@ describe('isAfter', () => {
   })
 
   it('with nothing running, a moment parts all that is below it from the rest', () => {
-    const still: Moment = { from: 10, to: 10, running: new Set() }
+    const still: Snapshot = { from: 10, to: 10, running: new Set() }
     assert.deepEqual(
       [9, 10, 11].map(transaction => isAfter(eventOf(transaction), still)),
       [false, true, true],

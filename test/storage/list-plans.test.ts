@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import pg from 'pg'
-import type { ManyWish, Selection, Wish } from '../../src/core/selection.ts'
+import type { SelectedField, SelectedList, Selection } from '../../src/core/selection.ts'
 import { orderReads } from '../../src/storage/entities/orders.ts'
 import { userReads } from '../../src/storage/entities/users.ts'
 import { planning } from '../../src/storage/postgres/pool.ts'
@@ -11,20 +11,20 @@ import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { postgres, sqlite } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 
-const title: Wish = { kind: 'value', key: 'title', name: 'title' }
-const text: Wish = { kind: 'value', key: 'text', name: 'text' }
-const name: Wish = { kind: 'value', key: 'name', name: 'name' }
+const title: SelectedField = { kind: 'value', key: 'title', name: 'title' }
+const text: SelectedField = { kind: 'value', key: 'text', name: 'text' }
+const name: SelectedField = { kind: 'value', key: 'name', name: 'name' }
 
 /** Every list that rows can be skipped in, and the index that its rows are found by, in their order. */
 const lists: Readonly<Record<string, { readonly selection: Selection; readonly index: string }>> = {
-  posts: { selection: { wishes: [many('posts', [title])] }, index: 'posts_pkey' },
-  users: { selection: { wishes: [many('users', [name])] }, index: 'users_pkey' },
+  posts: { selection: { fields: [many('posts', [title])] }, index: 'posts_pkey' },
+  users: { selection: { fields: [many('users', [name])] }, index: 'users_pkey' },
   'posts published in between': {
-    selection: { wishes: [{ ...many('posts', [title]), after: 2, before: 3 }] },
+    selection: { fields: [{ ...many('posts', [title]), after: 2, before: 3 }] },
     index: 'posts_by_publication',
   },
-  "a user's posts": { selection: { wishes: [one('user', [many('posts', [title])])] }, index: 'posts_by_author' },
-  "a post's comments": { selection: { wishes: [one('post', [many('comments', [text])])] }, index: 'comments_by_post' },
+  "a user's posts": { selection: { fields: [one('user', [many('posts', [title])])] }, index: 'posts_by_author' },
+  "a post's comments": { selection: { fields: [one('post', [many('comments', [text])])] }, index: 'comments_by_post' },
 }
 
 describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
@@ -162,11 +162,11 @@ function nodesOf(told: Told): readonly Node[] {
   return [node, ...(told.Plans ?? []).flatMap(nodesOf)]
 }
 
-function one(relation: string, wishes: readonly Wish[]): Wish {
-  return { kind: 'one', key: relation, name: relation, id: 2, wishes }
+function one(relation: string, fields: readonly SelectedField[]): SelectedField {
+  return { kind: 'one', key: relation, name: relation, id: 2, fields }
 }
 
-function many(relation: string, wishes: readonly Wish[]): ManyWish {
+function many(relation: string, fields: readonly SelectedField[]): SelectedList {
   return {
     kind: 'many',
     key: relation,
@@ -175,6 +175,6 @@ function many(relation: string, wishes: readonly Wish[]): ManyWish {
     offset: 1,
     after: undefined,
     before: undefined,
-    wishes,
+    fields,
   }
 }

@@ -68,13 +68,13 @@ for (const kind of engineKinds) {
       const from = await beginning(log)
       const earliest = Date.now()
       const { posts } = createStore(engine)
-      const selection = { wishes: [{ kind: 'one', key: 'x', name: 'post', id: 0, wishes: [] }] } as const
+      const selection = { fields: [{ kind: 'one', key: 'x', name: 'post', id: 0, fields: [] }] } as const
       const show = { selection, values: [null], id: 0 } as const
       await posts.change(actor, [{ kind: 'create post', title: 'T', content: 'C', show }])
       const [[postId] = []] = await rowsOf(engine, 'select max(id) from posts')
       const id = Number(postId)
       const shown = {
-        selection: { wishes: [{ ...selection.wishes[0], name: 'comment' }] },
+        selection: { fields: [{ ...selection.fields[0], name: 'comment' }] },
         values: [null],
         id: 0,
       } as const

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import type { Selection, SlotValues, ValueWish, Wish } from '../../src/core/selection.ts'
+import type { SelectedField, SelectedValue, Selection, SlotValues } from '../../src/core/selection.ts'
 import { bounds } from '../../src/storage/engine.ts'
 import { compile } from '../../src/storage/select/select.ts'
 import { sql } from '../../src/storage/sql.ts'
@@ -38,7 +38,7 @@ interface Example {
 
 const examples: Readonly<Record<string, Example>> = {
   'one by its id': {
-    selection: { wishes: [one('user', 'user', 0, [value('id'), value('name'), typename('User')])] },
+    selection: { fields: [one('user', 'user', 0, [value('id'), value('name'), typename('User')])] },
     values: [2],
     sqlite: `
       select json_object('user', (
@@ -52,7 +52,7 @@ const examples: Readonly<Record<string, Example>> = {
     answer: { user: { id: '2', name: 'Bob "b"', __typename: 'User' } },
   },
   'one that is not there': {
-    selection: { wishes: [one('post', 'post', 0, [value('id')])] },
+    selection: { fields: [one('post', 'post', 0, [value('id')])] },
     values: [null],
     sqlite: `select json_object('post', (select json_object('id', cast(t2.id as text)) from posts as t2 where t2.id = $1))`,
     postgres: `
@@ -62,7 +62,7 @@ const examples: Readonly<Record<string, Example>> = {
   },
   'a page of many, with one and many of each': {
     selection: {
-      wishes: [
+      fields: [
         many(
           'posts',
           'posts',
@@ -119,7 +119,7 @@ const examples: Readonly<Record<string, Example>> = {
     },
   },
   'those published in between, the latest first': {
-    selection: { wishes: [{ ...many('posts', 'posts', [0, 1], [value('id')]), after: 2, before: 3 }] },
+    selection: { fields: [{ ...many('posts', 'posts', [0, 1], [value('id')]), after: 2, before: 3 }] },
     values: [10, 0, '2026-01-31T11:59:59.999Z', '2026-02-01T00:00:00.000Z'],
     sqlite: `
       select json_object('posts', (
@@ -143,7 +143,7 @@ const examples: Readonly<Record<string, Example>> = {
     answer: { posts: [{ id: '1' }, { id: '2' }] },
   },
   'one author wished for twice': {
-    selection: { wishes: [one('post', 'post', 0, [author([value('id')], 'a'), author([value('name')], 'b')])] },
+    selection: { fields: [one('post', 'post', 0, [author([value('id')], 'a'), author([value('name')], 'b')])] },
     values: [3],
     sqlite: `
       select json_object('post', (
@@ -162,7 +162,7 @@ const examples: Readonly<Record<string, Example>> = {
   },
   'JSON that is there already, a list of none, and objects of nothing': {
     selection: {
-      wishes: [
+      fields: [
         { kind: 'json', key: 'given', slot: 0 },
         { kind: 'empty', key: 'none' },
         one('user', 'user', 1, []),
@@ -212,14 +212,14 @@ for (const kind of engineKinds) {
       const { engine } = await planted(t, kind)
       for (const count of [399, 400, 401, 800, 801, 1200]) {
         const kinds = [value('title'), value('likes'), value('publishedAt'), value('content'), author([value('name')])]
-        const wishes = Array.from({ length: count }, (_, at): Wish => {
+        const fields = Array.from({ length: count }, (_, at): SelectedField => {
           const wish = kinds[at % kinds.length] ?? value('id')
           return { ...wish, key: `k${at}` }
         })
-        const selection = { wishes: [many('posts', 'posts', [0, 1], wishes)] }
+        const selection = { fields: [many('posts', 'posts', [0, 1], fields)] }
         const read = await engine.readText({ text: compile(selection, engine.dialect), values: [1, 0] })
         const values = ['Draft', 3, null, '\u2028\n', { name: 'Ann' }]
-        const expected = Object.fromEntries(wishes.map(({ key }, at) => [key, values[at % values.length]]))
+        const expected = Object.fromEntries(fields.map(({ key }, at) => [key, values[at % values.length]]))
         assert.equal(JSON.stringify(JSON.parse(read)), JSON.stringify({ posts: [expected] }), `${count} keys`)
       }
     })
@@ -242,11 +242,11 @@ for (const kind of engineKinds) {
       ]
       for (const keys of [names, names.filter(name => name.length <= 63)]) {
         const inner = keys.map(key => value('avatar', key))
-        const wishes = [
+        const fields = [
           ...keys.map((key, at) => value(at % 2 === 0 ? 'name' : 'id', key)),
           many('posts', 'y'.repeat(64), [1, 2], []),
         ]
-        const selection = { wishes: [one('user', 'user', 0, wishes), one('user', 'o', 0, inner)] }
+        const selection = { fields: [one('user', 'user', 0, fields), one('user', 'o', 0, inner)] }
         const read = await engine.readText({ text: compile(selection, engine.dialect), values: [1, 5, 0] })
         const user = keys.map((key, at) => [key, at % 2 === 0 ? 'Ann' : '1'])
         assert.equal(
@@ -264,8 +264,8 @@ for (const kind of engineKinds) {
     it('may have eight MiB, counted in bytes, and not one more', async t => {
       const { engine } = await planted(t, kind)
       const full = 'x'.repeat(65_536)
-      const wishes = [one('post', 'full', 0, contents(127)), one('post', 'rest', 1, contents(1))]
-      const text = compile({ wishes }, engine.dialect)
+      const fields = [one('post', 'full', 0, contents(127)), one('post', 'rest', 1, contents(1))]
+      const text = compile({ fields }, engine.dialect)
       const known = JSON.stringify({ full: keyed(127, full), rest: keyed(1, '') }).length
       const read = async (bytes: number) => {
         await engine.write('run', [
@@ -281,17 +281,17 @@ for (const kind of engineKinds) {
     it('is refused beyond eight MiB, be it large by its letters, its rows, its keys or its nesting', async t => {
       const { engine } = await planted(t, kind)
       await fill(engine, 50, '漢'.repeat(65_536))
-      const large: Readonly<Record<string, readonly [Wish, SlotValues]>> = {
+      const large: Readonly<Record<string, readonly [SelectedField, SlotValues]>> = {
         rows: [many('posts', 'posts', [0, 1], [value('content')]), [50, 0]],
         keys: [one('post', 'post', 0, contents(50)), [1000]],
         nesting: [many('users', 'users', [0, 1], [many('posts', 'posts', [2, 3], contents(5))]), [10, 0, 10, 0]],
       }
       for (const [what, [wish, values]] of Object.entries(large)) {
-        const statement = { text: compile({ wishes: [wish] }, engine.dialect), values }
+        const statement = { text: compile({ fields: [wish] }, engine.dialect), values }
         await assert.rejects(engine.readText(statement), tooLarge, what)
       }
       const [wish] = large.rows ?? assert.fail()
-      const text = compile({ wishes: [wish] }, engine.dialect)
+      const text = compile({ fields: [wish] }, engine.dialect)
       assert.ok((await engine.readText({ text, values: [40, 0] })).length > 40 * 65_536)
     })
 
@@ -301,7 +301,7 @@ for (const kind of engineKinds) {
       const { posts } = createStore(engine)
       const inner = [value('likes'), author([many('posts', 'posts', [1, 2], [value('content')])])]
       const show = (limit: number) => ({
-        selection: { wishes: [one('post', 'liked', 0, inner)] },
+        selection: { fields: [one('post', 'liked', 0, inner)] },
         values: [null, limit, 0],
         id: 0,
       })
@@ -316,12 +316,12 @@ for (const kind of engineKinds) {
       const { engine } = await planted(t, kind)
       await fill(engine, 1000, 'x'.repeat(65_536))
       const store = createStore(engine)
-      const selection = { wishes: [many('posts', 'posts', [0, 1], [value('content')])] }
+      const selection = { fields: [many('posts', 'posts', [0, 1], [value('content')])] }
       await assert.rejects(store.posts.read(selection, [140, 0]), tooLarge)
       const before = process.resourceUsage().maxRSS
       await assert.rejects(store.posts.read(selection, [1000, 0]), tooLarge)
       const nested = [many('posts', 'posts', [2, 3], [value('content')])]
-      const users = { wishes: [many('users', 'users', [0, 1], nested)] }
+      const users = { fields: [many('users', 'users', [0, 1], nested)] }
       await assert.rejects(store.posts.read(users, [1, 0, 900, 0]), tooLarge)
       const grown = (process.resourceUsage().maxRSS - before) * 1024
       t.diagnostic(`${Math.round(grown / 1024 / 1024)} MiB more at the most`)
@@ -330,27 +330,27 @@ for (const kind of engineKinds) {
   })
 }
 
-function value(name: string, key = name): ValueWish {
+function value(name: string, key = name): SelectedValue {
   return { kind: 'value', key, name }
 }
 
-function typename(text: string): Wish {
+function typename(text: string): SelectedField {
   return { kind: 'text', key: '__typename', text }
 }
 
-function one(name: string, key: string, id: number | undefined, wishes: readonly Wish[]) {
-  return { kind: 'one', key, name, id, wishes } as const
+function one(name: string, key: string, id: number | undefined, fields: readonly SelectedField[]) {
+  return { kind: 'one', key, name, id, fields } as const
 }
 
-function author(wishes: readonly Wish[], key = 'author') {
-  return one('author', key, undefined, wishes)
+function author(fields: readonly SelectedField[], key = 'author') {
+  return one('author', key, undefined, fields)
 }
 
-function many(name: string, key: string, [limit, offset]: readonly [number, number], wishes: readonly Wish[]) {
-  return { kind: 'many', key, name, limit, offset, after: undefined, before: undefined, wishes } as const
+function many(name: string, key: string, [limit, offset]: readonly [number, number], fields: readonly SelectedField[]) {
+  return { kind: 'many', key, name, limit, offset, after: undefined, before: undefined, fields } as const
 }
 
-function contents(count: number): readonly Wish[] {
+function contents(count: number): readonly SelectedField[] {
   return Object.keys(keyed(count, '')).map(key => value('content', key))
 }
 

@@ -58,9 +58,9 @@ for (const kind of engineKinds) {
     it('is of the moment after its own field, before the next one, and in spite of a later deletion', async () => {
       await using stage = await planted(kind)
       const store = createStore(stage.engine)
-      const selection = { wishes: [{ kind: 'value', key: 'likes', name: 'likes' } as const] }
+      const selection = { fields: [{ kind: 'value', key: 'likes', name: 'likes' } as const] }
       const show: Show = {
-        selection: { wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: selection.wishes }] },
+        selection: { fields: [{ kind: 'one', key: 'post', name: 'post', id: 0, fields: selection.fields }] },
         values: [null],
         id: 0,
       }
@@ -83,8 +83,8 @@ function like(posts: number): Change {
   const content = { kind: 'value', key: 'content', name: 'content' } as const
   const list = { kind: 'many', key: 'posts', name: 'posts', after: undefined, before: undefined } as const
   const author = { kind: 'one', key: 'author', name: 'author', id: undefined } as const
-  const inner = [{ ...author, wishes: [{ ...list, limit: 1, offset: 2, wishes: [content] }] }]
-  const selection = { wishes: [{ kind: 'one', key: 'post', name: 'post', id: 0, wishes: inner } as const] }
+  const inner = [{ ...author, fields: [{ ...list, limit: 1, offset: 2, fields: [content] }] }]
+  const selection = { fields: [{ kind: 'one', key: 'post', name: 'post', id: 0, fields: inner } as const] }
   return { kind: 'like post', id: 1, show: { selection, values: [null, posts, 0], id: 0 } }
 }
 

@@ -263,7 +263,7 @@ describe('A SQLite file', () => {
     })
     const values = { kind: 'value', key: 'id', name: 'id' } as const
     const list = { kind: 'many', key: 'posts', name: 'posts', after: undefined, before: undefined } as const
-    const posts = compile({ wishes: [{ ...list, limit: 0, offset: 1, wishes: [values] }] }, sqliteDialect)
+    const posts = compile({ fields: [{ ...list, limit: 0, offset: 1, fields: [values] }] }, sqliteDialect)
     const statements: readonly ((n: number) => Statement)[] = [
       n => ({ text: posts, values: [n, n] }),
       n => userReads.list(sqliteDialect)(n, n),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import type { Selection, Wish } from '../../src/core/selection.ts'
+import type { SelectedField, Selection } from '../../src/core/selection.ts'
 import { planBounds } from '../../src/graphql/language/limits/plan-size.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { instants } from '../graphql/support/data.ts'
@@ -20,7 +20,7 @@ for (const kind of engineKinds) {
       const { posts } = createStore(stage.engine)
       const answered = async (width: number, keyLength: number) => {
         const keys = Array.from({ length: width }, (_, at) => `k${at}`.padEnd(keyLength, '_'))
-        const selection = { wishes: [one('post', 0, keys.map(contentAs))] }
+        const selection = { fields: [one('post', 0, keys.map(contentAs))] }
         const expected = JSON.stringify({ post: Object.fromEntries(keys.map(key => [key, 'Words'])) })
         assert.equal(compact(await posts.read(selection, [1])), expected, `${width} keys of ${keyLength} characters`)
         const show = { selection, values: [null], id: 0 }
@@ -35,20 +35,20 @@ for (const kind of engineKinds) {
     it('of objects and lists with long texts is answered, as many as are allowed', async () => {
       await using stage = await planted(kind)
       const { posts } = createStore(stage.engine)
-      const list: Wish = {
+      const list: SelectedField = {
         ...{ kind: 'many', key: 'posts', name: 'posts', limit: 1, offset: 2, after: undefined, before: undefined },
-        wishes: [contentAs('content')],
+        fields: [contentAs('content')],
       }
       const lists = Array.from({ length: planBounds.lists }, (_, at) => ({ ...list, key: `list${at}` }))
-      const author = (key: string): Wish => ({ ...one('author', undefined, lists.slice(0, 5)), key })
+      const author = (key: string): SelectedField => ({ ...one('author', undefined, lists.slice(0, 5)), key })
       const shapes: Readonly<Record<string, Selection>> = {
-        'lists of one object': { wishes: [one('user', 0, lists)] },
-        'lists at the top, beside others': { wishes: [...lists.slice(1), one('user', 0, [list])] },
+        'lists of one object': { fields: [one('user', 0, lists)] },
+        'lists at the top, beside others': { fields: [...lists.slice(1), one('user', 0, [list])] },
         'objects at the top': {
-          wishes: times(166, at => ({ ...one('post', 0, [contentAs('content')]), key: `k${at}` })),
+          fields: times(166, at => ({ ...one('post', 0, [contentAs('content')]), key: `k${at}` })),
         },
         'objects of an object': {
-          wishes: [
+          fields: [
             one(
               'post',
               0,
@@ -60,7 +60,7 @@ for (const kind of engineKinds) {
       const words: Readonly<Record<string, number>> = { 'objects at the top': 166, 'objects of an object': 100 }
       for (const [what, selection] of Object.entries(shapes)) {
         const answer = JSON.parse(await posts.read(selection, what === 'objects at the top' ? [1] : [1, 500, 0]))
-        assert.equal(Object.keys(answer).length, selection.wishes.length, what)
+        assert.equal(Object.keys(answer).length, selection.fields.length, what)
         assert.equal(JSON.stringify(answer).match(/"Words"/g)?.length, words[what] ?? planBounds.lists, what)
       }
     })
@@ -95,12 +95,12 @@ for (const kind of engineKinds) {
   })
 }
 
-function contentAs(key: string): Wish {
+function contentAs(key: string): SelectedField {
   return { kind: 'value', key, name: 'content' }
 }
 
-function one(name: string, id: number | undefined, wishes: readonly Wish[]): Wish {
-  return { kind: 'one', key: name, name, id, wishes }
+function one(name: string, id: number | undefined, fields: readonly SelectedField[]): SelectedField {
+  return { kind: 'one', key: name, name, id, fields }
 }
 
 function times<Item>(count: number, make: (at: number) => Item): Item[] {

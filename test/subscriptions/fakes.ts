@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
-import type { Event, EventLog, Happening, Moment, Position } from '../../src/core/events.ts'
+import type { Event, EventLog, Happening, Position, Snapshot } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
@@ -23,7 +23,7 @@ export class FakePosts implements PostStore {
   readonly reads: SlotValues[] = []
   /** What is read of the post or comment with this id. */
   answer: (id: number, selection: Selection) => string | Promise<string> = (id, selection) =>
-    `{"${selection.wishes[0]?.key}":{"id":"${id}"}}`
+    `{"${selection.fields[0]?.key}":{"id":"${id}"}}`
 
   /** Whether there is such a post. */
   exists: PostStore['exists'] = async () => true
@@ -51,12 +51,12 @@ export class FakeLog implements EventLog {
     return event
   }
 
-  get moment(): Moment {
+  get moment(): Snapshot {
     const next = this.events.length + 1
     return { from: next, to: next, running: new Set() }
   }
 
-  async now(): Promise<Moment> {
+  async now(): Promise<Snapshot> {
     const { moment } = this
     await this.held
     return moment

@@ -138,9 +138,9 @@ describe('FanOut', () => {
     const other = await stage.subscribe(titles)
     const { promise, resolve } = Promise.withResolvers<void>()
     let isGone = false
-    stage.store.answer = async (id, { wishes }) => {
+    stage.store.answer = async (id, { fields }) => {
       await promise
-      return isGone && id === 1 ? `{"${wishes[0]?.key}":null}` : `{"postAdded":{"id":"${id}"}}`
+      return isGone && id === 1 ? `{"${fields[0]?.key}":null}` : `{"postAdded":{"id":"${id}"}}`
     }
     const delivery = stage.happen(postAdded(1), postAdded(2))
     isGone = true
@@ -197,8 +197,8 @@ describe('FanOut', () => {
     const broken = await stage.subscribe('subscription { postAdded { content } }')
     const answer = stage.store.answer
     stage.store.answer = (id, selection) => {
-      const [wish] = selection.wishes
-      const [inner] = wish?.kind === 'one' ? wish.wishes : []
+      const [wish] = selection.fields
+      const [inner] = wish?.kind === 'one' ? wish.fields : []
       if (inner?.key === 'title') throw new AppError('answer-too-large', 'The answer is too large.')
       if (inner?.key === 'content') throw new Error('a defect')
       return answer(id, selection)

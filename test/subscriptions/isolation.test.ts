@@ -15,8 +15,8 @@ const titles = 'subscription { postAdded { title } }'
 const different = (n: number) => `subscription { postAdded { a${n}: id } }`
 
 /** The key of the first value that is wished for. */
-function wishIn({ wishes: [wish] }: Selection): string | undefined {
-  return wish?.kind === 'one' ? wish.wishes[0]?.key : undefined
+function fieldIn({ fields: [wish] }: Selection): string | undefined {
+  return wish?.kind === 'one' ? wish.fields[0]?.key : undefined
 }
 
 function told(...posts: readonly number[]) {
@@ -31,7 +31,7 @@ describe('A group whose reads', () => {
     const { answer } = stage.store
     const { promise, resolve } = Promise.withResolvers<void>()
     stage.store.answer = async (id, selection) => {
-      if (wishIn(selection) === 'title') await promise
+      if (fieldIn(selection) === 'title') await promise
       return answer(id, selection)
     }
     for (let id = 1; id <= 20; id += 2) await stage.happen(postAdded(id), postAdded(id + 1))
@@ -57,7 +57,7 @@ describe('A group whose reads', () => {
       const other = await stage.subscribe(ids, {}, 'another')
       const { answer } = stage.store
       stage.store.answer = (id, selection) =>
-        wishIn(selection) === 'title' ? new Promise<never>(() => {}) : answer(id, selection)
+        fieldIn(selection) === 'title' ? new Promise<never>(() => {}) : answer(id, selection)
       let delivered = 0
       const happen = async (post: number) => {
         stage.happen(postAdded(post)).then(() => delivered++)
@@ -84,7 +84,7 @@ describe('A group whose reads', () => {
     const another = await stage.subscribe('subscription { postAdded { likes } }')
     const { answer } = stage.store
     stage.store.answer = (id, selection) => {
-      if (wishIn(selection) === 'title') throw unavailable(new Error('Too late'))
+      if (fieldIn(selection) === 'title') throw unavailable(new Error('Too late'))
       return answer(id, selection)
     }
     await stage.happen(postAdded(1), postAdded(2))
@@ -123,7 +123,7 @@ describe('A group whose reads', () => {
     const { answer } = stage.store
     // As on SQLite: while one is read, nothing else is done.
     stage.store.answer = (id, selection) => {
-      const end = performance.now() + (wishIn(selection) === 'title' ? 300 : 0)
+      const end = performance.now() + (fieldIn(selection) === 'title' ? 300 : 0)
       while (performance.now() < end);
       return answer(id, selection)
     }
@@ -140,7 +140,7 @@ describe('A group whose reads', () => {
     const { answer } = stage.store
     const released = Promise.withResolvers<void>()
     stage.store.answer = async (id, selection) => {
-      if (wishIn(selection) === 'title') await released.promise
+      if (fieldIn(selection) === 'title') await released.promise
       return answer(id, selection)
     }
     const all = Array.from({ length: 2_500 }, (_, n) => n + 1)
@@ -182,7 +182,7 @@ describe('A group whose reads', () => {
     const other = await stage.subscribe(ids)
     const { answer } = stage.store
     stage.store.answer = (id, selection) =>
-      wishIn(selection) === 'title' ? new Promise<never>(() => {}) : answer(id, selection)
+      fieldIn(selection) === 'title' ? new Promise<never>(() => {}) : answer(id, selection)
     const posts = Array.from({ length: 1_000 }, (_, index) => postAdded(index + 1))
     await stage.happen(...posts)
     assert.deepEqual([other.told.length, stuck.told], [1_000, []])
@@ -213,19 +213,19 @@ describe('A group whose reads', () => {
 })
 
 describe('A client with many groups', () => {
-  /** Which wishes are read for one event, in this order. */
+  /** Which fields are read for one event, in this order. */
   const readsFor = async (stage: FanOutStage, post: number): Promise<readonly (string | undefined)[]> => {
     const { answer } = stage.store
-    const wishes: (string | undefined)[] = []
+    const fields: (string | undefined)[] = []
     stage.store.answer = async (id, selection) => {
-      wishes.push(wishIn(selection))
+      fields.push(fieldIn(selection))
       await turn()
       return answer(id, selection)
     }
     await stage.happen(postAdded(post))
-    await waitUntil(() => wishes.length === stage.fanOut.groups)
+    await waitUntil(() => fields.length === stage.fanOut.groups)
     stage.store.answer = answer
-    return wishes
+    return fields
   }
 
   for (const readsAtOnce of [1, 4]) {
@@ -234,8 +234,8 @@ describe('A client with many groups', () => {
       for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
       await stage.subscribe(ids, {}, 'modest')
       await stage.subscribe(titles, {}, 'another')
-      const wishes = await readsFor(stage, 1)
-      const places = ['id', 'title'].map(wish => wishes.indexOf(wish))
+      const fields = await readsFor(stage, 1)
+      const places = ['id', 'title'].map(wish => fields.indexOf(wish))
       assert.ok(
         places.every(place => place >= 0 && place <= 4),
         `read at ${places}`,
@@ -249,7 +249,7 @@ describe('A client with many groups', () => {
     const modest = await stage.subscribe(ids, {}, 'modest')
     const { answer } = stage.store
     stage.store.answer = (id, selection) =>
-      wishIn(selection) === 'id' ? answer(id, selection) : new Promise<never>(() => {})
+      fieldIn(selection) === 'id' ? answer(id, selection) : new Promise<never>(() => {})
     await stage.happen(postAdded(1), postAdded(2))
     assert.deepEqual(modest.told, told(1, 2))
     assert.equal(stage.store.reads.length, 2 + 2)

@@ -1,10 +1,10 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
-import { Flights } from '../flights.ts'
 import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
 import type { Order } from '../orders/order.ts'
+import { SingleFlight } from '../single-flight.ts'
 import type { Claim, IdempotencyKey, Paid, PaymentStore, Purpose } from '../store.ts'
 import type { Payment } from './payment.ts'
 
@@ -23,7 +23,7 @@ export class Payments {
   readonly #store: PaymentStore
   readonly #access: Access
   readonly #keyTtlSeconds: number
-  readonly #flights = new Flights<Paid>()
+  readonly #inFlight = new SingleFlight<Paid>()
 
   constructor({ store, access, keyTtlSeconds }: PaymentsParts) {
     this.#store = store
@@ -74,8 +74,8 @@ export class Payments {
 
   async #once(claim: Claim, work: () => Promise<Paid>): Promise<Paid> {
     const { callerId, scope, key } = claim
-    const { outcome, led } = await this.#flights.join(`${callerId} ${scope} ${key}`, work)
-    return led ? outcome : { ...outcome, replayed: true }
+    const { outcome, isLeader } = await this.#inFlight.run(`${callerId} ${scope} ${key}`, work)
+    return isLeader ? outcome : { ...outcome, replayed: true }
   }
 
   async #execute(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid> {

@@ -3,7 +3,7 @@ import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, filled } from '../input.ts'
-import { type OneWish, type Selection, type SlotValues, showsPrivate, type Wish } from '../selection.ts'
+import { type SelectedField, type SelectedObject, type Selection, type SlotValues, showsPrivate } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
 import { mostStoredBytes, postBounds } from './post.ts'
 
@@ -31,15 +31,16 @@ export class Posts {
   }
 
   /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */
-  authorise(actor: Actor, { wishes }: Selection, values: SlotValues): void {
+  authorise(actor: Actor, { fields }: Selection, values: SlotValues): void {
     this.#access.require(actor, 'read posts')
-    if (wishes.some(wish => wish.kind === 'one' && wish.name === 'me')) this.#access.require(actor, 'read oneself')
+    if (fields.some(field => field.kind === 'one' && field.name === 'me')) this.#access.require(actor, 'read oneself')
     if (this.#access.allows(actor, "read others' e-mails")) return
-    const isOwn = (wish: OneWish) => actor.kind === 'user' && isUser(wish) && values[wish.id ?? -1] === actor.id
-    const shown = (wish: Wish) =>
-      (wish.kind === 'one' && showsPrivate(wish, isOwn(wish) ? 'its own' : undefined)) ||
-      (wish.kind === 'many' && showsPrivate(wish))
-    if (wishes.some(shown)) throw refusal(actor)
+    const isOwn = (field: SelectedObject) =>
+      actor.kind === 'user' && isUser(field) && values[field.id ?? -1] === actor.id
+    const shown = (field: SelectedField) =>
+      (field.kind === 'one' && showsPrivate(field, isOwn(field) ? 'its own' : undefined)) ||
+      (field.kind === 'many' && showsPrivate(field))
+    if (fields.some(shown)) throw refusal(actor)
   }
 
   async change(actor: Actor, asked: readonly AskedChange[]): Promise<readonly ChangeResult[]> {
@@ -58,7 +59,8 @@ export class Posts {
     else this.#access.require(actor, operationOf[change.kind])
     if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
     const mine = isOwn[change.kind] ? "its author's" : undefined
-    if (change.show.selection.wishes.some(wish => wish.kind === 'one' && showsPrivate(wish, mine))) throw refusal(actor)
+    if (change.show.selection.fields.some(field => field.kind === 'one' && showsPrivate(field, mine)))
+      throw refusal(actor)
   }
 
   #checked(actor: Actor, change: AskedChange): Change {
@@ -138,6 +140,6 @@ function aboutChange<Outcome>(at: number, work: () => Outcome): Outcome {
   }
 }
 
-function isUser({ name }: OneWish): boolean {
+function isUser({ name }: SelectedObject): boolean {
   return name === 'me' || name === 'user'
 }

@@ -12,7 +12,7 @@ import {
   specifiedRules,
   validate,
 } from 'graphql'
-import { Recent } from '../../core/recent.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import type { Fields } from '../../server/fields.ts'
 import { refusal, refusalOf } from '../errors.ts'
 import { echo } from './echo.ts'
@@ -36,7 +36,7 @@ type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
 /** An LRU cache of parsed and valid documents, by their text. Invalid documents are not cached. */
 export class Documents {
   readonly #options: DocumentsOptions
-  readonly #known = new Recent<string, ValidDocument>(kept.documents, {
+  readonly #known = new LruCache<string, ValidDocument>(kept.documents, {
     weights: { of: ({ weight }) => weight, most: kept.bytes },
   })
 

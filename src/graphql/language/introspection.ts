@@ -1,5 +1,5 @@
 import { executeSync, type FieldNode, type GraphQLSchema, Kind } from 'graphql'
-import { Recent } from '../../core/recent.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import type { PreparedOperation } from './documents.ts'
 import type { Merged, Source } from './plan.ts'
 import type { Variables } from './tree.ts'
@@ -10,7 +10,7 @@ import type { Variables } from './tree.ts'
  */
 export class Introspection {
   readonly #schema: GraphQLSchema
-  readonly #known = new Recent<string, string>(kept.answers, {
+  readonly #known = new LruCache<string, string>(kept.answers, {
     weights: { of: ({ length }) => 2 * length, most: kept.bytes },
   })
 

@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import { idOf } from '../../core/input.ts'
-import type { Selection, Slot, SlotValues, Wish } from '../../core/selection.ts'
+import type { SelectedField, Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import type { PlanSize } from './limits/plan-size.ts'
@@ -70,40 +70,40 @@ export class Planner {
   }
 
   /** The selected fields of a nested object. */
-  inside(fields: readonly Field[]): readonly Wish[] {
+  inside(fields: readonly Field[]): readonly SelectedField[] {
     const collected = collect(
       fields.map(({ selections }) => selections),
       this.#variables,
       this.#size,
     )
-    return [...collected].map(([key, [first, ...others]]) => this.#wish(key, first, [first, ...others]))
+    return [...collected].map(([key, [first, ...others]]) => this.#selected(key, first, [first, ...others]))
   }
 
   /** A top-level field that reads: `user`, `post`, `me`, `posts`, `users`. */
-  atTop(key: string, fields: Merged): Wish {
+  atTop(key: string, fields: Merged): SelectedField {
     const [first] = fields
-    if (first.kind !== 'one') return this.#wish(key, first, fields)
-    this.#size.addWish('one', key)
+    if (first.kind !== 'one') return this.#selected(key, first, fields)
+    this.#size.addField('one', key)
     const id = first.args.get('id')
     const slot = this.slot(id === undefined ? ownId : ({ variables }) => idIn(id, variables))
-    return { kind: 'one', key, name: first.name, id: slot, wishes: this.inside(fields) }
+    return { kind: 'one', key, name: first.name, id: slot, fields: this.inside(fields) }
   }
 
   slot(source: Source): number {
     return this.slots.push(source) - 1
   }
 
-  #wish(key: string, first: Field, fields: readonly Field[]): Wish {
+  #selected(key: string, first: Field, fields: readonly Field[]): SelectedField {
     switch (first.kind) {
       case 'typename':
-        this.#size.addWish('text', key)
+        this.#size.addField('text', key)
         return { kind: 'text', key, text: first.type }
       case 'value':
-        this.#size.addWish('value', key)
+        this.#size.addField('value', key)
         return { kind: 'value', key, name: first.name }
       case 'one':
-        this.#size.addWish('one', key)
-        return { kind: 'one', key, name: first.name, id: undefined, wishes: this.inside(fields) }
+        this.#size.addField('one', key)
+        return { kind: 'one', key, name: first.name, id: undefined, fields: this.inside(fields) }
       case 'many':
         return this.#many(key, first, fields)
       case 'introspection':
@@ -111,25 +111,25 @@ export class Planner {
     }
   }
 
-  #many(key: string, first: Field, fields: readonly Field[]): Wish {
+  #many(key: string, first: Field, fields: readonly Field[]): SelectedField {
     const isEmpty = pageIn(first, this.#variables).limit === 0
-    this.#size.addWish(isEmpty ? 'empty' : 'many', key)
+    this.#size.addField(isEmpty ? 'empty' : 'many', key)
     if (isEmpty) return { kind: 'empty', key }
     const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
     const offset = this.slot(({ variables }) => pageIn(first, variables).offset)
     const after = this.#instant(first.args.get('publishedAfter'))
     const before = this.#instant(first.args.get('publishedBefore'))
     if (first.args.has('offset')) this.skips.push({ offset, around: this.#around })
-    return { kind: 'many', key, name: first.name, limit, offset, after, before, wishes: this.#each(limit, fields) }
+    return { kind: 'many', key, name: first.name, limit, offset, after, before, fields: this.#each(limit, fields) }
   }
 
   /** The selected fields of each item of a list with this limit. */
-  #each(limit: Slot, fields: readonly Field[]): readonly Wish[] {
+  #each(limit: Slot, fields: readonly Field[]): readonly SelectedField[] {
     const around = this.#around
     this.#around = [...around, limit]
-    const wishes = this.inside(fields)
+    const selected = this.inside(fields)
     this.#around = around
-    return wishes
+    return selected
   }
 
   #instant(argument: Argument | undefined): number | undefined {
@@ -159,8 +159,8 @@ export function planShown(
 ): ShownPlan {
   const planner = new Planner(variables, size)
   const id = planner.slot(() => null)
-  size.addWish('one', key)
-  const selection: Selection = { wishes: [{ kind: 'one', key, name: root, id, wishes: planner.inside(fields) }] }
+  size.addField('one', key)
+  const selection: Selection = { fields: [{ kind: 'one', key, name: root, id, fields: planner.inside(fields) }] }
   return { selection, slots: planner.slots, skips: planner.skips, id }
 }
 

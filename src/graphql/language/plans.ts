@@ -1,4 +1,4 @@
-import { Recent } from '../../core/recent.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import type { PreparedOperation } from './documents.ts'
 import { PlanSize } from './limits/plan-size.ts'
 import { shapeKey } from './plan.ts'
@@ -9,7 +9,7 @@ export type MakePlan<Plan> = (operation: PreparedOperation, variables: Variables
 /** An LRU cache of plans. A plan is made once for all requests of the same shape. */
 export class Plans<Plan> {
   readonly #make: MakePlan<Plan>
-  readonly #known = new Recent<string, Kept<Plan>>(kept.plans, {
+  readonly #known = new LruCache<string, Kept<Plan>>(kept.plans, {
     weights: { of: ({ weight }) => weight, most: kept.bytes },
   })
 

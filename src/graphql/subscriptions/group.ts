@@ -1,4 +1,4 @@
-import { type Event, isLater, type Moment, type Position } from '../../core/events.ts'
+import { type Event, isLater, type Position, type Snapshot } from '../../core/events.ts'
 import type { Topic } from '../../core/posts/topics.ts'
 import type { Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Refusal } from '../errors.ts'
@@ -27,7 +27,7 @@ export interface Member {
   readonly subscriber: Subscriber
   readonly client: string
   /** Only events after this moment are delivered. While it is undefined, events are held back. */
-  since: Moment | undefined
+  since: Snapshot | undefined
   readonly held: (() => void)[]
 }
 

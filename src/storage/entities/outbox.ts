@@ -1,4 +1,4 @@
-import type { Event, EventLog, Moment, Position } from '../../core/events.ts'
+import type { Event, EventLog, Position, Snapshot } from '../../core/events.ts'
 import type { Engine } from '../engine.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
@@ -68,7 +68,7 @@ const orders: Readonly<Record<'sqlite' | 'postgres', Order>> = {
   },
 }
 
-function momentOf(snapshot: string): Moment {
+function momentOf(snapshot: string): Snapshot {
   const [from, to, running = ''] = snapshot.split(':')
   return { from: Number(from), to: Number(to), running: new Set(running === '' ? [] : running.split(',').map(Number)) }
 }

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
-import { Gate } from '../../core/gate.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
-import { Recent } from '../../core/recent.ts'
+import { Semaphore } from '../../core/semaphore.ts'
 import { answerOf, bounds, type Engine, type EngineOptions } from '../engine.ts'
 import { type Migration, migrate } from '../migrate.ts'
 import { postgresDialect } from '../select/dialect.ts'
@@ -28,7 +28,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
    * Bounded statements by their original text. Reusing the same string object makes later look-ups much faster than an
    * equal new string.
    */
-  readonly #bounded = new Recent<string, string>(bounds.statements, {
+  readonly #bounded = new LruCache<string, string>(bounds.statements, {
     weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
   })
   readonly #catalogue: Catalogue<V>
@@ -38,7 +38,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
    * Limits the writes that run at once. Writes may wait for each other's locks while they hold connections; this keeps
    * some connections free for reads.
    */
-  readonly #writers: Gate
+  readonly #writers: Semaphore
 
   constructor(options: PostgresOptions<V>) {
     this.#pool = new PostgresPool(options)
@@ -46,7 +46,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#observer = options.observer
     this.#timeouts = options.timeouts
     const forReads = Math.ceil(options.poolMax / 5)
-    this.#writers = new Gate({ atOnce: Math.max(1, options.poolMax - forReads), mayWait: bounds.waiting })
+    this.#writers = new Semaphore({ atOnce: Math.max(1, options.poolMax - forReads), mayWait: bounds.waiting })
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -77,7 +77,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const deadline = started + this.#timeouts.operation
     try {
       const steps = () => verb(...(args as unknown as readonly never[]))
-      const outcome = await this.#writers.pass(
+      const outcome = await this.#writers.run(
         () => this.#withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline)),
         this.#timeouts.operation,
       )

@@ -1,6 +1,6 @@
 import type { PoolClient, QueryArrayConfig, QueryConfig, QueryResult } from 'pg'
 import { fault } from '../../core/errors.ts'
-import { Recent } from '../../core/recent.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import { bounds } from '../engine.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
@@ -20,7 +20,7 @@ export class PostgresSession {
   readonly #timeouts: Timeouts
   /** The connection must not be used again. */
   broken = false
-  readonly #statements = new Recent<string, Prepared>(bounds.statements, {
+  readonly #statements = new LruCache<string, Prepared>(bounds.statements, {
     dropped: ({ name }) => {
       if (name !== undefined) this.#stale.push(name)
     },

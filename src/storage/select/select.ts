@@ -1,5 +1,5 @@
 import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
-import type { ManyWish, OneWish, Selection, Slot, Wish } from '../../core/selection.ts'
+import type { SelectedField, SelectedList, SelectedObject, Selection, Slot } from '../../core/selection.ts'
 import { bounds } from '../engine.ts'
 import { type Dialect, measuring, type Pair } from './dialect.ts'
 
@@ -7,9 +7,9 @@ import { type Dialect, measuring, type Pair } from './dialect.ts'
  * Compiles a selection to the one statement that returns the finished JSON. Values are bound by their slots. The keys
  * are the only input of a client in the SQL text; they are GraphQL names (letters, digits, underscores).
  */
-export function compile({ wishes }: Selection, dialect: Dialect): string {
+export function compile({ fields }: Selection, dialect: Dialect): string {
   const compiler = new Compiler(dialect)
-  return `select ${dialect.object(compiler.pairs(compiler.scope('Query'), wishes))}`
+  return `select ${dialect.object(compiler.pairs(compiler.scope('Query'), fields))}`
 }
 
 /** The same statement, but it returns null instead of JSON if the long texts alone are over the size limit. */
@@ -42,28 +42,28 @@ class Compiler {
     this.#dialect = dialect
   }
 
-  pairs(scope: Scope, wishes: readonly Wish[]): Pair[] {
-    return wishes.map(wish => [wish.key, this.#expression(scope, wish)])
+  pairs(scope: Scope, fields: readonly SelectedField[]): Pair[] {
+    return fields.map(field => [field.key, this.#expression(scope, field)])
   }
 
   scope(entity: EntityName | 'Query', joins: string[] = []): Scope {
     return { entity, alias: `t${++this.#aliases}`, columns: new Set(['id']), joins, joined: new Map() }
   }
 
-  #expression(scope: Scope, wish: Wish): string {
-    switch (wish.kind) {
+  #expression(scope: Scope, field: SelectedField): string {
+    switch (field.kind) {
       case 'value':
-        return this.#value(scope, wish.name)
+        return this.#value(scope, field.name)
       case 'text':
-        return this.#dialect.text(wish.text)
+        return this.#dialect.text(field.text)
       case 'json':
-        return this.#dialect.json(`$${wish.slot + 1}`)
+        return this.#dialect.json(`$${field.slot + 1}`)
       case 'empty':
         return this.#dialect.emptyList
       case 'one':
-        return wish.id === undefined ? this.#related(scope, wish) : this.#byId(wish, wish.id)
+        return field.id === undefined ? this.#related(scope, field) : this.#byId(field, field.id)
       case 'many':
-        return this.#many(scope, wish)
+        return this.#many(scope, field)
     }
   }
 
@@ -77,22 +77,22 @@ class Compiler {
     return field.long ? this.#dialect.longText(`${alias}.${column}`) : this.#dialect.value(`${alias}.${column}`)
   }
 
-  #byId({ name, wishes }: OneWish, slot: Slot): string {
+  #byId({ name, fields }: SelectedObject, slot: Slot): string {
     const { to } = relationOf('Query', name)
     const scope = this.scope(to)
-    const pairs = this.pairs(scope, wishes)
+    const pairs = this.pairs(scope, fields)
     const from = `${entities[to].collection} as ${scope.alias}${scope.joins.join('')}`
     return this.#dialect.one(pairs, `${from} where ${scope.alias}.id = $${slot + 1}`)
   }
 
-  #related(parent: Scope, { name, wishes }: OneWish): string {
+  #related(parent: Scope, { name, fields }: SelectedObject): string {
     const { to, by = '' } = relationOf(parent.entity, name)
     const table = entities[to].collection
     const column = columnOf(by)
     parent.columns.add(column)
     if (!this.#dialect.joins) {
       const scope = this.scope(to)
-      const pairs = this.pairs(scope, wishes)
+      const pairs = this.pairs(scope, fields)
       return this.#dialect.one(pairs, `${table} as ${scope.alias} where ${scope.alias}.id = ${parent.alias}.${column}`)
     }
     // All selected fields of the same relation refer to the same row, so they share one join.
@@ -102,22 +102,22 @@ class Compiler {
       parent.joined.set(name, scope)
       parent.joins.push(` cross join ${table} as ${scope.alias} on ${scope.alias}.id = ${parent.alias}.${column}`)
     }
-    return this.#dialect.object(this.pairs(scope, wishes))
+    return this.#dialect.object(this.pairs(scope, fields))
   }
 
   /** First selects, sorts and limits the rows of the page. Only then builds JSON from them. */
-  #many(parent: Scope, wish: ManyWish): string {
-    const { to, by, order = 'asc' } = relationOf(parent.entity, wish.name)
+  #many(parent: Scope, field: SelectedList): string {
+    const { to, by, order = 'asc' } = relationOf(parent.entity, field.name)
     const scope = this.scope(to)
-    const pairs = this.pairs(scope, wish.wishes)
+    const pairs = this.pairs(scope, field.fields)
     const page = this.#dialect.page({
       table: entities[to].collection,
       columns: scope.columns,
       owner: by === undefined ? undefined : [columnOf(by), `${parent.alias}.id`],
-      published: publishedIn(wish),
+      published: publishedIn(field),
       order,
-      limit: `$${wish.limit + 1}`,
-      offset: `$${wish.offset + 1}`,
+      limit: `$${field.limit + 1}`,
+      offset: `$${field.offset + 1}`,
     })
     const sorted = page.sorting.map(column => `${scope.alias}.${column} ${order}`).join(', ')
     return this.#dialect.many(pairs, `${page.rows} as ${scope.alias}${scope.joins.join('')}`, sorted)
@@ -130,7 +130,7 @@ function relationOf(entity: EntityName | 'Query', name: string): Relation {
   return relation
 }
 
-function publishedIn({ after, before }: ManyWish): readonly string[] {
+function publishedIn({ after, before }: SelectedList): readonly string[] {
   const conditions: string[] = []
   if (after !== undefined) conditions.push(`published_at > $${after + 1}`)
   if (before !== undefined) conditions.push(`published_at < $${before + 1}`)

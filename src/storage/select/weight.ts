@@ -1,37 +1,37 @@
 import { longFields } from '../../core/entities.ts'
-import type { Selection, SlotValues, Wish } from '../../core/selection.ts'
+import type { SelectedField, Selection, SlotValues } from '../../core/selection.ts'
 
 /**
  * An upper estimate of the work for a selection, in units of about ten microseconds in SQLite. It counts rows, lists,
  * skipped rows and most of all long texts, which can have 64 KiB each. Only the order of magnitude matters.
  */
-export function weightOf({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
-  return wishes.reduce((sum, wish) => sum + weightOfWish(wish, values), 0)
+export function weightOf({ fields }: Pick<Selection, 'fields'>, values: SlotValues): number {
+  return fields.reduce((sum, field) => sum + weightOfField(field, values), 0)
 }
 
 /** Selections above this weight are slow: some milliseconds, and some tens of milliseconds with long texts. */
 export const heavy = 400
 
-function weightOfWish(wish: Wish, values: SlotValues): number {
-  switch (wish.kind) {
+function weightOfField(field: SelectedField, values: SlotValues): number {
+  switch (field.kind) {
     case 'value':
-      return longFields.has(wish.name) ? 20 : 0.1
+      return longFields.has(field.name) ? 20 : 0.1
     case 'one':
-      return 1 + weightOf(wish, values)
+      return 1 + weightOf(field, values)
     case 'many':
-      return 3 + Number(values[wish.offset]) / 200 + Number(values[wish.limit]) * (1 + weightOf(wish, values))
+      return 3 + Number(values[field.offset]) / 200 + Number(values[field.limit]) * (1 + weightOf(field, values))
     default:
       return 0
   }
 }
 
 /** The maximum number of long texts in an answer. A few of them cannot exceed the size limit and need no guard. */
-export function mostLongTexts({ wishes }: Pick<Selection, 'wishes'>, values: SlotValues): number {
+export function mostLongTexts({ fields }: Pick<Selection, 'fields'>, values: SlotValues): number {
   let count = 0
-  for (const wish of wishes) {
-    if (wish.kind === 'value') count += longFields.has(wish.name) ? 1 : 0
-    else if (wish.kind === 'one') count += mostLongTexts(wish, values)
-    else if (wish.kind === 'many') count += Number(values[wish.limit]) * mostLongTexts(wish, values)
+  for (const field of fields) {
+    if (field.kind === 'value') count += longFields.has(field.name) ? 1 : 0
+    else if (field.kind === 'one') count += mostLongTexts(field, values)
+    else if (field.kind === 'many') count += Number(values[field.limit]) * mostLongTexts(field, values)
   }
   return count
 }

@@ -1,13 +1,13 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AppError, answerTooLarge, fault, unavailable } from '../../core/errors.ts'
-import { Recent } from '../../core/recent.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import { bounds } from '../engine.ts'
 import type { Row, Statement } from '../sql.ts'
 
 /** A connection with its cache of prepared statements. All methods are synchronous, because node:sqlite is. */
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync
-  readonly #statements = new Recent<string, StatementSync>(bounds.statements, {
+  readonly #statements = new LruCache<string, StatementSync>(bounds.statements, {
     weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText.sqlite },
   })
   #now = 0

@@ -1,5 +1,5 @@
 import { unavailable } from '../../core/errors.ts'
-import { Recent } from '../../core/recent.ts'
+import { LruCache } from '../../core/lru-cache.ts'
 import { bounds } from '../engine.ts'
 import type { Row, Statement, Value } from '../sql.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -16,7 +16,7 @@ export class SqliteReader implements Disposable {
   readonly #now: () => number
   #waiting: Waiting[] = []
   /** Whether a statement was slow when it last ran. */
-  readonly #slow = new Recent<string, boolean>(bounds.statements)
+  readonly #slow = new LruCache<string, boolean>(bounds.statements)
 
   constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
     this.#connection = connection

@@ -1,4 +1,4 @@
-import type { Wish } from '../../../core/selection.ts'
+import type { SelectedField } from '../../../core/selection.ts'
 import { refusal } from '../../errors.ts'
 
 /**
@@ -20,7 +20,7 @@ export class PlanSize {
     return this.#text
   }
 
-  addWish(kind: Wish['kind'], key: string): void {
+  addField(kind: SelectedField['kind'], key: string): void {
     this.#text += key.length + textOf[kind]
     if (kind === 'many') this.#lists++
     if (this.#text > this.#most || this.#lists > planBounds.lists) throw tooLarge()
@@ -47,7 +47,7 @@ export const planBounds = Object.freeze({
 })
 
 /** The characters that a selected field adds to a statement, in addition to its key, in the dialect that needs more. */
-const textOf: Readonly<Record<Wish['kind'], number>> = {
+const textOf: Readonly<Record<SelectedField['kind'], number>> = {
   value: 100,
   text: 100,
   json: 100,

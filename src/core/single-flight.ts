@@ -5,16 +5,19 @@ import { AppError } from './errors.ts'
  * for a reason that concerns only the caller that started it, the next caller runs its own work. If the failure is an
  * outage or a defect, all callers get that error.
  */
-export class Flights<Outcome> {
+export class SingleFlight<Outcome> {
   readonly #underway = new Map<string, Promise<Outcome>>()
 
-  /** `led` is true if the outcome is from this caller's own work. */
-  async join(key: string, work: () => Promise<Outcome>): Promise<{ readonly outcome: Outcome; readonly led: boolean }> {
+  /** `isLeader` is true if the outcome is from this caller's own work. */
+  async run(
+    key: string,
+    work: () => Promise<Outcome>,
+  ): Promise<{ readonly outcome: Outcome; readonly isLeader: boolean }> {
     for (;;) {
       const flight = this.#underway.get(key)
-      if (flight === undefined) return { outcome: await this.#lead(key, work), led: true }
+      if (flight === undefined) return { outcome: await this.#lead(key, work), isLeader: true }
       try {
-        return { outcome: await flight, led: false }
+        return { outcome: await flight, isLeader: false }
       } catch (error) {
         if (isOutage(error)) throw error
       }

@@ -7,7 +7,7 @@ export type Labels = Readonly<Record<string, string | number>>
  * observation, which costs more than the code it measures. This one finds the series by a key and uses prom-client only
  * for the output.
  */
-export class Distribution {
+export class Histogram {
   readonly name: string
   readonly help: string
   readonly type = 'histogram'

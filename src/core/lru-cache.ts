@@ -9,7 +9,7 @@ export interface RecentOptions<Entry> {
  * young one, the usual case, changes nothing; a hit in the old one moves the entry to the young one. When the young
  * generation is full it becomes the old one, and the entries left in the previous old one are dropped.
  */
-export class Recent<Key, Entry> {
+export class LruCache<Key, Entry> {
   readonly #half: number
   readonly #options: RecentOptions<Entry>
   #weight = 0

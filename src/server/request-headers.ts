@@ -7,7 +7,7 @@ import { refuse } from './errors.ts'
  * differently, and requests whose `Expect` header we cannot satisfy. It closes the connection, because nobody can be
  * sure where such a request ends.
  */
-export function refuseDoubtfulHeads(server: FastifyInstance): void {
+export function refuseAmbiguousHeaders(server: FastifyInstance): void {
   server.addHook('onRequest', ({ raw }, reply, next) => {
     const refusal = refusalOf(raw.headers, raw.httpVersion)
     if (refusal === undefined) return next()

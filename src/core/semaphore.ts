@@ -1,7 +1,7 @@
 import { unavailable } from './errors.ts'
 
 /** A semaphore with a bounded queue. It rejects with `unavailable` if the queue is full or if work waits too long. */
-export class Gate {
+export class Semaphore {
   readonly #atOnce: number
   readonly #mayWait: number
   readonly #waiting = new Set<() => void>()
@@ -12,7 +12,7 @@ export class Gate {
     this.#mayWait = mayWait
   }
 
-  async pass<Outcome>(work: () => Promise<Outcome>, patienceMs?: number): Promise<Outcome> {
+  async run<Outcome>(work: () => Promise<Outcome>, patienceMs?: number): Promise<Outcome> {
     if (this.#running < this.#atOnce) this.#running++
     else await this.#turn(patienceMs)
     try {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Recent } from '../../src/core/recent.ts'
+import { LruCache } from '../../src/core/lru-cache.ts'
 
 /** A map that notes what it keeps, from the outside: everything that was set and not dropped. */
 function watched(size: number, most?: number) {
   const kept = new Map<string, number>()
-  const recent = new Recent<string, { readonly key: string; readonly weight: number }>(size, {
+  const recent = new LruCache<string, { readonly key: string; readonly weight: number }>(size, {
     dropped: ({ key }) => kept.delete(key),
     ...(most !== undefined && { weights: { of: ({ weight }) => weight, most } }),
   })
@@ -75,7 +75,7 @@ test('what nobody asks for goes before what was asked for', () => {
 
 test('nothing is left after clear, nothing dropped is told of, and there is room again', () => {
   const dropped: string[] = []
-  const recent = new Recent<string, string>(4, {
+  const recent = new LruCache<string, string>(4, {
     dropped: entry => dropped.push(entry),
     weights: { of: () => 1, most: 4 },
   })

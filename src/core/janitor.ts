@@ -4,7 +4,7 @@ import type { StoreObserver } from './ports.ts'
  * Deletes expired rows at intervals, in small batches, so that no request waits for it. Only the size of the database
  * depends on it.
  */
-export class Upkeep implements AsyncDisposable {
+export class Janitor implements AsyncDisposable {
   readonly #removeSome: () => Promise<number>
   readonly #observer: Pick<StoreObserver, 'trouble'>
   readonly #timer: NodeJS.Timeout

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '../../src/core/errors.ts'
-import { Gate } from '../../src/core/gate.ts'
+import { Semaphore } from '../../src/core/semaphore.ts'
 
-/** Named callers of a gate, whose work ends when the test says so. */
+/** Named callers of a semaphore, whose work ends when the test says so. */
 class Callers {
   /** All who ever got a slot, in that order. */
   readonly started: string[] = []
   readonly refused: string[] = []
   readonly #running = new Map<string, PromiseWithResolvers<void>>()
-  readonly #gate: Gate
+  readonly #semaphore: Semaphore
 
   constructor(atOnce: number, mayWait: number) {
-    this.#gate = new Gate({ atOnce, mayWait })
+    this.#semaphore = new Semaphore({ atOnce, mayWait })
   }
 
   async call(name: string, patienceMs?: number): Promise<void> {
@@ -24,7 +24,7 @@ class Callers {
       await end.promise
     }
     try {
-      await this.#gate.pass(work, patienceMs)
+      await this.#semaphore.run(work, patienceMs)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       assert.equal(error.code, 'unavailable')
@@ -54,7 +54,7 @@ class Callers {
   }
 }
 
-describe('A gate', () => {
+describe('A semaphore', () => {
   it('runs at most so many at once, and the others in the order of their calls', async () => {
     const callers = new Callers(2, 10)
     const all = ['a', 'b', 'c', 'd', 'e'].map(name => callers.call(name))
@@ -130,14 +130,14 @@ describe('A gate', () => {
   })
 
   it('hands on the slot of work that throws synchronously', async () => {
-    const gate = new Gate({ atOnce: 1, mayWait: 1 })
+    const semaphore = new Semaphore({ atOnce: 1, mayWait: 1 })
     const failure = new Error('a defect')
-    const broken = gate.pass(() => {
+    const broken = semaphore.run(() => {
       throw failure
     })
     await assert.rejects(broken, failure)
     let passed = false
-    void gate.pass(async () => {
+    void semaphore.run(async () => {
       passed = true
     })
     await turn()

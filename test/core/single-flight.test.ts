@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError, fault, unavailable } from '../../src/core/errors.ts'
-import { Flights } from '../../src/core/flights.ts'
+import { SingleFlight } from '../../src/core/single-flight.ts'
 
 /** Work that ends when the test says so, and how often it was begun. */
 class Work {
@@ -38,49 +38,49 @@ const lyingWithWhoAsked = [
 ]
 const outages = [unavailable(new Error('no database')), fault(new Error('a defect')), new Error('anything else')]
 
-test('all who ask for the same while it is under way share one piece of work, and one of them led it', async () => {
-  const [flights, work] = [new Flights<string>(), new Work()]
-  const joined = Array.from({ length: 50 }, () => flights.join('k', work.run))
+test('all who ask for the same while it is under way share one piece of work, and one of them isLeader it', async () => {
+  const [flights, work] = [new SingleFlight<string>(), new Work()]
+  const joined = Array.from({ length: 50 }, () => flights.run('k', work.run))
   await settle()
   assert.equal(work.begun, 1)
   work.succeed('done')
   const answers = await Promise.all(joined)
   assert.deepEqual(new Set(answers.map(({ outcome }) => outcome)), new Set(['done']))
   assert.deepEqual(
-    answers.map(({ led }) => led),
+    answers.map(({ isLeader }) => isLeader),
     [true, ...Array(49).fill(false)],
   )
   assert.equal(work.begun, 1)
 })
 
 test('different keys do not wait for each other', async () => {
-  const [flights, slow, quick] = [new Flights<string>(), new Work(), new Work()]
-  const first = flights.join('slow', slow.run)
-  const second = flights.join('quick', quick.run)
+  const [flights, slow, quick] = [new SingleFlight<string>(), new Work(), new Work()]
+  const first = flights.run('slow', slow.run)
+  const second = flights.run('quick', quick.run)
   quick.succeed('second')
-  assert.deepEqual(await second, { outcome: 'second', led: true })
+  assert.deepEqual(await second, { outcome: 'second', isLeader: true })
   slow.succeed('first')
-  assert.deepEqual(await first, { outcome: 'first', led: true })
+  assert.deepEqual(await first, { outcome: 'first', isLeader: true })
 })
 
 test('nothing is left behind: after a success, and after any failure, the next call does its own work', async () => {
-  const [flights, work] = [new Flights<string>(), new Work()]
+  const [flights, work] = [new SingleFlight<string>(), new Work()]
   for (const error of [undefined, ...lyingWithWhoAsked, ...outages]) {
-    const call = flights.join('k', work.run)
+    const call = flights.run('k', work.run)
     if (error === undefined) work.succeed('first')
     else work.fail(error)
-    if (error === undefined) assert.deepEqual(await call, { outcome: 'first', led: true })
+    if (error === undefined) assert.deepEqual(await call, { outcome: 'first', isLeader: true })
     else await assert.rejects(call, error)
-    const next = flights.join('k', work.run)
+    const next = flights.run('k', work.run)
     work.succeed('next')
-    assert.deepEqual(await next, { outcome: 'next', led: true })
+    assert.deepEqual(await next, { outcome: 'next', isLeader: true })
   }
 })
 
 for (const error of lyingWithWhoAsked) {
   test(`a failure that lies with who asked (${error.code}) is theirs alone: the next one tries, one at a time`, async () => {
-    const [flights, work] = [new Flights<string>(), new Work()]
-    const joined = Array.from({ length: 4 }, () => flights.join('k', work.run))
+    const [flights, work] = [new SingleFlight<string>(), new Work()]
+    const joined = Array.from({ length: 4 }, () => flights.run('k', work.run))
     const outcomes = Promise.allSettled(joined)
     for (const begun of [2, 3]) {
       work.fail(error)
@@ -93,8 +93,8 @@ for (const error of lyingWithWhoAsked) {
     assert.deepEqual(answers, [
       { status: 'rejected', reason: error },
       { status: 'rejected', reason: error },
-      { status: 'fulfilled', value: { outcome, led: true } },
-      { status: 'fulfilled', value: { outcome, led: false } },
+      { status: 'fulfilled', value: { outcome, isLeader: true } },
+      { status: 'fulfilled', value: { outcome, isLeader: false } },
     ])
     assert.equal(work.begun, 3)
   })
@@ -102,8 +102,8 @@ for (const error of lyingWithWhoAsked) {
 
 for (const error of outages) {
   test(`an outage (${'code' in error ? error.code : error.message}) is shared: nobody else needs to try`, async () => {
-    const [flights, work] = [new Flights<string>(), new Work()]
-    const outcomes = Promise.allSettled(Array.from({ length: 20 }, () => flights.join('k', work.run)))
+    const [flights, work] = [new SingleFlight<string>(), new Work()]
+    const outcomes = Promise.allSettled(Array.from({ length: 20 }, () => flights.run('k', work.run)))
     work.fail(error)
     await settle()
     assert.equal(work.begun, 1)

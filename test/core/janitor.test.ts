@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Upkeep } from '../../src/core/upkeep.ts'
+import { Janitor } from '../../src/core/janitor.ts'
 
 const silent = { trouble() {} }
 
 describe('Upkeep', () => {
   it('a round goes on, portion by portion, until nothing is left', async () => {
     const left = [200, 200, 7]
-    await using upkeep = new Upkeep(async () => left.shift() ?? 0, silent)
+    await using upkeep = new Janitor(async () => left.shift() ?? 0, silent)
     await upkeep.run()
     assert.deepEqual(left, [])
   })
@@ -16,7 +16,7 @@ describe('Upkeep', () => {
   it('rounds do not overlap: whoever asks during one is told of its end', async () => {
     const gates = [Promise.withResolvers<number>(), Promise.withResolvers<number>()]
     let asked = 0
-    await using upkeep = new Upkeep(() => gates[asked++]?.promise ?? Promise.resolve(0), silent)
+    await using upkeep = new Janitor(() => gates[asked++]?.promise ?? Promise.resolve(0), silent)
     const rounds = [upkeep.run(), upkeep.run()]
     gates[0]?.resolve(1)
     await turn()
@@ -34,7 +34,7 @@ describe('Upkeep', () => {
     const error = new Error('no database')
     const steps = [() => 5, () => Promise.reject(error), () => 3, () => 0]
     const observer = { trouble: (message: string, cause: unknown) => told.push([message, cause]) }
-    await using upkeep = new Upkeep(async () => (await steps.shift()?.()) ?? 0, observer)
+    await using upkeep = new Janitor(async () => (await steps.shift()?.()) ?? 0, observer)
     await upkeep.run()
     assert.deepEqual(told, [['Removing what has had its time failed', error]])
     assert.equal(steps.length, 2)
@@ -45,7 +45,7 @@ describe('Upkeep', () => {
   it('disposing it waits for the portion under way and begins no other', async () => {
     const gate = Promise.withResolvers<number>()
     let asked = 0
-    const upkeep = new Upkeep(() => {
+    const upkeep = new Janitor(() => {
       asked++
       return gate.promise
     }, silent)
@@ -68,7 +68,7 @@ test('rounds come by themselves, once a minute, until it is disposed', async () 
   mock.timers.enable({ apis: ['setInterval'] })
   try {
     let rounds = 0
-    const upkeep = new Upkeep(async () => {
+    const upkeep = new Janitor(async () => {
       rounds++
       return 0
     }, silent)
