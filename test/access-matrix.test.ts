@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { accessTable, type Operation, type Policy } from '../src/core/access.ts'
 import type { Actor } from '../src/core/actor.ts'
 import type { User } from '../src/core/users/user.ts'
+import { profileOf } from '../src/core/users/user.ts'
 import { prefixes } from '../src/rest/routes.ts'
 import type { Engine } from '../src/storage/engine.ts'
 import { sql } from '../src/storage/sql.ts'
@@ -149,7 +150,7 @@ class Stage implements AsyncDisposable {
 
   /** Somebody with a password, or without one. */
   async person(secret: { hash: string } | null = { hash: this.#hash }): Promise<User> {
-    const values = { ...somebody(), age: 30, avatar: null, password: secret, mark: `mark ${Math.random()}` }
+    const values = { ...somebody(), ...profileOf(() => null), age: 30, password: secret, mark: `mark ${Math.random()}` }
     const user = await this.#engine.write('createUser', values)
     return typeof user === 'string' ? assert.fail(user) : user
   }

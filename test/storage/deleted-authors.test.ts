@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { anonymous, type IdentifiedUser } from '../../src/core/actor.ts'
+import { profileOf } from '../../src/core/users/user.ts'
 import type { Row } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { verbs } from '../../src/storage/verbs.ts'
@@ -121,7 +122,7 @@ describe('A post that is created while its author is deleted, on PostgreSQL', { 
 
 async function createAuthor(session: Session): Promise<IdentifiedUser> {
   const mark = 'mark'
-  const values = { name: 'Ann', email: 'ann@example.com', age: null, avatar: null, password: null, mark }
+  const values = { name: 'Ann', email: 'ann@example.com', ...profileOf(() => null), password: null, mark }
   const user = await session.run(verbs.createUser(values))
   return user === 'email taken' ? assert.fail() : { kind: 'user', id: user.id, role: 'member', mark }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { profileOf } from '../../src/core/users/user.ts'
 import { plantDemoData } from '../../src/storage/entities/demo-data.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -36,7 +37,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(wrongSums, [])
       const others = await rows(sql`select count(*) from orders where user_id > 1`)
       assert.ok(Number(others[0]?.[0]) > 2)
-      const values = { name: 'n', email: 'e@x', age: null, avatar: null, password: null, mark: 'm' }
+      const values = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, mark: 'm' }
       const created = await createStore(engine).users.create(values)
       assert.ok(created !== 'email taken' && created.id === 6)
     })

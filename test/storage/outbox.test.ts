@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { type Event, type EventLog, isAfter, type Position } from '../../src/core/events.ts'
+import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { createEventLog } from '../../src/storage/entities/outbox.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -57,7 +58,7 @@ for (const kind of engineKinds) {
     })
 
     const newUser = async (email: string): Promise<number> => {
-      const values = { name: 'Ann', email, age: null, avatar: null, password: null, mark: 'mark' }
+      const values = { name: 'Ann', email, ...profileOf(() => null), password: null, mark: 'mark' }
       const created = await engine.write('createUser', values)
       return created === 'email taken' ? assert.fail() : created.id
     }

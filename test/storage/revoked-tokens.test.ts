@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
 import { type Actor, anonymous } from '../../src/core/actor.ts'
 import type { Claim } from '../../src/core/store.ts'
+import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import type { ArgsOf, Verbs } from '../../src/storage/verb.ts'
 import { catalogue, verbs } from '../../src/storage/verbs.ts'
@@ -171,7 +172,7 @@ let numbers = 0
 
 function newUser() {
   const email = `person-${++numbers}@example.com`
-  return { name: 'Person', email, age: null, avatar: null, password: { hash: 'hash' }, mark: newMark() }
+  return { name: 'Person', email, ...profileOf(() => null), password: { hash: 'hash' }, mark: newMark() }
 }
 
 function newMark(): string {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test'
 import { anonymous } from '../../src/core/actor.ts'
 import type { UserValues } from '../../src/core/store.ts'
 import type { User } from '../../src/core/users/user.ts'
+import { profileOf } from '../../src/core/users/user.ts'
 import { userVerbs } from '../../src/storage/entities/users.ts'
 import { type Row, sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
@@ -41,7 +42,7 @@ const largest = 9007199254740991
 let people = 0
 
 function somebody(password: UserValues['password'] = null): UserValues {
-  return { name: 'A', email: `${++people}@example.com`, age: null, avatar: null, password, mark: 'm' }
+  return { name: 'A', email: `${++people}@example.com`, ...profileOf(() => null), password, mark: 'm' }
 }
 
 function idIn(outcome: User | 'email taken'): number {
