@@ -131,7 +131,7 @@ describe('the command line', { concurrency: 4 }, () => {
     const started: number[] = []
     for (let times = 0; times < 2; times++) {
       const begun = performance.now()
-      await using duet = serveDuet({ DATABASE_URL: '' }, folder.path)
+      await using duet = serveDuet({ DATABASE_URL: '' }, { cwd: folder.path })
       const { url } = await duet.address()
       assert.equal((await ask(`${url}/health/ready`)).status, 200)
       started.push(Math.round(performance.now() - begun))
@@ -146,7 +146,7 @@ describe('the command line', { concurrency: 4 }, () => {
   test('.env in the current folder is honoured, and the real environment wins over it', async () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, '.env'), 'MAINTENANCE=on\nBODY_LIMIT_BYTES="2048"\nLOG_LEVEL=silent\n# comment\n')
-    await using duet = serveDuet({ LOG_LEVEL: 'warn' }, folder.path)
+    await using duet = serveDuet({ LOG_LEVEL: 'warn' }, { cwd: folder.path })
     const { url } = await duet.address()
     assert.equal((await ask(`${url}/metrics`)).status, 503)
     duet.child.kill('SIGUSR2')

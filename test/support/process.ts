@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generous, waitUntil } from './wait.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const ownRoot = join(import.meta.dirname, '..', '..')
 
 export interface Outcome {
   readonly code: number | null
@@ -16,6 +16,8 @@ export interface Outcome {
 interface Settings {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
+  /** Where the program is, if it is a copy. */
+  readonly root?: string
 }
 
 /** A process of the real program, whatever it does, with what it printed so far. */
@@ -28,7 +30,7 @@ export class DuetProcess implements AsyncDisposable {
   readonly #temporary = temporaryFolder()
 
   /** `npm start`, or `bin/duet.mjs` with arguments. Nothing of the test's own environment reaches it but where programs and their caches are. */
-  constructor(args: readonly string[] | 'npm start', { env = {}, cwd = root }: Settings = {}) {
+  constructor(args: readonly string[] | 'npm start', { env = {}, root = ownRoot, cwd = root }: Settings = {}) {
     const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
     const [command, commandArgs] =
       args === 'npm start' ? ['npm', ['start']] : [process.execPath, [join(root, 'bin', 'duet.mjs'), ...args]]
@@ -85,9 +87,12 @@ export async function runDuet(args: readonly string[], settings?: Settings): Pro
 }
 
 /** Starts a server on a free port and a temporary database, unless told otherwise. */
-export function serveDuet(env: Readonly<Record<string, string>> = {}, cwd?: string): DuetProcess {
+export function serveDuet(
+  env: Readonly<Record<string, string>> = {},
+  place: Pick<Settings, 'cwd' | 'root'> = {},
+): DuetProcess {
   const all = { ...generous, PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
-  return new DuetProcess(['serve'], cwd === undefined ? { env: all } : { env: all, cwd })
+  return new DuetProcess(['serve'], { env: all, ...place })
 }
 
 export function temporaryFolder(): Disposable & { readonly path: string } {
