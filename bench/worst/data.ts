@@ -45,7 +45,8 @@ export function plantingFor(kind: Kind, size: Size): readonly string[] {
      from ${numbers(users)}`,
     `update counters set next = ${users + 1}`,
     posts(longPosts, longAuthor, `'${letters(65_536)}'`),
-    posts(longPosts, escapedAuthor, `'${'\u0001'.repeat(65_536)}'`),
+    // The longest in JSON that may be stored: a tenth of control characters, else quotes.
+    posts(longPosts, escapedAuthor, `'${'\u0001"""""""""'.repeat(6_553)}'`),
     posts(size.posts, author, `substr('${letters(5096)}', i % 1000 + 1, 4096)`),
     `insert into comments (post_id, author_id, text, created_at)
      select ${latest}, ${author}, 'A remark on this, number ' || i, ${at} from ${numbers(comments)}`,
