@@ -66,7 +66,12 @@ describe('What is measured of sockets', () => {
     using client = await SocketClient.connect(app, { token })
     const subscription = await client.begin('subscription { postAdded { id } }').listening(t => write(client, t))
     const other = await client.begin('subscription { postAdded { title } }').listening(t => write(client, t))
+    // What was written until both listened may still be on its way: after this post there is nothing more of it.
+    const ready = await write(client, 'ready')
+    const isTold = (each: typeof other, what: string) => `${JSON.stringify(each.events.at(-1))}`.includes(`"${what}"`)
+    await waitUntil(() => isTold(subscription, String(ready)) && isTold(other, 'ready'))
     subscription.events.length = 0
+    other.events.length = 0
     // A transaction that runs holds events back until the post of one of them is deleted.
     const holder = new pg.Client({ connectionString: app.database.location })
     await holder.connect()
