@@ -49,7 +49,7 @@ export class Unsent {
     // Some of the data may have been sent since the last update.
     for (const waiting of [...this.#seen.keys()]) this.#update(waiting, waiting.bytes)
     while (this.#ofClient(client) > this.#bounds.perClient) this.#cutOldest(client)
-    // Who leaves most unread gives way, not who happens to have begun first.
+    // The client with most unread data is cut, not the client that began first.
     while (this.#inAll > this.#bounds.inAll) this.#cutOldest(this.#largest())
   }
 

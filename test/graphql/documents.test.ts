@@ -121,3 +121,11 @@ test('what is kept of a document is in proportion to its length, whatever its op
   const { weight } = newDocuments().prepare(text)
   assert.ok(weight < 8 * 1024 * 1024, `${megabytes(weight)} for ${text.length} characters`)
 })
+
+test('a variable of more than 1,000 values is refused before it is looked at, however they nest', () => {
+  const operation = newDocuments().prepare('query ($v: Int) { posts(limit: $v) { id } }').operation(undefined)
+  for (const v of [Array(1_001).fill(1), { a: Array(600).fill(1), b: [Array(600).fill(1)] }]) {
+    assert.throws(() => operation.coerce({ v }), { message: 'Variable "$v" has more than 1000 values.' })
+  }
+  assert.throws(() => operation.coerce({ v: Array(1_000).fill(1) }), /Int cannot represent/)
+})

@@ -156,6 +156,26 @@ describe('A group whose reads', () => {
     assert.deepEqual(behind.told.slice(-1), told(2_501))
   })
 
+  it('come back in time is told an event once, although it met it in the log before it was handed over', async () => {
+    const stage = new FanOutStage()
+    const behind = await stage.subscribe(titles)
+    const { answer } = stage.store
+    const released = Promise.withResolvers<void>()
+    stage.store.answer = async (id, selection) => {
+      await released.promise
+      return answer(id, selection)
+    }
+    const all = Array.from({ length: 1_050 }, (_, n) => n + 1)
+    for (const id of all) await stage.happen(postAdded(id))
+    const early = stage.log.add(postAdded(1_051))
+    released.resolve()
+    await waitUntil(() => behind.told.length === 1_051)
+    for await (const _ of stage.fanOut.deliver([early]));
+    await stage.happen(postAdded(1_052))
+    await waitUntil(() => behind.told.length >= 1_052)
+    assert.deepEqual(behind.told, told(...all, 1_051, 1_052))
+  })
+
   it('come back in time is ended when it is a minute behind', async () => {
     let now = 1000
     const stage = new FanOutStage({ now: () => now })
