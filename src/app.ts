@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { MemoryEventBus } from './cluster/event-bus.ts'
+import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
 import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
 import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
+import type { EventBus } from './core/events.ts'
 import { type Deliver, Feed } from './core/feed.ts'
 import { Janitor } from './core/janitor.ts'
 import { Orders } from './core/orders/operations.ts'
@@ -97,7 +99,12 @@ export async function startApp(
   const access = new Access(config.accessPolicy)
   if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
-  const bus = new MemoryEventBus()
+  const { database } = config
+  const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
+  const bus: EventBus =
+    database.kind === 'postgres'
+      ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
+      : new MemoryEventBus()
   const users = new Users({ store: store.users, access, passwords, randomness, bus })
   const orders = new Orders({ store: store.orders, access })
   const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
@@ -146,7 +153,10 @@ export async function startApp(
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
   metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
-  parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  const feed = parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  metrics.gauge('duet_events_undelivered_age_seconds', 'Age of the oldest event that is not delivered yet, or 0', () =>
+    feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000,
+  )
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()

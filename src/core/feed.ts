@@ -26,6 +26,7 @@ export class Feed implements AsyncDisposable {
   #patience = soonMs
   /** How many times the delivery of the next event failed although the store was available. */
   #tries = 0
+  #undeliveredSince: number | undefined
   #stopped = false
   #timer: NodeJS.Timeout | undefined
 
@@ -41,6 +42,11 @@ export class Feed implements AsyncDisposable {
     this.#position = position
     bus.listen(() => this.look())
     this.#lookAgainIn(pollMs)
+  }
+
+  /** When the oldest event happened that is known and not delivered yet. Milliseconds since 1970. */
+  get undeliveredSince(): number | undefined {
+    return this.#undeliveredSince
   }
 
   /** Rounds do not overlap. A notification during a round causes one more round after it. */
@@ -60,7 +66,9 @@ export class Feed implements AsyncDisposable {
     try {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
+        this.#undeliveredSince = found.events[0]?.at ?? found.heldSince
         const leftOut = await this.#handOver(found.events)
+        this.#undeliveredSince = found.heldSince
         if (this.#stopped) return
         // Events that are not visible yet wait for other transactions to end, which may take long. So the delay grows.
         if (found.events.length > 0) this.#patience = soonMs

@@ -1,7 +1,8 @@
+import { FairQueue } from '../core/fair-queue.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
-import { Semaphore } from '../core/semaphore.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
+import { callerOf } from './entities/actors.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
@@ -14,11 +15,11 @@ import type { verbs } from './verbs.ts'
 
 /**
  * Implements the core's store on either engine. A mutation with a heavy selection is a heavy change. Heavy changes run
- * one at a time, so that another write waits for at most one of them and not for a queue of them. `patienceMs` is how
+ * one at a time, so that another write waits for at most one of them and not for a queue of them. Their callers take turns. `patienceMs` is how
  * long a heavy change may wait for its turn.
  */
 export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): Store {
-  const heavyChanges = new Semaphore({ atOnce: 1, mayWait: heavyWaiting })
+  const heavyChanges = new FairQueue({ atOnce: 1, mayWait: heavyWaiting })
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -73,7 +74,7 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
       },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))
-        return weightShownBy(changes) > heavy ? heavyChanges.run(change, patienceMs) : change()
+        return weightShownBy(changes) > heavy ? heavyChanges.run(callerOf(actor), change, patienceMs) : change()
       },
     },
     events: createEventLog(engine),

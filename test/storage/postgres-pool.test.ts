@@ -28,7 +28,7 @@ describe('A connection to PostgreSQL that breaks while the server still works fo
       if (count === 0) return
       await pool.use(inAMinute(), async session => {
         assert.notEqual(session.slot.id, broken.slot)
-        await session.begin(undefined, inAMinute())
+        await session.begin({ isolation: undefined, events: false }, inAMinute())
         await beginSome(count - 1)
         await session.commit()
       })
@@ -51,7 +51,7 @@ function breakConnection(pool: PostgresPool, admin: pg.Client): Promise<{ slot: 
   return pool.use(inAMinute(), async session => {
     const [row] = await session.run(sql`select pg_backend_pid()`, inAMinute())
     const pid = Number(row?.[0])
-    await session.begin(undefined, inAMinute())
+    await session.begin({ isolation: undefined, events: false }, inAMinute())
     await assert.rejects(session.run(sql`select pg_sleep(50)`, performance.now()))
     assert.equal(session.broken, true)
     await waitUntil(() => isAsleep(admin, pid))

@@ -9,6 +9,11 @@ export function* isRevoked(actor: Actor): Steps<boolean> {
   return row?.[0] !== actor.mark
 }
 
+/** For `Traits.caller`. All callers without a token count as one. */
+export function callerOf(actor: Actor): string {
+  return actor.kind === 'user' ? String(actor.id) : 'anonymous'
+}
+
 /** Adds an event that tells every instance that the user's tokens are revoked. */
 export function revoked(id: number): Statement {
   return sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`

@@ -4,8 +4,8 @@ import { loginKeyOf, profileFields, profileOf, type Standing, type User } from '
 import type { Dialect } from '../select/dialect.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
-import type { Steps } from '../verb.ts'
-import { isRevoked, revoked } from './actors.ts'
+import type { Steps, TraitsOf } from '../verb.ts'
+import { callerOf, isRevoked, revoked } from './actors.ts'
 
 export const userVerbs = {
   *createUser(values: UserValues): Steps<User | 'email taken'> {
@@ -66,6 +66,23 @@ export const userVerbs = {
     yield revoked(Number(row[0]))
     return 'set'
   },
+}
+
+const lockOf = (id: number) => [`user ${id}`]
+
+const writesUser = {
+  caller: (_id: number, _values: Partial<UserValues>, { actor }: WriteRights) => callerOf(actor),
+  locks: lockOf,
+  // A new password revokes the user's tokens.
+  events: (_id: number, { password }: Partial<UserValues>) => password !== undefined && password !== null,
+}
+
+export const userTraits: TraitsOf<typeof userVerbs> = {
+  createUser: { locks: () => ['user counter'] },
+  replaceUser: writesUser,
+  changeUser: writesUser,
+  deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf, events: () => true },
+  setRole: { events: () => true },
 }
 
 /** Deletes some of the user's posts with their comments, and of the user's comments. Returns whether more may exist. */
