@@ -17,7 +17,7 @@ export async function serve(config: Config): Promise<number> {
     }
   }
   const stop = async () => app?.stopAtOnce()
-  const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
+  const fail = lastResort({ logger, stop, exit, timeoutMs: 10_000 })
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
   // Registered before the start, because without a listener this signal ends the process.

@@ -31,10 +31,10 @@ export class FairQueue {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
     const lane = this.#lanes.get(client) ?? { waiting: [], running: 0 }
     if (lane.waiting.length === 0) this.#putLast(client, lane)
-    lane.waiting.push({ start: () => work().then(resolve, reject), refuse: reject })
+    lane.waiting.push({ start: () => work().then(resolve, reject), reject })
     this.#waiting++
     this.#startAll()
-    if (this.#waiting > this.#mayWait) this.#refuseOne(client, lane)
+    if (this.#waiting > this.#mayWait) this.#rejectOne(client, lane)
     return promise
   }
 
@@ -79,10 +79,10 @@ export class FairQueue {
   }
 
   // Work that came last has waited for the shortest time. Of lanes of one length, the newcomer's gives way.
-  #refuseOne(client: string, newcomer: Lane): void {
+  #rejectOne(client: string, newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)
-    longest.waiting.pop()?.refuse(unavailable(new Error('Too many wait')))
+    longest.waiting.pop()?.reject(unavailable(new Error('Too many wait')))
     this.#waiting--
     if (newcomer.waiting.length === 0 && newcomer.running === 0) this.#lanes.delete(client)
   }
@@ -95,5 +95,5 @@ interface Lane {
 
 interface Work {
   start(): Promise<void>
-  refuse(reason: Error): void
+  reject(reason: Error): void
 }

@@ -23,7 +23,7 @@ export class Feed implements AsyncDisposable {
   #position: Position
   #running: Promise<void> | undefined
   #told = false
-  #patience = soonMs
+  #retryDelayMs = soonMs
   /** How many times the delivery of the next event failed although the store was available. */
   #tries = 0
   #stopped = false
@@ -63,10 +63,10 @@ export class Feed implements AsyncDisposable {
         const leftOut = await this.#handOver(found.events)
         if (this.#stopped) return
         // Events that are not visible yet wait for other transactions to end, which may take long. So the delay grows.
-        if (found.events.length > 0) this.#patience = soonMs
+        if (found.events.length > 0) this.#retryDelayMs = soonMs
         else if (found.more) {
-          next = this.#patience
-          this.#patience = Math.min(this.#patience * 2, retryMs)
+          next = this.#retryDelayMs
+          this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, retryMs)
         }
         more = found.events.length > 0 && (found.more || leftOut)
       }

@@ -12,9 +12,9 @@ export class Semaphore {
     this.#mayWait = mayWait
   }
 
-  async run<Outcome>(work: () => Promise<Outcome>, patienceMs?: number): Promise<Outcome> {
+  async run<Outcome>(work: () => Promise<Outcome>, timeoutMs?: number): Promise<Outcome> {
     if (this.#running < this.#atOnce) this.#running++
-    else await this.#turn(patienceMs)
+    else await this.#turn(timeoutMs)
     try {
       return await work()
     } finally {
@@ -23,14 +23,14 @@ export class Semaphore {
   }
 
   // Work that ends passes its place to the work that has waited longest, so the number of running tasks stays the same.
-  #turn(patienceMs: number | undefined): Promise<void> {
+  #turn(timeoutMs: number | undefined): Promise<void> {
     if (this.#waiting.size >= this.#mayWait) throw unavailable(new Error('Too many wait'))
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(enter)
         reject(unavailable(new Error('Waited too long')))
       }
-      const timer = patienceMs === undefined ? undefined : setTimeout(giveUp, patienceMs)
+      const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs)
       const enter = () => {
         clearTimeout(timer)
         resolve()

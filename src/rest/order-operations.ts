@@ -1,4 +1,4 @@
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
 import { keyMalformed } from './payment-operations.ts'
 import { answer, json, paging, schema } from './schemas.ts'
@@ -191,4 +191,4 @@ export const orderOperations = {
       ...always,
     },
   },
-} as const satisfies Readonly<Record<string, Operation>>
+} as const satisfies Readonly<Record<string, OpenApiOperation>>

@@ -1,4 +1,4 @@
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
 import { answer, json, schema } from './schemas.ts'
 
@@ -68,4 +68,4 @@ export const paymentOperations = {
       ...always,
     },
   },
-} as const satisfies Readonly<Record<string, Operation>>
+} as const satisfies Readonly<Record<string, OpenApiOperation>>

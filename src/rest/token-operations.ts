@@ -1,12 +1,12 @@
 import { demoLogin } from '../core/demo.ts'
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, challengeHeader, failure, tokenIgnored, withBody } from '../server/openapi-parts.ts'
 import { json, schema } from './schemas.ts'
 
 const token = 'eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJkdWV0Iiwic3ViIjoiMSJ9.c2lnbmF0dXJl'
 
 /** The OpenAPI operation for logging in. */
-export const logIn: Operation = {
+export const logIn: OpenApiOperation = {
   operationId: 'createToken',
   summary: 'Log in',
   description:

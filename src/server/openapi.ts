@@ -7,7 +7,7 @@ import { commonComponents } from './openapi-parts.ts'
 export type Part = Readonly<Record<string, unknown>>
 
 /** An OpenAPI 3.1 operation. It is only documentation: the core alone decides which input is accepted. */
-export interface Operation extends Part {
+export interface OpenApiOperation extends Part {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly [keyof typeof tags]
@@ -20,7 +20,7 @@ export type Components = Readonly<Partial<Record<'schemas' | 'responses' | 'head
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    operation?: Operation
+    operation?: OpenApiOperation
   }
 }
 
@@ -39,7 +39,7 @@ const atTheRoot = { servers: [{ url: '/', description: 'The root only' }] }
  * Collects the operations of all routes that are registered from now on: those in the route's config, and those in
  * `known`, by path. Routes below `/api` duplicate those at the root, so the document lists `/api` as a server instead.
  */
-export function collectOperations(server: FastifyInstance, known: Readonly<Record<string, Operation>>) {
+export function collectOperations(server: FastifyInstance, known: Readonly<Record<string, OpenApiOperation>>) {
   const paths: Record<string, Record<string, unknown>> = {}
   server.addHook('onRoute', ({ url, method, config }) => {
     const operation = config?.operation ?? known[url]

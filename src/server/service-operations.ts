@@ -1,4 +1,4 @@
-import type { Operation, Part } from './openapi.ts'
+import type { OpenApiOperation, Part } from './openapi.ts'
 import {
   always,
   answerHeaders,
@@ -27,7 +27,7 @@ function state(name: string): Part {
 }
 
 /** The routes of the server itself, by path. All of them are GET routes. */
-export const serviceOperations: Readonly<Record<string, Operation>> = {
+export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
   '/health/live': {
     operationId: 'getLiveness',
     summary: 'Is the process alive?',

@@ -17,20 +17,20 @@ export async function shutDown(
   server: FastifyInstance,
   lifecycle: Lifecycle,
   drainMs: number,
-  patienceMs = cutAfterMs,
+  timeoutMs = cutAfterMs,
 ): Promise<void> {
   const begun = performance.now()
   const silence = () => performance.now() - lifecycle.lastArrival
   lifecycle.drain()
   await until(() => lifecycle.connections.size === 0 && silence() >= drainMs, begun + drainMs)
   if (drainMs > 0) await stopListening(server, lifecycle, silence)
-  lifecycle.farewell()
+  lifecycle.closeSockets()
   const stopped = performance.now()
   let closed = false
   const closing = server.close().then(() => {
     closed = true
   })
-  while (!closed && performance.now() < begun + patienceMs) {
+  while (!closed && performance.now() < begun + timeoutMs) {
     // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
     if (performance.now() > stopped + graceMs) closeUnused(lifecycle)

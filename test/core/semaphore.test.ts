@@ -16,7 +16,7 @@ class Callers {
     this.#semaphore = new Semaphore({ atOnce, mayWait })
   }
 
-  async call(name: string, patienceMs?: number): Promise<void> {
+  async call(name: string, timeoutMs?: number): Promise<void> {
     const work = async () => {
       this.started.push(name)
       const end = Promise.withResolvers<void>()
@@ -24,7 +24,7 @@ class Callers {
       await end.promise
     }
     try {
-      await this.#semaphore.run(work, patienceMs)
+      await this.#semaphore.run(work, timeoutMs)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       assert.equal(error.code, 'unavailable')

@@ -73,7 +73,7 @@ export function argumentIn(argument: Argument | undefined, variables: Variables)
   return value
 }
 
-export function isWanted({ conditions }: Node, variables: Variables): boolean {
+export function isIncluded({ conditions }: Node, variables: Variables): boolean {
   return conditions.every(({ argument, wanted }) => argumentIn(argument, variables) === wanted)
 }
 
