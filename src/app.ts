@@ -95,7 +95,8 @@ export async function startApp(
   const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy)
-  if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
+  if (config.accessPolicy === 'open' && !config.loopback)
+    logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const bus = new MemoryEventBus()
   const users = new Users({ store: store.users, access, passwords, randomness, bus })
@@ -145,7 +146,11 @@ export async function startApp(
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
-  metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
+  metrics.gauge(
+    'duet_subscription_groups',
+    'Groups of subscriptions with the same topic and selection',
+    () => fanOut.groups,
+  )
   parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.

@@ -11,7 +11,7 @@ export async function seed(config: Config): Promise<number> {
   const seedWith = (engine: Parameters<typeof seedDemoData>[0]) =>
     seedDemoData(engine, new Argon2Passwords(), systemRandomness)
   const outcome = await withDatabase(config, seedWith)
-  if (outcome === 'not empty') return complain('the database is not empty; it was left as it is')
-  console.log('The demo data is there.')
+  if (outcome === 'not empty') return complain('the database is not empty; nothing was changed')
+  console.log('The demo data was written.')
   return 0
 }

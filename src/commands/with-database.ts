@@ -21,7 +21,7 @@ export async function withDatabase<Outcome>(
 
 export function refuseTemporary(database: DatabaseConfig): void {
   if (database.kind === 'postgres' || database.path !== ':memory:') return
-  throw new ConfigError('DATABASE_URL: a temporary database is gone before anything could be done with it')
+  throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
 }
 
 /** A command must not create a new database because of a mistyped path. */

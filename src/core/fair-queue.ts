@@ -82,7 +82,7 @@ export class FairQueue {
   #rejectOne(client: string, newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)
-    longest.waiting.pop()?.reject(unavailable(new Error('Too many wait')))
+    longest.waiting.pop()?.reject(unavailable(new Error('Too many tasks are waiting')))
     this.#waiting--
     if (newcomer.waiting.length === 0 && newcomer.running === 0) this.#lanes.delete(client)
   }

@@ -24,11 +24,11 @@ export class Semaphore {
 
   // Work that ends passes its place to the work that has waited longest, so the number of running tasks stays the same.
   #turn(timeoutMs: number | undefined): Promise<void> {
-    if (this.#waiting.size >= this.#mayWait) throw unavailable(new Error('Too many wait'))
+    if (this.#waiting.size >= this.#mayWait) throw unavailable(new Error('Too many tasks are waiting'))
     return new Promise((resolve, reject) => {
       const giveUp = () => {
         this.#waiting.delete(enter)
-        reject(unavailable(new Error('Waited too long')))
+        reject(unavailable(new Error('The task waited too long')))
       }
       const timer = timeoutMs === undefined ? undefined : setTimeout(giveUp, timeoutMs)
       const enter = () => {

@@ -87,6 +87,6 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
     case 'deletePost':
       return { key, skips: [], change: request => ({ kind: 'delete post', id: id('id', request) }) }
     default:
-      throw new Error(`No mutation is called ${name}`)
+      throw new Error(`Unknown mutation ${name}`)
   }
 }

@@ -10,8 +10,8 @@ export const logIn: OpenApiOperation = {
   operationId: 'createToken',
   summary: 'Log in',
   description:
-    'Ignores `Authorization`. Attempts have limits of their own, per client and per client and e-mail, which hold for the ' +
-    'right password too.',
+    'Ignores `Authorization`. Login attempts have separate limits: for each client, and for each client with one e-mail. ' +
+    'They apply even if the password is right.',
   tags: ['Tokens'],
   security: tokenIgnored,
   requestBody: { required: true, content: json(schema('Credentials'), { demo: demoLogin }) },
@@ -20,7 +20,7 @@ export const logIn: OpenApiOperation = {
       description: 'A token.',
       headers: answerHeaders({
         'Cache-Control': {
-          description: 'A token is for one reader.',
+          description: 'A token must not be cached.',
           schema: { const: 'no-store' },
           example: 'no-store',
         },

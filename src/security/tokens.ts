@@ -80,7 +80,7 @@ export class JwtSigner implements TokenSigner {
 
   #keyOf(kid: string | undefined): CryptoKey {
     const key = this.#byId.get(kid ?? '')
-    if (key === undefined) throw new Error('The token names no key of ours')
+    if (key === undefined) throw new Error('The key id of the token is unknown')
     return key.publicKey
   }
 

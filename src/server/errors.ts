@@ -56,8 +56,8 @@ export function prepareErrorAnswer(error: AppError, request: FastifyRequest, rep
 /** Logs the details that callers do not get. */
 export function reportFailure(error: AppError, log: FastifyBaseLogger, trace: object = {}): void {
   const { code, cause: err = error } = error
-  if (code === 'fault') log.error({ ...trace, err }, 'A request met a fault')
-  else if (code === 'unavailable') log.warn({ ...trace, err }, 'A request was refused')
+  if (code === 'fault') log.error({ ...trace, err }, 'A request failed with an internal error')
+  else if (code === 'unavailable') log.warn({ ...trace, err }, 'A request failed because the service is unavailable')
 }
 
 // Errors that Fastify raises before our code runs. The texts are our own, because Fastify's may quote the input.

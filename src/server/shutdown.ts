@@ -34,10 +34,13 @@ export async function shutDown(
     // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
     if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
-    await Promise.race([closing, moment()])
+    await Promise.race([closing, shortDelay()])
   }
   if (!closed)
-    server.log.warn({ connections: lifecycle.connections.size }, 'cutting connections that did not end in time')
+    server.log.warn(
+      { connections: lifecycle.connections.size },
+      'closing connections whose requests did not end in time',
+    )
   server.server.closeAllConnections()
   await closing
 }
@@ -64,9 +67,9 @@ function closeUnused({ connections }: Lifecycle): void {
 }
 
 async function until(done: () => boolean, deadline: number): Promise<void> {
-  while (!done() && performance.now() < deadline) await moment()
+  while (!done() && performance.now() < deadline) await shortDelay()
 }
 
-function moment(): Promise<unknown> {
+function shortDelay(): Promise<unknown> {
   return new Promise(resolve => setTimeout(resolve, 10))
 }

@@ -24,7 +24,7 @@ function startServer() {
 }
 
 /** What a shutdown logs that was held up by a connection until its time was over. */
-const cutting = /cutting connections/
+const cutting = /closing connections/
 
 async function isRefused(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')

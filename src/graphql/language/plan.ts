@@ -107,7 +107,7 @@ export class Planner {
       case 'many':
         return this.#many(key, first, fields)
       case 'introspection':
-        throw new Error('Introspection is at the top only')
+        throw new Error('Introspection fields are allowed at the top level only')
     }
   }
 

@@ -111,7 +111,7 @@ export function treesOf(
     const name = node.name.value
     const introspection = isIntrospection(name)
     const definition = schema.getField(type, name)
-    if (definition === undefined) throw new Error(`${type.name} has no ${name}`)
+    if (definition === undefined) throw new Error(`${type.name} has no field ${name}`)
     const inner = getNamedType(definition.type)
     return {
       kind: introspection ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),

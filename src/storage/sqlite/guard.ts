@@ -27,7 +27,7 @@ export class SqliteGuard implements Disposable {
     this.#descriptor = openSync(path, 'r')
     this.#userVersions = new Set([userVersion, readHeader(this.#descriptor)?.userVersion ?? userVersion])
     this.#look(['']) // a WAL file here may belong to another process, which deletes it when it closes the file
-    this.#timer = setInterval(() => this.#lookAround(), lookEveryMs).unref()
+    this.#timer = setInterval(() => this.#lookAround(), checkEveryMs).unref()
   }
 
   /** Throws if the file is known to be lost. */
@@ -95,7 +95,7 @@ export class SqliteGuard implements Disposable {
   /** Tells how something other than SQLite changed the file in place, or undefined if nothing did. */
   #change(size: number): string | undefined {
     const header = readHeader(this.#descriptor)
-    if (header === undefined) return 'is no database any more'
+    if (header === undefined) return 'is not a database any more'
     if (!this.#userVersions.has(header.userVersion)) return 'was overwritten'
     // If SQLite is about to extend the file, its header already contains the new size.
     if (size < this.#largest && size < header.bytes) return 'was cut off'
@@ -114,7 +114,7 @@ export class SqliteGuard implements Disposable {
   }
 }
 
-const lookEveryMs = 500
+const checkEveryMs = 500
 
 function isTouched(known: Stats | undefined, found: Stats): boolean {
   return known?.mtimeMs !== found.mtimeMs || known.size !== found.size
@@ -132,7 +132,7 @@ function readHeader(descriptor: number): Header | undefined {
   const header = Buffer.alloc(100)
   const read = readSync(descriptor, header, 0, header.length, 0)
   if (read < header.length || header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return undefined
-  const told = header.readUInt16BE(16)
-  const pageSize = told === 1 ? 65_536 : told
+  const stored = header.readUInt16BE(16)
+  const pageSize = stored === 1 ? 65_536 : stored
   return { userVersion: header.readInt32BE(60), bytes: header.readUInt32BE(28) * pageSize }
 }
