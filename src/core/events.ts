@@ -3,9 +3,9 @@ export type Event = {
   readonly position: Position
   /** Milliseconds since 1970, by the clock of the store. */
   readonly at: number
-} & Happening
+} & EventContent
 
-export type Happening =
+export type EventContent =
   | { readonly kind: 'post-added'; readonly postId: number }
   | { readonly kind: 'comment-added'; readonly postId: number; readonly commentId: number }
   | { readonly kind: 'post-deleted'; readonly postId: number }

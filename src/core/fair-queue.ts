@@ -33,11 +33,11 @@ export class FairQueue {
     const lane = this.#lanes.get(client) ?? { waiting: [], running: 0 }
     if (lane.waiting.length === 0) this.#putLast(client, lane)
     const start = () => Promise.try(work).then(resolve, reject)
-    const task: Work = { start, refuse: reject, waits: true, timer: undefined }
+    const task: Work = { start, reject, waits: true, timer: undefined }
     lane.waiting.push(task)
     this.#waiting++
     this.#startAll()
-    if (this.#waiting > this.#mayWait) this.#refuseOne(client, lane)
+    if (this.#waiting > this.#mayWait) this.#rejectOne(client, lane)
     if (waitMs !== undefined && task.waits) {
       task.timer = setTimeout(() => this.#giveUp(client, lane, task), waitMs)
     }
@@ -86,12 +86,12 @@ export class FairQueue {
   }
 
   // Work that came last has waited for the shortest time. Of lanes of one length, the newcomer's gives way.
-  #refuseOne(client: string, newcomer: Lane): void {
+  #rejectOne(client: string, newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)
-    const refused = longest.waiting.pop()
+    const rejected = longest.waiting.pop()
     this.#waiting--
-    if (refused !== undefined) settle(refused).refuse(unavailable(new Error('Too many tasks wait')))
+    if (rejected !== undefined) settle(rejected).reject(unavailable(new Error('Too many tasks are waiting')))
     this.#forgetIdle(client, newcomer)
   }
 
@@ -99,7 +99,7 @@ export class FairQueue {
     lane.waiting.splice(lane.waiting.indexOf(task), 1)
     this.#waiting--
     this.#forgetIdle(client, lane)
-    task.refuse(unavailable(new Error('The task waited too long')))
+    task.reject(unavailable(new Error('The task waited too long')))
   }
 
   #forgetIdle(client: string, { running, waiting }: Lane): void {
@@ -114,7 +114,7 @@ interface Lane {
 
 interface Work {
   start(): Promise<void>
-  refuse(reason: Error): void
+  reject(reason: Error): void
   waits: boolean
   timer: NodeJS.Timeout | undefined
 }

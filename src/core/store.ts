@@ -5,7 +5,7 @@ import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
-import type { Profile, Standing, User } from './users/user.ts'
+import type { Profile, TokenState, User } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
 export interface Store {
@@ -22,7 +22,7 @@ export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
   list(page: PageRequest): Promise<readonly User[]>
   read(id: number): Promise<User | undefined>
-  standing(id: number): Promise<Standing | undefined>
+  tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
   create(values: UserValues): Promise<User | 'email taken'>
   /** Creates the user with this id if it does not exist. */
@@ -30,10 +30,10 @@ export interface UserStore {
   change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
   /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
   delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
-  setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Promise<'set' | 'absent'>
+  setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
 }
 
-export interface Credentials extends Standing {
+export interface Credentials extends TokenState {
   readonly id: number
   readonly passwordHash: string
 }
@@ -44,7 +44,7 @@ export interface UserValues extends Profile {
   /** A new password. `null` keeps an existing one. */
   readonly password: { readonly hash: string } | null
   /** The token version to store with a new row or a new password. */
-  readonly mark: string
+  readonly tokenVersion: string
 }
 
 /**

@@ -58,14 +58,14 @@ for (const kind of engineKinds) {
     })
 
     const newUser = async (email: string): Promise<number> => {
-      const values = { name: 'Ann', email, ...profileOf(() => null), password: null, mark: 'mark' }
+      const values = { name: 'Ann', email, ...profileOf(() => null), password: null, tokenVersion: 'version' }
       const created = await engine.write('createUser', values)
       return created === 'email taken' ? assert.fail() : created.id
     }
 
     it('tells what verbs write down, with all that it is about, and the time', async () => {
       const userId = await newUser('ann@example.com')
-      const actor = { kind: 'user', id: userId, role: 'member', mark: 'mark' } as const
+      const actor = { kind: 'user', id: userId, role: 'member', tokenVersion: 'version' } as const
       const from = await beginning(log)
       const earliest = Date.now()
       const { posts } = createStore(engine)
@@ -81,7 +81,7 @@ for (const kind of engineKinds) {
       } as const
       await posts.change(actor, [{ kind: 'add comment', postId: id, text: 'x', show: shown }])
       await posts.change(actor, [{ kind: 'delete post', id, reach: 'everyone' }])
-      await engine.write('setRole', { id: userId }, 'admin', 'new mark')
+      await engine.write('setRole', { id: userId }, 'admin', 'new version')
       const events = await allAfter(log, from, 4)
       const told = events.map(({ position, at, ...happening }) => {
         assert.ok(position.id > 0 && position.transaction > 0)

@@ -16,10 +16,10 @@ export interface UserInput extends Partial<Profile> {
 }
 
 /** The properties of a user that are compared when a token is checked. */
-export interface Standing {
+export interface TokenState {
   readonly role: Role
   /** The token version: a random value in the user's row. A token with another version is revoked. */
-  readonly mark: string
+  readonly tokenVersion: string
 }
 
 /** Lengths in characters. */

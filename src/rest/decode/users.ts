@@ -1,4 +1,4 @@
-import { badInput, filled, isBlank, text } from '../../core/input.ts'
+import { badInput, isBlank, nonBlankText, text } from '../../core/input.ts'
 import { profileFields, profileRules, type UserInput, userBounds } from '../../core/users/user.ts'
 import { type Fields, isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
@@ -26,11 +26,11 @@ function isFilled(value: unknown): boolean {
 }
 
 function nameOf({ name }: Fields): string {
-  return filled('name', name, userBounds.name)
+  return nonBlankText('name', name, userBounds.name)
 }
 
 function emailOf({ email }: Fields): string {
-  const value = filled('email', email, userBounds.email)
+  const value = nonBlankText('email', email, userBounds.email)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
   if (!value.includes('@') || /[\s\u0000-\u001f\u007f-\u009f]/.test(value))
     throw badInput('email must be an e-mail address')

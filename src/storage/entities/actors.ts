@@ -6,7 +6,7 @@ import type { Steps } from '../verb.ts'
 export function* isRevoked(actor: Actor): Steps<boolean> {
   if (actor.kind === 'anonymous') return false
   const [row] = yield sql`select token_mark from users where id = ${actor.id}`
-  return row?.[0] !== actor.mark
+  return row?.[0] !== actor.tokenVersion
 }
 
 /** For `Traits.caller`. All callers without a token count as one. */

@@ -1,6 +1,6 @@
 import type { Actor, Role } from '../../core/actor.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
-import { loginKeyOf, profileFields, profileOf, type Standing, type User } from '../../core/users/user.ts'
+import { loginKeyOf, profileFields, profileOf, type TokenState, type User } from '../../core/users/user.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
@@ -43,7 +43,7 @@ export const userVerbs = {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     const known = yield* lockUser(id)
     if (known === undefined) return 'absent'
-    return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
+    return yield* updateUser(known, { ...known.user, password: null, tokenVersion: '', ...changes }, rights)
   },
 
   /** A user with much content is deleted in several transactions, so that other writes can run between them. */
@@ -57,11 +57,11 @@ export const userVerbs = {
     return 'gone'
   },
 
-  *setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Steps<'set' | 'absent'> {
+  *setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Steps<'set' | 'absent'> {
     const [row] =
       'id' in user
-        ? yield sql`update users set role = ${role}, token_mark = ${mark} where id = ${user.id} returning id`
-        : yield sql`update users set role = ${role}, token_mark = ${mark} where login_key = ${user.loginKey} returning id`
+        ? yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where id = ${user.id} returning id`
+        : yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where login_key = ${user.loginKey} returning id`
     if (row === undefined) return 'absent'
     yield revoked(Number(row[0]))
     return 'set'
@@ -112,7 +112,7 @@ export const userReads = {
     return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
   },
   byId: (id: number): Statement => ({ text: readById, values: [id] }),
-  standing: (id: number) => sql`select role, token_mark from users where id = ${id}`,
+  tokenState: (id: number) => sql`select role, token_mark from users where id = ${id}`,
   credentials: (loginKey: string) =>
     sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
 }
@@ -128,12 +128,12 @@ export function userOf(row: Row): User {
   return user as unknown as User
 }
 
-export function standingOf([role, mark]: Row): Standing {
-  return { role, mark } as Standing
+export function tokenStateOf([role, tokenVersion]: Row): TokenState {
+  return { role, tokenVersion } as TokenState
 }
 
-export function credentialsOf([role, mark, id, passwordHash]: Row): Credentials {
-  return { role, mark, id, passwordHash } as Credentials
+export function credentialsOf([role, tokenVersion, id, passwordHash]: Row): Credentials {
+  return { role, tokenVersion, id, passwordHash } as Credentials
 }
 
 interface KnownUser {
@@ -149,12 +149,12 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
 }
 
 function* insertUser(id: number, values: UserValues): Steps<User | 'email taken' | 'id taken'> {
-  const { name, email, password, mark } = values
+  const { name, email, password, tokenVersion } = values
   const loginKey = password === null ? null : loginKeyOf(email)
   const profile = profileFields.map(field => values[field])
   const created = yield {
     text: insertion,
-    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, mark],
+    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, tokenVersion],
   }
   if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
@@ -170,12 +170,12 @@ function* updateUser(
   rights: WriteRights,
 ): Steps<User | WriteRefusal> {
   const { id } = user
-  const { name, email, password, mark } = values
+  const { name, email, password, tokenVersion } = values
   if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
   const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
-  const secret = [password?.hash ?? null, password === null ? null : mark]
+  const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
   yield { text: update, values: [id, name, email, ...profile, loginKey, ...secret] }
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }
