@@ -106,7 +106,7 @@ export async function startApp(
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
   const bus: EventBus =
-    database.kind === 'postgres'
+    database.kind === 'postgres' && !database.pooler // LISTEN has no effect behind a pooler
       ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
       : new MemoryEventBus()
   const users = new Users({ store: store.users, access, passwords, randomness, bus })

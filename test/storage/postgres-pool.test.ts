@@ -117,7 +117,14 @@ function openPool({ location }: Pick<TestDatabase, 'location'>): PostgresPool {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   let slots = 0
   const randomness = { id: () => `slot-${++slots}` }
-  return new PostgresPool({ url: location, poolMax: 5, observer, randomness, timeouts: timeoutsOf(testTimeoutMs) })
+  return new PostgresPool({
+    url: location,
+    poolMax: 5,
+    pooler: false,
+    observer,
+    randomness,
+    timeouts: timeoutsOf(testTimeoutMs),
+  })
 }
 
 /** A statement gets no answer in time; the server goes on with it, inside a transaction. */
