@@ -5,8 +5,12 @@ import { tokenKeys } from '../support/keys.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
 
 /** Two servers on one database, as behind a load balancer. */
-export async function startTwo(database: Place, parts: AsyncDisposableStack): Promise<[Instance, Instance]> {
-  const start = async () => parts.use(await Instance.start(database))
+export async function startTwo(
+  database: Place,
+  parts: AsyncDisposableStack,
+  env: Readonly<Record<string, string>> = {},
+): Promise<[Instance, Instance]> {
+  const start = async () => parts.use(await Instance.start(database, env))
   return await Promise.all([start(), start()])
 }
 
@@ -52,6 +56,11 @@ export class Instance implements AsyncDisposable {
     return this.#process.stdout.split('\n').filter(line => line.includes('"level":50'))
   }
 
+  /** All that it logged and printed. */
+  get output(): string {
+    return this.#process.stdout + this.#process.stderr
+  }
+
   get runs(): boolean {
     const { exitCode, signalCode } = this.#process.child
     return exitCode === null && signalCode === null
@@ -60,6 +69,15 @@ export class Instance implements AsyncDisposable {
   /** As `kill -9`, at once; the disposal waits for its end. */
   kill(): void {
     this.#process.child.kill('SIGKILL')
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.child.kill(signal)
+  }
+
+  /** Waits for its end, and returns its exit code. */
+  async ended(): Promise<number | null> {
+    return (await this.#process.outcome()).code
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { isQuick } from './form.ts'
 import { freePort } from './ports.ts'
@@ -20,8 +21,18 @@ export class PostgresServer implements AsyncDisposable {
 
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
     const server = new PostgresServer(await freePort(), settings)
+    await server.#initialise()
     await server.resume()
     return server
+  }
+
+  /** A standby of another server, which it reaches at the given port. It can be read when this returns. */
+  static async startStandby({ url }: PostgresServer, name: string, port = new URL(url).port): Promise<PostgresServer> {
+    const primary_conninfo = `host=127.0.0.1 port=${port} user=duet application_name=${name}`
+    const standby = new PostgresServer(await freePort(), { primary_conninfo, wal_retrieve_retry_interval: '100' })
+    await standby.#run('pg_basebackup', ['-d', url, '-D', standby.#data, '--checkpoint=fast', '--no-sync', '-R'])
+    await standby.resume()
+    return standby
   }
 
   private constructor(port: number, settings: Readonly<Record<string, string>>) {
@@ -31,13 +42,18 @@ export class PostgresServer implements AsyncDisposable {
     this.#settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const user = serverUser()
     if (user !== undefined) chownSync(this.#folder, user.uid, user.gid)
-    const options = { ...user, stdio: 'pipe', cwd: this.#folder } as const
+  }
+
+  async #initialise(): Promise<void> {
     const prepared = join(tmpdir(), postgresData)
     if (!existsSync(prepared)) {
-      const initdb = ['-U', 'duet', '-A', 'trust', '-E', 'UTF8', '--no-sync', '-D', this.#data]
-      execFileSync(program('initdb'), initdb, options)
+      await this.#run('initdb', ['-U', 'duet', '-A', 'trust', '-E', 'UTF8', '--no-sync', '-D', this.#data])
       execFileSync('cp', ['-a', this.#data, prepared])
     } else execFileSync('cp', ['-a', prepared, this.#data])
+  }
+
+  async #run(name: string, args: readonly string[]): Promise<void> {
+    await promisify(execFile)(program(name), args, { ...serverUser(), cwd: this.#folder })
   }
 
   get #data(): string {
@@ -64,10 +80,25 @@ export class PostgresServer implements AsyncDisposable {
   /** SIGQUIT: all server processes end at once, as in a crash. SIGINT: connections are cut, the server closes orderly. */
   async end(signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
     const ending = this.#process
-    if (ending === undefined || ending.exitCode !== null) return
+    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
     const gone = once(ending, 'exit')
     ending.kill(signal)
     await gone
+  }
+
+  /** Ends all server processes at once, without a word to their clients, as when the machine fails. */
+  async kill(): Promise<void> {
+    const ending = this.#process
+    if (ending?.pid === undefined || ending.exitCode !== null || ending.signalCode !== null) return
+    const gone = once(ending, 'exit')
+    const all = [ending.pid, ...childrenOf(ending.pid)]
+    for (const pid of all) process.kill(pid, 'SIGKILL')
+    await gone
+  }
+
+  /** Makes a standby the primary. It accepts writes when this returns. */
+  async promote(): Promise<void> {
+    await this.#run('pg_ctl', ['promote', '-D', this.#data])
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -103,8 +134,15 @@ function programFolder(): string | undefined {
   return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')))
 }
 
-// PostgreSQL refuses to run as root.
-function serverUser(): { uid: number; gid: number } | undefined {
+function childrenOf(pid: number): readonly number[] {
+  return execFileSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map(Number)
+}
+
+/** Whom to run a server as that refuses to run as root. */
+export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))
   return { uid: id('-u'), gid: id('-g') }

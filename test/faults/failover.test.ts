@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { programMissing } from '../support/daemon.ts'
+import { postgres, postgresAt } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { assertSound, History, tell, type Verdict } from '../support/history.ts'
+import { ask } from '../support/http.ts'
+import { PostgresServer } from '../support/postgres.ts'
+import { generous, waitUntil } from '../support/wait.ts'
+import { startHaProxy } from './haproxy.ts'
+import { Instance } from './instance.ts'
+import { judgeOn, judgeSabotaged } from './judgement.ts'
+import { attempt, hands, settle } from './payers.ts'
+import { Wire } from './wire.ts'
+
+const payers = 16
+const skip = postgres.skip || (programMissing('haproxy') ?? false)
+
+describe('A primary of PostgreSQL that is killed under 16 payers, and its standby that takes over', { skip }, () => {
+  it('loses nothing acknowledged and pays nothing twice, if the standby is synchronous', async t => {
+    for (let round = 0; round < inForm(1, 5); round++) {
+      const { verdict, readyMs, faults } = await failOver(t, 'synchronous')
+      assertSound(verdict)
+      assert.deepEqual(faults, [])
+      // On a machine without other work.
+      if (inForm(false, true)) assert.ok(readyMs <= 10_000, `ready ${readyMs} ms after the promotion`)
+    }
+  })
+
+  it('would be found out to lose payments, if the standby lagged behind', async t => {
+    const { verdict } = await failOver(t, 'lagging')
+    assert.notDeepEqual(verdict.offences.missing, [])
+  })
+})
+
+interface Outcome {
+  readonly verdict: Verdict
+  /** Milliseconds from the promotion of the standby until the service was ready. */
+  readonly readyMs: number
+  readonly faults: readonly string[]
+}
+
+async function failOver(t: TestContext, replication: 'synchronous' | 'lagging'): Promise<Outcome> {
+  await using parts = new AsyncDisposableStack()
+  const settings = { synchronous_standby_names: replication === 'synchronous' ? 'second' : '' }
+  const primary = parts.use(await PostgresServer.start(settings))
+  const wire = parts.use(await Wire.to({ host: '127.0.0.1', port: Number(new URL(primary.url).port) }))
+  const standby = parts.use(await PostgresServer.startStandby(primary, 'second', String(wire.port)))
+  const proxy = await startHaProxy([new URL(primary.url), new URL(standby.url)], parts)
+  const address = new URL(primary.url)
+  address.port = String(proxy.port)
+  const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
+  const instance = parts.use(await Instance.start(postgresAt(address.href), env))
+  if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on, nothing reaches the standby
+
+  const history = new History()
+  let going = true
+  const paying = hands(payers, async () => {
+    for (let intent = history.intend(); going; ) {
+      await attempt(history, instance.url, intent)
+      if (history.isSettled(intent)) intent = history.intend()
+    }
+  })
+  await waitUntil(() => history.acknowledged >= inForm(200, 1000))
+  await primary.kill()
+  await standby.promote()
+  const promoted = performance.now()
+  await waitUntil(async () => (await ask(`${instance.url}/health/ready`)).status === 200)
+  const readyMs = performance.now() - promoted
+  const enough = history.acknowledged + 100
+  await waitUntil(() => history.acknowledged >= enough)
+  going = false
+  await paying
+  await settle(history, instance.url)
+  const judged = replication === 'synchronous' ? judgeOn : judgeSabotaged
+  const verdict = await judged(postgresAt(standby.url), history)
+  t.diagnostic(`${tell(verdict)}; ready ${Math.round(readyMs)} ms after the promotion`)
+  return { verdict, readyMs, faults: instance.faults }
+}

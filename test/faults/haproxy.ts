@@ -1,0 +1,62 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import pg from 'pg'
+import { Daemon } from '../support/daemon.ts'
+
+/**
+ * HAProxy in front of PostgreSQL servers, which leads to the one that accepts writes. It asks for the role of each over
+ * HTTP, as it is usual with Patroni. Connections to a server that is down or a standby are cut.
+ */
+export async function startHaProxy(servers: readonly URL[], parts: AsyncDisposableStack): Promise<Daemon> {
+  const checks = await Promise.all(servers.map(server => serveRole(server, parts)))
+  const lines = servers.map(({ host }, index) => `server s${index} ${host} check port ${checks[index]}`)
+  return parts.use(
+    await Daemon.start({
+      program: 'haproxy',
+      args: () => ['-db', '-f', 'haproxy.cfg'],
+      files: (_, port) => ({
+        'haproxy.cfg': `
+defaults
+  mode tcp
+  retries 0
+  timeout connect 1s
+  timeout client 10m
+  timeout server 10m
+listen primary
+  bind 127.0.0.1:${port}
+  option httpchk GET /primary
+  default-server inter 250ms fall 1 rise 1 on-marked-down shutdown-sessions
+  ${lines.join('\n  ')}
+`,
+      }),
+    }),
+  )
+}
+
+/** Answers 200 while a server is a primary, else 503. Returns the port. */
+async function serveRole({ href }: URL, parts: AsyncDisposableStack): Promise<number> {
+  const listener = createServer(async (_request, response) => {
+    response.writeHead((await isPrimary(href)) ? 200 : 503, { connection: 'close' }).end()
+  }).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  parts.defer(async () => {
+    listener.close()
+    await once(listener, 'close')
+  })
+  return (listener.address() as AddressInfo).port
+}
+
+async function isPrimary(connectionString: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('select pg_is_in_recovery() as standby')
+    return !rows[0].standby
+  } catch {
+    return false
+  } finally {
+    await client.end().catch(() => {})
+  }
+}

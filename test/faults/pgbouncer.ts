@@ -1,0 +1,28 @@
+import { Daemon } from '../support/daemon.ts'
+
+/** PgBouncer in front of a server. It lends a connection for one transaction at a time, and has few of them. */
+export function startPgBouncer(server: URL): Promise<Daemon> {
+  return Daemon.start({
+    program: 'pgbouncer',
+    args: () => ['-q', 'pgbouncer.ini'],
+    files: (folder, port) => ({
+      'users.txt': `"${server.username}" ""\n`,
+      'pgbouncer.ini': `
+        [databases]
+        * = host=${server.hostname} port=${server.port}
+        [pgbouncer]
+        listen_addr = 127.0.0.1
+        listen_port = ${port}
+        unix_socket_dir =
+        auth_type = trust
+        auth_file = ${folder}/users.txt
+        pool_mode = transaction
+        default_pool_size = 4
+        ignore_startup_parameters = ${settings.join()}
+      `,
+    }),
+  })
+}
+
+// Without this, PgBouncer would refuse a service that sends its settings. With it, they are silently dropped.
+const settings = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'options']

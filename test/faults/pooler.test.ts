@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { planning } from '../../src/storage/postgres/pool.ts'
+import { startTestApp } from '../support/app.ts'
+import { type Daemon, programMissing } from '../support/daemon.ts'
+import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { assertSound, History, tell } from '../support/history.ts'
+import { ask } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { createMember } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { execute } from './execute.ts'
+import { startTwo } from './instance.ts'
+import { judgeOn } from './judgement.ts'
+import { attempt, hands, settle } from './payers.ts'
+import { startPgBouncer } from './pgbouncer.ts'
+
+const behindPooler = { DATABASE_POOLER: 'transaction', LOG_LEVEL: 'warn' } as const
+const skip = postgres.skip || (programMissing('pgbouncer') ?? false)
+
+describe('PgBouncer that lends connections for one transaction', { skip }, () => {
+  const parts = new AsyncDisposableStack()
+  let direct: TestDatabase
+  let pooler: Daemon
+  let pooled: TestDatabase
+  before(async () => {
+    const empty = parts.use(await postgres.createEmpty())
+    const own = new URL(empty.location)
+    // A role of its own, because the planner settings below belong to the role.
+    own.username = `pooled_${process.pid}`
+    await execute(empty, `create role ${own.username} login`)
+    await execute(empty, `alter database ${own.pathname.slice(1)} owner to ${own.username}`)
+    direct = postgresAt(own.href)
+    pooler = parts.use(await startPgBouncer(own))
+    own.port = String(pooler.port)
+    pooled = postgresAt(own.href)
+  })
+  after(() => parts.disposeAsync())
+
+  it('is served through: payments, reads, mutations, and events of the other instance; also after its restart', async t => {
+    await using own = new AsyncDisposableStack()
+    const [one, other] = await startTwo(pooled, own, behindPooler)
+    const { token } = await createMember(one)
+    using writer = await SocketClient.connect(one, { token })
+    using reader = await SocketClient.connect(other)
+    const write = async (text: string) => (await writer.read<Created>(create, { text })).createPost.id
+    const subscription = await reader.begin('subscription { postAdded { id } }').listening(write)
+
+    const first = await write('first')
+    const history = new History()
+    for (let round = 0; round < inForm(1, 5); round++) {
+      const enough = history.acknowledged + inForm(150, 2000)
+      const restart = async () => {
+        await waitUntil(() => history.acknowledged >= enough - 100)
+        await pooler.kill()
+        await pooler.resume()
+      }
+      const use = hands(8, async hand => {
+        while (history.acknowledged < enough) {
+          const { url } = hand % 2 === 0 ? one : other
+          await attempt(history, url, history.intend())
+          await ask(`${url}/users`)
+        }
+      })
+      await Promise.all([restart(), use])
+      await waitUntil(async () => (await writer.ask(create, { text: 'after the restart' })).errors === undefined)
+    }
+    await settle(history, other.url)
+    const posts = await postsFrom(direct, first)
+    await subscription.told(posts.length)
+    assert.deepEqual(
+      subscription.events,
+      posts.map(id => ({ postAdded: { id } })),
+    )
+    const verdict = await judgeOn(direct, history)
+    t.diagnostic(tell(verdict))
+    assertSound(verdict)
+    for (const instance of [one, other]) {
+      assert.deepEqual(instance.faults, [])
+      assert.doesNotMatch(instance.output, preparedStatement)
+    }
+  })
+
+  it('makes the service name the statements that give the role its planner settings, until they were run', async () => {
+    const advice = async () => {
+      await using app = await startTestApp({ ...behindPooler, DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
+      return /Reads may be slow\. Run: ([^"]*)/.exec(JSON.stringify(app.logs))?.[1]
+    }
+    const statements = await advice()
+    assert.equal(statements?.split('; ').length, Object.keys(planning).length)
+    await execute(direct, String(statements))
+    await pooler.kill() // open connections keep their settings
+    await pooler.resume()
+    assert.equal(await advice(), undefined)
+  })
+
+  it('would be found out by a service that does not know of it, and prepares statements', async () => {
+    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
+    let prepared = false
+    await hands(8, async () => {
+      while (!prepared) prepared = (await ask(`${app.url}/users`)).status === 500
+    })
+    assert.match(JSON.stringify(app.logs), preparedStatement)
+  })
+})
+
+interface Created {
+  readonly createPost: { readonly id: string }
+}
+
+const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
+const preparedStatement = /prepared statement|PostgreSQL (26000|42P05)/
+
+/** The ids of the posts from this one on, in the order of their events. */
+async function postsFrom({ location }: TestDatabase, first: string): Promise<readonly string[]> {
+  const client = new pg.Client({ connectionString: location })
+  await client.connect()
+  const { rows } = await client.query(
+    "select post_id from outbox where kind = 'post-added' and post_id >= $1 order by transaction_id, id",
+    [first],
+  )
+  await client.end()
+  return rows.map(({ post_id }) => String(post_id))
+}
