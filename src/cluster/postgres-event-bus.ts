@@ -27,8 +27,10 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
   #opening: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #check: NodeJS.Timeout | undefined
-  #sending: NodeJS.Timeout | undefined
+  #sending = false
   #sendAgain = false
+  #pause: NodeJS.Timeout | undefined
+  #lastAnswer: Promise<unknown> = Promise.resolve()
   /** Ends the trial of a new connection: whether a notification has arrived. */
   #arrived: (() => void) | undefined
   #wasLost = false
@@ -48,20 +50,34 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
   tell(): void {
     this.#local.tell()
     this.#sendAgain = true
-    if (this.#sending === undefined) this.#send()
+    if (!this.#sending && !this.#stopped) this.#send()
   }
 
   listen(listener: () => void): void {
     this.#local.listen(listener)
   }
 
-  // The first notification is sent at once; those of the next milliseconds become one.
+  // The first notification is sent at once. Those that follow wait for it and for some milliseconds, and become one.
   #send(): void {
-    this.#sending = undefined
-    if (!this.#sendAgain || this.#stopped) return
     this.#sendAgain = false
-    this.#client?.query(notification(this.#id)).catch(() => {}) // then the connection's `error` or `end` follows
-    this.#sending = setTimeout(() => this.#send(), pauseMs).unref()
+    this.#sending = true
+    const sent = this.#client === undefined ? Promise.resolve() : this.#ask(this.#client, notification(this.#id))
+    void sent
+      .catch(() => {}) // then the connection's `error` or `end` follows
+      .finally(() => {
+        this.#pause = setTimeout(() => {
+          this.#sending = false
+          if (this.#sendAgain) this.#send()
+        }, pauseMs).unref()
+        if (this.#stopped) clearTimeout(this.#pause)
+      })
+  }
+
+  /** A connection of `pg` takes one query at a time. */
+  #ask(client: pg.Client, query: string | pg.QueryConfig): Promise<unknown> {
+    const answer = this.#lastAnswer.then(() => client.query(query))
+    this.#lastAnswer = answer.catch(() => {})
+    return answer
   }
 
   #open(): void {
@@ -117,7 +133,7 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
     this.#wasLost = false
     this.#local.tell() // notifications may have been missed
     // A connection can break without a sign. Then this query gets no answer in time.
-    this.#check = setInterval(() => client.query('select 1').catch(() => this.#lose(client)), checkMs).unref()
+    this.#check = setInterval(() => this.#ask(client, 'select 1').catch(() => this.#lose(client)), checkMs).unref()
   }
 
   #receive(payload: string | undefined): void {
@@ -155,7 +171,7 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
-    clearTimeout(this.#sending)
+    clearTimeout(this.#pause)
     clearInterval(this.#check)
     this.#arrived?.()
     await this.#opening

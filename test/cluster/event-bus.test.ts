@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
 import { PostgresEventBus } from '../../src/cluster/postgres-event-bus.ts'
+import { Wire } from '../faults/wire.ts'
 import { postgres } from '../support/engines.ts'
 import { newPostgresDatabase } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -65,6 +67,34 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await listener.query('select 1')
     assert.equal(received, 2)
     await listener.end()
+  })
+
+  it('sends one notification for all events that happen until the last one is answered, however long that takes', async () => {
+    const { hostname, port, pathname, username } = new URL(await newPostgresDatabase('nothing'))
+    await using wire = await Wire.to({ host: hostname, port: Number(port) })
+    await using bus = postgresBus(`postgres://${username}@127.0.0.1:${wire.port}${pathname}`)
+    await waitUntil(() => bus.listening)
+    let sent = 0
+    let answer = () => {}
+    wire.fromClient = data => {
+      if (data.includes('pg_notify')) sent++
+      return 'pass'
+    }
+    wire.fromServer = (data, { client }) => {
+      answer = () => client.write(data)
+      return 'handled'
+    }
+    bus.tell()
+    await waitUntil(() => sent === 1)
+    for (let n = 0; n < 5; n++) {
+      bus.tell()
+      await delay(20) // longer than the pause between two notifications
+    }
+    wire.fromServer = () => 'pass'
+    answer()
+    await waitUntil(() => sent >= 2)
+    await delay(20)
+    assert.equal(sent, 2)
   })
 
   it('does not hear its own notifications again', async () => {
