@@ -58,6 +58,21 @@ describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
       })
     }
   })
+
+  it('is ended by PostgreSQL when its client has vanished, with a pooler between them or not', async () => {
+    await using database = await postgres.create()
+    const timeouts: unknown[] = []
+    for (const pooler of [false, true]) {
+      await using pool = openPool(database, pooler)
+      await pool.use(inAMinute(), async session => {
+        await session.begin({ isolation: undefined, events: true }, inAMinute())
+        const shown = sql`select setting from pg_settings where name = 'idle_in_transaction_session_timeout'`
+        timeouts.push(...(await session.run(shown, inAMinute())).flat())
+        await session.rollback()
+      })
+    }
+    assert.deepEqual(timeouts, [String(testTimeoutMs * 2), String(testTimeoutMs * 2)])
+  })
 })
 
 describe('A pool whose role may have fewer connections than the pool wants', { skip: postgres.skip }, () => {
@@ -113,14 +128,14 @@ describe('A pool whose role may have fewer connections than the pool wants', { s
   })
 })
 
-function openPool({ location }: Pick<TestDatabase, 'location'>): PostgresPool {
+function openPool({ location }: Pick<TestDatabase, 'location'>, pooler = false): PostgresPool {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   let slots = 0
   const randomness = { id: () => `slot-${++slots}` }
   return new PostgresPool({
     url: location,
     poolMax: 5,
-    pooler: false,
+    pooler,
     observer,
     randomness,
     timeouts: timeoutsOf(testTimeoutMs),

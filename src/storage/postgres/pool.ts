@@ -6,7 +6,7 @@ import { bounds } from '../engine.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { isTooManyConnections, postgresError } from './errors.ts'
-import { type CommitSlot, PostgresSession } from './session.ts'
+import { type CommitSlot, idleTimeout, PostgresSession } from './session.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -164,12 +164,12 @@ export class PostgresPool implements AsyncDisposable {
   }
 }
 
-function sessionSettings({ operation, lock }: Timeouts): pg.PoolConfig {
+function sessionSettings(timeouts: Timeouts): pg.PoolConfig {
   const options = Object.entries(planning).map(([name, value]) => `-c ${name}=${value}`)
   return {
-    statement_timeout: operation,
-    lock_timeout: lock,
-    idle_in_transaction_session_timeout: operation * 2,
+    statement_timeout: timeouts.operation,
+    lock_timeout: timeouts.lock,
+    idle_in_transaction_session_timeout: idleTimeout(timeouts),
     options: options.join(' '),
   }
 }

@@ -56,6 +56,7 @@ export class PostgresSession {
     await this.#ask(
       `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
        set local lock_timeout = ${lockWait}; set local statement_timeout = ${left};
+       ${this.#pooler ? `set local idle_in_transaction_session_timeout = ${idleTimeout(this.#timeouts)};` : ''}
        ${events ? 'lock table outbox in row exclusive mode;' : ''}
        insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
        on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at
@@ -131,6 +132,11 @@ export class PostgresSession {
     for (const name of names) delete connection.parsedStatements[name]
     if (names.length > 0) await this.#ask(names.map(name => `deallocate ${name}`).join('; '), deadline)
   }
+}
+
+/** PostgreSQL ends a transaction whose client has vanished. Its locks would hold back writes and events. */
+export function idleTimeout({ operation }: Timeouts): number {
+  return operation * 2
 }
 
 /**
