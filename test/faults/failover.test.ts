@@ -7,7 +7,7 @@ import { assertSound, History, tell, type Verdict } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { generous, waitUntil } from '../support/wait.ts'
-import { startHaProxy } from './haproxy.ts'
+import { startDatabaseProxy } from './haproxy.ts'
 import { Instance } from './instance.ts'
 import { judgeOn, judgeSabotaged } from './judgement.ts'
 import { attempt, hands, settle } from './payers.ts'
@@ -46,7 +46,7 @@ async function failOver(t: TestContext, replication: 'synchronous' | 'lagging'):
   const primary = parts.use(await PostgresServer.start(settings))
   const wire = parts.use(await Wire.to({ host: '127.0.0.1', port: Number(new URL(primary.url).port) }))
   const standby = parts.use(await PostgresServer.startStandby(primary, 'second', String(wire.port)))
-  const proxy = await startHaProxy([new URL(primary.url), new URL(standby.url)], parts)
+  const proxy = await startDatabaseProxy([new URL(primary.url), new URL(standby.url)], parts)
   const address = new URL(primary.url)
   address.port = String(proxy.port)
   const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })

@@ -8,7 +8,7 @@ import { Daemon } from '../support/daemon.ts'
  * HAProxy in front of PostgreSQL servers, which leads to the one that accepts writes. It asks for the role of each over
  * HTTP, as it is usual with Patroni. Connections to a server that is down or a standby are cut.
  */
-export async function startHaProxy(servers: readonly URL[], parts: AsyncDisposableStack): Promise<Daemon> {
+export async function startDatabaseProxy(servers: readonly URL[], parts: AsyncDisposableStack): Promise<Daemon> {
   const checks = await Promise.all(servers.map(server => serveRole(server, parts)))
   const lines = servers.map(({ host }, index) => `server s${index} ${host} check port ${checks[index]}`)
   return parts.use(
@@ -32,6 +32,32 @@ listen primary
       }),
     }),
   )
+}
+
+/** HAProxy in front of instances of the service. It leads to those that say that they are ready. */
+export function startLoadBalancer(ports: readonly number[]): Promise<Daemon> {
+  const lines = ports.map((port, index) => `server i${index} 127.0.0.1:${port} check`)
+  return Daemon.start({
+    program: 'haproxy',
+    args: () => ['-db', '-f', 'haproxy.cfg'],
+    files: (_, port) => ({
+      'haproxy.cfg': `
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 10m
+  timeout server 10m
+  timeout check 1m
+  option redispatch 1
+listen service
+  bind 127.0.0.1:${port}
+  balance roundrobin
+  option httpchk GET /health/ready
+  default-server inter 100ms fall 1 rise 1
+  ${lines.join('\n  ')}
+`,
+    }),
+  })
 }
 
 /** Answers 200 while a server is a primary, else 503. Returns the port. */

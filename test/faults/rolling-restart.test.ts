@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { programMissing } from '../support/daemon.ts'
+import { postgres, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { assertSound, History, tell } from '../support/history.ts'
+import { ask } from '../support/http.ts'
+import { freePort } from '../support/ports.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { startLoadBalancer } from './haproxy.ts'
+import { Instance } from './instance.ts'
+import { judgeOn } from './judgement.ts'
+import { attempt, hands, settle } from './payers.ts'
+
+const payers = 8
+const skip = postgres.skip || (programMissing('haproxy') ?? false)
+
+describe('F13: two instances behind a load balancer that are restarted one after the other, under load', {
+  skip,
+}, () => {
+  it('cost no client a request by SIGTERM; sockets are closed with 1001; each process ends with 0 in time', async t => {
+    await using database = await postgres.create()
+    await using cluster = await Cluster.start(database)
+    const history = new History()
+    const load = new Load(cluster.url, history)
+    const endMs: number[] = []
+    for (let round = 0; round < inForm(1, 3); round++) {
+      for (const which of [0, 1]) {
+        await load.more(inForm(50, 1000))
+        const told = performance.now()
+        assert.equal(await cluster.restart(which, 'SIGTERM'), 0)
+        endMs.push(performance.now() - told)
+      }
+    }
+    await load.more(50)
+    await load.stop()
+    const verdict = await judgeOn(database, history)
+    const slowest = Math.max(...endMs)
+    t.diagnostic(
+      `${endMs.length} restarts: ${tell(verdict)}; ${load.reads.get(200)} reads; ` +
+        `${load.closings.length} sockets closed; the slowest process ended after ${Math.round(slowest)} ms`,
+    )
+    assertSound(verdict)
+    assert.deepEqual([verdict.unknowns, verdict.unavailable], [0, 0])
+    assert.deepEqual([...load.reads.keys()], [200])
+    assert.ok(load.closings.length >= endMs.length)
+    assert.deepEqual([...new Set(load.closings)], [1001])
+    if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // on a machine without other work
+  })
+
+  it('would be found out if they were killed instead', async () => {
+    await using database = await postgres.create()
+    await using cluster = await Cluster.start(database)
+    const history = new History()
+    const load = new Load(cluster.url, history)
+    await load.more(50)
+    await cluster.restart(0, 'SIGKILL')
+    await load.stop()
+    await settle(history, cluster.url)
+    const { unknowns, unavailable } = await judgeOn(database, history)
+    assert.ok(unknowns + unavailable > 0)
+    assert.ok(load.closings.includes(1006))
+  })
+})
+
+/** Two instances with fixed ports, and a load balancer. */
+class Cluster implements AsyncDisposable {
+  readonly url: string
+  readonly #database: TestDatabase
+  readonly #ports: readonly number[]
+  readonly #instances: Instance[]
+  readonly #parts: AsyncDisposableStack
+
+  static async start(database: TestDatabase): Promise<Cluster> {
+    await using parts = new AsyncDisposableStack()
+    const ports = [await freePort(), await freePort()]
+    const instances = await Promise.all(ports.map(port => startAt(database, port)))
+    for (const instance of instances) parts.use(instance)
+    const balancer = parts.use(await startLoadBalancer(ports))
+    return new Cluster(database, ports, instances, `http://127.0.0.1:${balancer.port}`, parts.move())
+  }
+
+  private constructor(
+    database: TestDatabase,
+    ports: readonly number[],
+    instances: Instance[],
+    url: string,
+    parts: AsyncDisposableStack,
+  ) {
+    this.#database = database
+    this.#ports = ports
+    this.#instances = instances
+    this.url = url
+    this.#parts = parts
+  }
+
+  /** Ends an instance and starts another one in its place. Returns how the first one ended. */
+  async restart(which: number, signal: NodeJS.Signals): Promise<number | null> {
+    this.#instances[which]?.signal(signal)
+    const code = (await this.#instances[which]?.ended()) ?? null
+    this.#instances[which] = this.#parts.use(await startAt(this.#database, this.#ports[which] ?? 0))
+    return code
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#parts.disposeAsync()
+  }
+}
+
+function startAt(database: TestDatabase, port: number): Promise<Instance> {
+  return Instance.start(database, { PORT: String(port), DRAIN_MS: inForm('1000', '3000') })
+}
+
+/** Clients with connections that they keep, and sockets that are opened again when the server closes them. */
+class Load {
+  readonly reads = new Map<number | undefined, number>()
+  /** The codes with which sockets were closed; 0: one was not opened. */
+  readonly closings: number[] = []
+  readonly #history: History
+  readonly #done: Promise<unknown>
+  #going = true
+  #sockets = new Set<SocketClient>()
+
+  constructor(url: string, history: History) {
+    this.#history = history
+    const pay = hands(payers, async () => {
+      while (this.#going) {
+        await attempt(history, url, history.intend())
+        const answer = await ask(`${url}/users`).catch(() => undefined)
+        this.reads.set(answer?.status, (this.reads.get(answer?.status) ?? 0) + 1)
+      }
+    })
+    this.#done = Promise.all([pay, hands(4, () => this.#listen(url))])
+  }
+
+  async #listen(url: string): Promise<void> {
+    while (this.#going) {
+      using socket = await SocketClient.connect({ url }).catch(() => undefined)
+      if (socket === undefined) {
+        this.closings.push(0)
+        continue
+      }
+      this.#sockets.add(socket)
+      socket.begin('subscription { postAdded { id } }')
+      const { code } = await socket.closed
+      this.#sockets.delete(socket)
+      if (this.#going) this.closings.push(code)
+    }
+  }
+
+  async more(payments: number): Promise<void> {
+    const enough = this.#history.acknowledged + payments
+    await waitUntil(() => this.#history.acknowledged >= enough)
+  }
+
+  async stop(): Promise<void> {
+    this.#going = false
+    for (const socket of this.#sockets) socket.websocket.close()
+    await this.#done
+  }
+}
