@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
 import { postgres } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
@@ -11,13 +12,12 @@ import { judgeOn } from './judgement.ts'
 import { attempt, hands } from './payers.ts'
 
 const crossing = 64
-const payers = 16
+const payers = 8
 
 describe('64 mutations at once that name two posts in opposite orders, on PostgreSQL', { skip: postgres.skip }, () => {
   it('all succeed, round after round, and payments beside them keep their pace', async t => {
     await using database = await postgres.create()
-    // As operators run it: a mutation that had to wait too long would be refused.
-    await using instance = await Instance.start(database, { DATABASE_TIMEOUT_MS: inForm('120000', '1200') })
+    await using instance = await Instance.start(database)
     const { token } = await createMember(instance)
     const { a, b } = await read<Posts>(instance, create, { token })
     using socket = await SocketClient.connect(instance, { token })
@@ -27,30 +27,33 @@ describe('64 mutations at once that name two posts in opposite orders, on Postgr
       )
       return errors === undefined ? 'done' : JSON.stringify(errors)
     }
+    let slowest = 0
     const outcomes = new Map<string, number>()
     let going = true
     const cross = () =>
       hands(crossing, async hand => {
         while (going) {
+          const begun = performance.now()
           const outcome = await (hand % 2 === 0 ? like(a.id, b.id) : like(b.id, a.id))
+          slowest = Math.max(slowest, performance.now() - begun)
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
         }
       })
 
     const history = new History()
     const [alone, beside]: [number[], number[]] = [[], []]
-    await paymentsPerSecond(history, instance, inForm(20, 500)) // warm
-    for (let round = 0; round < inForm(1, 3); round++) {
-      alone.push(await paymentsPerSecond(history, instance, inForm(50, 1000)))
+    await paymentsPerSecond(history, instance, inForm(2, 50)) // warm
+    for (let round = 0; round < inForm(1, 5); round++) {
+      alone.push(await paymentsPerSecond(history, instance, inForm(5, 50)))
       going = true
       const mutations = cross()
-      beside.push(await paymentsPerSecond(history, instance, inForm(50, 1000)))
+      beside.push(await paymentsPerSecond(history, instance, inForm(5, 50)))
       going = false
       await mutations
     }
     const share = median(beside) / median(alone)
     t.diagnostic(
-      `${outcomes.get('done')} mutations; payments per second: ${Math.round(median(alone))} alone, ` +
+      `${outcomes.get('done')} mutations, the slowest took ${Math.round(slowest)} ms; payments per second: ${Math.round(median(alone))} alone, ` +
         `${Math.round(median(beside))} beside them (${Math.round(share * 100)} %)`,
     )
     assert.deepEqual([...outcomes.keys()], ['done'])
@@ -59,6 +62,7 @@ describe('64 mutations at once that name two posts in opposite orders, on Postgr
     assert.equal(verdict.unavailable, 0)
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
+    if (inForm(false, true)) assert.ok(share >= 0.8, `${share}`) // on a machine without other work
   })
 })
 
@@ -70,13 +74,16 @@ interface Posts {
 const create =
   'mutation { a: createPost(title: "a", content: "a") { id } b: createPost(title: "b", content: "b") { id } }'
 
-async function paymentsPerSecond(history: History, { url }: Instance, count: number): Promise<number> {
+/** Each payer wants to pay every 80 ms, and waits for the answer before it pays again. */
+async function paymentsPerSecond(history: History, { url }: Instance, each: number): Promise<number> {
   const begun = performance.now()
-  let left = count
   await hands(payers, async () => {
-    while (left-- > 0) await attempt(history, url, history.intend())
+    for (let paid = 0; paid < each; paid++) {
+      await delay(Math.max(0, begun + paid * 80 - performance.now()))
+      await attempt(history, url, history.intend())
+    }
   })
-  return (count * 1000) / (performance.now() - begun)
+  return (payers * each * 1000) / (performance.now() - begun)
 }
 
 function median(values: readonly number[]): number {
