@@ -52,7 +52,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
     const first = await write('first')
     const history = new History()
     for (let round = 0; round < inForm(1, 5); round++) {
-      const enough = history.acknowledged + inForm(150, 2000)
+      const enough = history.acknowledged + inForm(150, 500)
       const restart = async () => {
         await waitUntil(() => history.acknowledged >= enough - 100)
         await pooler.kill()
