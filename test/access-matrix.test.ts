@@ -251,7 +251,7 @@ async function registeredRoutes(): Promise<Set<string>> {
   return routes
 }
 
-test('every operation of the access table has its row and its request here, and every route its operation', async () => {
+test('every operation of the access table has a row and a request in this test, and every route has an operation', async () => {
   for (const rows of [promised, attempts]) assert.deepEqual(Object.keys(rows).sort(), Object.keys(accessTable).sort())
   const routes = await registeredRoutes()
   const others = [...alsoReadAnOrder, 'GET /graphql']
@@ -269,14 +269,14 @@ test('every operation of the access table has its row and its request here, and 
 
 for (const kind of engineKinds) {
   for (const policy of policies) {
-    describe(`Who may do what: ${policy}, on ${kind.name}`, { skip: kind.skip }, () => {
+    describe(`Access under the policy ${policy}, on ${kind.name}`, { skip: kind.skip }, () => {
       let stage: Stage
       before(async () => {
         stage = await Stage.set(kind, policy)
       })
       after(() => stage[Symbol.asyncDispose]())
 
-      it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly what is promised, by each prefix', async () => {
+      it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly the promised result, under both prefixes', async () => {
         const [expected, actual]: Record<string, number>[] = [{}, {}]
         // Prefixes and engines do not depend on each other.
         for (const prefix of kind.kind === 'sqlite' ? prefixes : ['']) {
@@ -312,7 +312,7 @@ for (const kind of engineKinds) {
         assert.deepEqual(actual, expected)
       })
 
-      it("an order's items and tracking are shown to whom the order is shown, and to nobody else", async () => {
+      it('callers that may see an order may see its items and tracking, and no other callers may', async () => {
         for (const line of alsoReadAnOrder) {
           for (const caller of callers) {
             const owner = await stage.person()
@@ -325,7 +325,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it('a changed password ends the tokens from before it, and only the new one logs in', async () => {
+      it('after a password change older tokens are invalid, and only the new password logs in', async () => {
         for (const caller of ['owner', 'admin'] as const) {
           const owner = await stage.person()
           const old = await stage.tokenOf(owner)
@@ -341,7 +341,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it('a PUT that carries another password needs the same right as a PATCH', async () => {
+      it('a PUT with another password needs the same right as a PATCH', async () => {
         for (const caller of callers) {
           const owner = await stage.person()
           const token = await stage.tokenAs(caller, owner)
@@ -357,7 +357,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it("a user's first password is set by whoever may change the user", async () => {
+      it("a caller that may change a user may set the user's first password", async () => {
         for (const caller of ['anonymous', 'other user', 'admin'] as const) {
           const user = await stage.person(null)
           const token = await stage.tokenAs(caller, user)
@@ -371,7 +371,7 @@ for (const kind of engineKinds) {
   }
 }
 
-test('R-ERR-9: under the enforced policy nobody learns by 404 or 400 what they may not see', async () => {
+test('R-ERR-9: under the enforced policy no caller can infer hidden data from a 404 or a 400', async () => {
   const [sqlite] = engineKinds
   if (sqlite === undefined) return assert.fail()
   await using stage = await Stage.set(sqlite, 'enforced')
@@ -397,7 +397,7 @@ test('R-ERR-9: under the enforced policy nobody learns by 404 or 400 what they m
   }
 })
 
-test('routes that ask nobody ignore a dead token', async () => {
+test('routes without authentication ignore an invalid token', async () => {
   await using app = await startTestApp()
   for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) {
     assert.equal((await send(app, `GET ${path}`, undefined, 'dead')).status, 200, path)

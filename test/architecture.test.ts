@@ -266,12 +266,12 @@ test('the source tree keeps its import directions and its conventions', () => {
   assert.equal(found.length, 0, found.join('\n'))
 })
 
-test('a sound tree has no violations', () => {
+test('a tree that keeps all rules has no violations', () => {
   assert.deepEqual(violations(new Map(Object.entries(SOUND))), [])
 })
 
 for (const { guarantee, files, expected } of CASES) {
-  test(`the check has teeth: ${guarantee}`, () => {
+  test(`the check detects violations: ${guarantee}`, () => {
     assert.deepEqual(violations(new Map(Object.entries({ ...SOUND, ...files }))), expected)
   })
 }

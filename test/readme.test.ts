@@ -28,7 +28,7 @@ async function run(code: string): Promise<string> {
   return printed
 }
 
-test("README: the walk from an order to its tracking runs as printed and builds no order's path itself", async () => {
+test('README: the example from order to tracking runs as printed and follows links only', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const { code, output } = exampleUnder('Orders: follow the links')
   assert.doesNotMatch(code, /\/(orders\/|payment|tracking)/)

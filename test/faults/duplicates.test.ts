@@ -23,7 +23,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
   })
   after(() => parts.disposeAsync())
 
-  it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one 201, nineteen 200, the same body in all', async t => {
+  it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one answer is 201, nineteen are 200, and all have the same body', async t => {
     const history = new History()
     const keys = inForm(60, 1000)
     const slowest = await sendTwentyfold(keys, history, servers, (answers, { key }) => {
@@ -41,7 +41,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
     for (const { faults } of servers) assert.deepEqual(faults, [])
   })
 
-  it('would be found out if keys could be claimed twice', async () => {
+  it('this test fails if a key can be claimed twice', async () => {
     // It has a database of its own, so that no other test sees tables that are unsound.
     await using own = new AsyncDisposableStack()
     const sabotaged = own.use(await postgres.create())
@@ -88,7 +88,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
   afterEach(() => parts.disposeAsync())
 
-  it('hold one connection to the database, others are served meanwhile, and all get the answer', async t => {
+  it('use one database connection, other requests are served meanwhile, and all of them get the answer', async t => {
     const { id } = await newOrder(instance, 500_000)
     const slow = history.intend({ orderId: id, cents: 500_000_00 })
     await using lock = await OrderLock.take(database, id)
@@ -110,7 +110,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
     assert.deepEqual(instance.faults, [])
   })
 
-  it('would be seen to hold several connections if they did not share the work, as with different keys', async () => {
+  it('use several connections if they do not share the work, as with different keys', async () => {
     const { id } = await newOrder(instance, 600_000)
     await using lock = await OrderLock.take(database, id)
     const strangers = Array.from({ length: 500 }, (_, index) =>

@@ -16,7 +16,7 @@ const payers = 16
 /** The long form measures what operators see. */
 const defaults = { ...generous, DATABASE_TIMEOUT_MS: '1200' }
 
-describe('F3: PostgreSQL that is killed and started again under payers', { skip: postgres.skip }, () => {
+describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip: postgres.skip }, () => {
   let server: PostgresServer
   before(async () => {
     // What is committed carelessly stays in memory for long.
@@ -24,7 +24,7 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
   })
   after(() => server[Symbol.asyncDispose]())
 
-  it('has lost nothing acknowledged; meanwhile the server lives and answers 503, and then goes on by itself', async t => {
+  it('loses no acknowledged payment, and meanwhile the server answers 503 and then recovers without a restart', async t => {
     const database = postgresAt(server.url)
     await using instance = await Instance.start(database, inForm<Readonly<Record<string, string>>>(generous, defaults))
     const history = new History()
@@ -49,7 +49,7 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
     assert.ok(recovery < 5_000, `it took ${recovery} ms to go on`)
   })
 
-  it('would be found out if it acknowledged before commits were durable', async () => {
+  it('this test fails if writes are acknowledged before they are durable', async () => {
     const database = await anotherDatabase(server)
     await commitCarelessly(database)
     await using instance = await Instance.start(database)

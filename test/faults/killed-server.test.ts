@@ -13,7 +13,7 @@ import { forgetKeys } from './sabotage.ts'
 
 const payers = 64
 
-describe('F1: a server on SQLite that is killed under 64 payers', () => {
+describe('F1: a server on SQLite that is killed while 64 clients pay', () => {
   let parts: AsyncDisposableStack
   let history: History
   let database: TestDatabase
@@ -26,7 +26,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
   })
   afterEach(() => parts.disposeAsync())
 
-  it('has lost nothing that it acknowledged, has paid nothing twice, and is ready again', async t => {
+  it('loses no acknowledged payment, makes none twice, and becomes ready again', async t => {
     const rounds = inForm(2, 30)
     const readyMs: number[] = []
     let verdict: Verdict | undefined
@@ -47,14 +47,14 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
     if (inForm(false, true)) assert.ok(slowest < 2_000, `ready after ${slowest} ms`) // on a machine without other work
   })
 
-  it('would be found out if it kept payments without their keys', async () => {
+  it('this test fails if payments are stored without their keys', async () => {
     await forgetKeys(database)
     await hands(payers, () => insist(history, instance.url, history.intend()))
     await repeatLatest(history, instance.url, payers)
     assert.equal((await judgeOn(database, history)).offences.double.length, payers)
   })
 
-  it('would be found out if its last commits were not on the disk', async () => {
+  it('this test fails if the last commits are not on the disk', async () => {
     // The log holds what was committed since the file was last brought up to date, here to begin with.
     await execute(database, 'pragma wal_checkpoint(truncate)')
     await payUntilKilled(instance, history, payers)
@@ -63,7 +63,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
   })
 })
 
-describe('F2: one of two servers on PostgreSQL that is killed under payers', { skip: postgres.skip }, () => {
+describe('F2: one of two servers on PostgreSQL that is killed while clients pay', { skip: postgres.skip }, () => {
   let parts: AsyncDisposableStack
   let history: History
   let database: TestDatabase
@@ -76,7 +76,7 @@ describe('F2: one of two servers on PostgreSQL that is killed under payers', { s
   })
   afterEach(() => parts.disposeAsync())
 
-  it('costs its clients nothing: the other one goes on, and tells them what became of their payments', async t => {
+  it('does not affect its clients: the other server answers them with the results of their payments', async t => {
     const rounds = inForm(1, 10)
     for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
     await repeatLatest(history, other.url, payers)
@@ -88,7 +88,7 @@ describe('F2: one of two servers on PostgreSQL that is killed under payers', { s
     assertSound(verdict)
   })
 
-  it('would be found out if keys were not kept where the other one finds them', async () => {
+  it('this test fails if the other server cannot find the keys', async () => {
     await forgetKeys(database)
     await hands(payers, () => insist(history, other.url, history.intend()))
     await repeatLatest(history, other.url, payers)

@@ -12,7 +12,7 @@ import { Wire } from './wire.ts'
 const payers = 16
 
 for (const kind of engineKinds) {
-  describe(`F6: an answer of a server on ${kind.name} that is lost on its way`, { skip: kind.skip }, () => {
+  describe(`F6: a lost answer of a server on ${kind.name}`, { skip: kind.skip }, () => {
     let parts: AsyncDisposableStack
     let history: History
     let database: TestDatabase
@@ -32,7 +32,7 @@ for (const kind of engineKinds) {
       ['while the answer comes', () => loseWithinAnswer(wire)],
     ]
     for (const [name, lose] of moments) {
-      it(`leaves one payment for each key, when the connection is cut ${name} and the client asks again`, async t => {
+      it(`leaves one payment for each key when the connection is cut ${name} and the client repeats its request`, async t => {
         lose()
         const { verdict, unanswered } = await payAndAskAgain(database, wire, history)
         t.diagnostic(`${unanswered} answers lost: ${tell(verdict)}`)
@@ -42,7 +42,7 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('would be found out if payments were kept without their keys', async () => {
+    it('this test fails if payments are stored without their keys', async () => {
       await forgetKeys(database)
       loseWithinAnswer(wire)
       const { verdict } = await payAndAskAgain(database, wire, history)

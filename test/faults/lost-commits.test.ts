@@ -25,7 +25,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
   })
   after(() => parts.disposeAsync())
 
-  it('leaves one payment for each key, and the client finds out by asking again', async t => {
+  it('leaves one payment for each key, and the client gets the result by repeating its request', async t => {
     const cuts = inForm(12, 300)
     for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
       const done = cutSomeCommits(proxy, moment, cuts)
@@ -42,7 +42,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
     assert.deepEqual(instance.faults, [])
   })
 
-  it('is answered with 503 when PostgreSQL stays away after it, and the client finds out later', async t => {
+  it('is answered with 503 if PostgreSQL stays unreachable, and the client gets the result later', async t => {
     const rounds = inForm(1, 10)
     await using hasty = await Instance.start(through(proxy, database), impatient)
     for (let round = 0; round < rounds; round++) {
@@ -61,7 +61,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
     assert.deepEqual([...instance.faults, ...hasty.faults], [])
   })
 
-  it('would be found out if somebody said COMMIT who had not committed', async () => {
+  it('this test fails if a commit is acknowledged that did not happen', async () => {
     await using database = await postgres.create()
     await using wire = await Wire.to(addressOf(database))
     await using instance = await Instance.start(through(wire, database))

@@ -46,7 +46,7 @@ for (const [who, kept, addressOf] of [
   ['one client', unreadBounds.perClient, () => '127.0.0.1'],
   ['as many clients', unreadBounds.inAll, (index: number) => `127.0.${1 + (index >> 8)}.${index & 255}`],
 ] as const) {
-  test(`${answers} unread answers of 8 MB to ${who} take a bounded part of memory, and are gone in time`, async (t: TestContext) => {
+  test(`${answers} unread answers of 8 MB to ${who} take bounded memory and are dropped in time`, async (t: TestContext) => {
     const { duet, url, port, metric } = await startWithPosts()
     await using _duet = duet
     using sockets = new DisposableStack()

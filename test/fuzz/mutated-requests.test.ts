@@ -20,7 +20,7 @@ const growthBytes = 16 * 1024 * 1024
 
 for (const kind of inForm([sqlite], engineKinds)) {
   const name = `${count.toLocaleString('en')} mutated requests and conversations on ${kind.name}`
-  test(`${name}: no 5xx, no exit, no fault and no secret in the log, no growth`, {
+  test(`${name}: no 5xx, no exit, no internal error or secret in the log, and no memory growth`, {
     skip: kind.skip,
     timeout,
   }, async t => {

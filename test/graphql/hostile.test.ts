@@ -317,7 +317,7 @@ async function measured(t: TestContext, duet: DuetProcess, text: string, asked?:
   return response ?? assert.fail()
 }
 
-describe('A hostile document is answered at once, as it deserves:', () => {
+describe('A hostile document gets a quick and correct answer:', () => {
   let duet: DuetProcess
   let app: { url: string }
   before(async () => {
@@ -374,7 +374,7 @@ const people = [
   ['Post', 'author'],
 ] as const
 
-describe('Fragments that meet in ever new ways keep nobody waiting', () => {
+describe('Fragments in many combinations delay no other request', () => {
   let duet: DuetProcess
   // A process of its own, which can be stopped.
   before(() => {
@@ -382,18 +382,18 @@ describe('Fragments that meet in ever new ways keep nobody waiting', () => {
   })
   after(() => duet[Symbol.asyncDispose]())
 
-  it('where nobody uses them', async t => {
+  it('if no operation uses them', async t => {
     const response = await measured(t, duet, `{ __typename } ${layers(30, people)}`)
     assertRefused(response, 400, 'GRAPHQL_VALIDATION_FAILED')
   })
 
-  it('in an introspection, which may be deep', async t => {
+  it('in a deep introspection query', async t => {
     const text = `{ __type(name: "User") { ...Z0 } } ${layers(30, [['__Type', 'ofType']])}`
     assertRefused(await measured(t, duet, text), 400, 'GRAPHQL_VALIDATION_FAILED')
   })
 })
 
-describe('A document that nests is refused by a process that has parsed nothing before:', { concurrency: true }, () => {
+describe('A deeply nested document is refused by a new process:', { concurrency: true }, () => {
   // The first call of a function takes more of the stack than later ones do.
   const deep: Readonly<Record<string, string>> = {
     'lists as a value': `{posts(limit:${nest(1_990, '[', '', '')}`,

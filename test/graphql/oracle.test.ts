@@ -33,7 +33,7 @@ const runsPerSize = runs(40, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
-    it('R-GQL-2, R-GQL-13, R-GQL-14: is answered as graphql-js answers it, key by key and in order', async t => {
+    it('R-GQL-2, R-GQL-13, R-GQL-14: gets the same answer as from graphql-js, with the keys in the same order', async t => {
       await using stage = await Stage.open(kind)
       const tally = new Tally()
       for (const [at, size] of sizes.entries()) {
@@ -49,7 +49,7 @@ for (const kind of engineKinds) {
       tally.tell(t)
     })
 
-    it('is answered as graphql-js answers it, however many keys an object has', async t => {
+    it('gets the same answer as from graphql-js, for any number of keys', async t => {
       await using stage = await Stage.open(kind)
       const tally = new Tally()
       const data = someData({ users: 2, posts: 3, comments: 2, longest: 10 })
@@ -64,7 +64,7 @@ for (const kind of engineKinds) {
     })
 
     // Plans are kept by what is given and what not: names that run together must not make one of two.
-    it('is answered for its own variables, whatever these are called', async () => {
+    it('gets the answer for its own variables, whatever their names are', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
       await stage.plant(beginning)
@@ -80,7 +80,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('costs what it does, whatever its variables are called', async () => {
+    it('has a cost that does not depend on the names of its variables', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
       await stage.plant(beginning)
@@ -94,11 +94,11 @@ for (const kind of engineKinds) {
       assert.doesNotMatch(answer, /posts/)
     })
 
-    it('is answered over HTTP as graphql-js answers it, by POST and by GET', t => overHttp(kind, t))
+    it('gets the same answer over HTTP as from graphql-js, by POST and by GET', t => overHttp(kind, t))
   })
 
   describe(`A mutation on ${kind.name}`, { skip: kind.skip }, () => {
-    it('R-GQL-20: does all that it asks for in order, or nothing, and answers as a naive store does', t =>
+    it('R-GQL-20: executes all its fields in order or none, and gets the same answer as from a naive store', t =>
       mutations(kind, t))
 
     // Each variable has a default, and so may stand where a value is needed; null is sent in place of one.
@@ -112,7 +112,7 @@ for (const kind of engineKinds) {
       'what is to be skipped': 'query ($v: Boolean = true) { posts { id title @skip(if: $v) } }',
       'what is to be included': 'query ($v: Boolean = true) { posts { id title @include(if: $v) } }',
     }
-    it('or a query that is sent null where a value is needed is refused, and changes nothing', async () => {
+    it('or a query with null for a required value is refused and changes nothing', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
       await stage.plant(beginning)
@@ -126,13 +126,13 @@ for (const kind of engineKinds) {
   })
 }
 
-describe('What is not as graphql-js has it', () => {
+describe('A difference from graphql-js', () => {
   const sabotages: Readonly<Record<string, (text: string) => string>> = {
     'an order that is turned round': text => text.replaceAll(' asc', ' desc'),
     'a limit that is not kept': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
   }
   for (const [what, sabotage] of Object.entries(sabotages)) {
-    it(`is found out, in the few words that show it: ${what}`, async t => {
+    it(`is detected and reduced to a small example: ${what}`, async t => {
       await using stage = await Stage.open(sqlite)
       const engine = instead(stage.engine, {
         readText: ({ text, values }) => stage.engine.readText({ text: sabotage(text), values }),

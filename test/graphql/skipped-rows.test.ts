@@ -78,12 +78,12 @@ function skippedByPlan(text: string, inputs: Variables): number {
   }, 0)
 }
 
-describe('The rows that an operation skips', () => {
+describe('The computed number of rows that an operation skips', () => {
   for (const [what, operations] of [
     ['query', anyQuery(noData)],
     ['mutation', anyMutation(noData, ['1'])],
   ] as const) {
-    it(`are those that graphql-js skips where every list is full, whatever the ${what}`, t => {
+    it(`is the number that graphql-js skips if every list is full, for any ${what}`, t => {
       const seen = { some: 0, most: 0 }
       const property = fc.property(operations, ({ text, variables }) => {
         for (const set of variables) {
@@ -145,7 +145,7 @@ describe('The rows that an operation skips', () => {
     ],
   ]
   for (const [what, text, rows, variables = {}] of sums) {
-    it(`count ${what}`, () => {
+    it(`counts ${what}`, () => {
       assert.equal(skippedByPlan(text, variables), rows)
       assert.equal(skippedByGraphQL(text, variables), rows)
     })
@@ -166,7 +166,7 @@ describe('An operation that skips more than 100,000 rows', () => {
   const extensions = (skipped: number) => ({ code: 'BAD_USER_INPUT', skipped, limit: 100_000 })
   const many = (count: number, offset: number) => repeat(count, n => `a${n}: posts(limit: 1, offset: ${offset}) { id }`)
 
-  it('is refused before it is run, by POST and by GET; 100,000 pass', async () => {
+  it('is refused before it is executed, by POST and by GET, and 100,000 are allowed', async () => {
     for (const ask of [(text: string) => query(app, text), (text: string) => get(app, { query: text })]) {
       dataOf(await ask(`{ ${many(1, 100_000)} }`))
       dataOf(await ask(`{ ${many(100, 1_000)} }`))
@@ -183,7 +183,7 @@ describe('An operation that skips more than 100,000 rows', () => {
     assertRefused(await query(app, `{ ${many(140, 100_000)} }`), 400, 'BAD_USER_INPUT', message(14_000_000))
   })
 
-  it('is refused by what its variables are, time after time', async () => {
+  it('is refused because of its variables, at every request', async () => {
     const text = 'query ($n: Int!) { a: posts(offset: $n) { id } b: posts(offset: $n) { id } }'
     for (let round = 0; round < 2; round++) {
       dataOf(await query(app, text, { variables: { n: 50_000 } }))
@@ -191,14 +191,14 @@ describe('An operation that skips more than 100,000 rows', () => {
     }
   })
 
-  it('is told its cost first, and then who may ask', async () => {
+  it('is refused because of its cost first, and because of access last', async () => {
     const dear = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
     assertRefused(await query(app, dear), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
     assertRefused(await query(app, `{ ${many(2, 100_000)} me { id } }`), 400, 'BAD_USER_INPUT', message(200_000))
     assertRefused(await query(app, `{ ${many(1, 100_000)} me { id } }`), 401, 'UNAUTHENTICATED')
   })
 
-  it('changes nothing where a mutation would show it', async () => {
+  it('changes nothing if it is a mutation', async () => {
     const like = (offset: number) =>
       `mutation { ${repeat(20, n => `a${n}: likePost(id: 1) { likes author { posts(offset: ${offset}) { id } } }`)} }`
     assertRefused(await query(app, like(5_001)), 400, 'BAD_USER_INPUT', message(100_020))

@@ -88,7 +88,7 @@ async function documented(app: App): Promise<readonly string[]> {
 for (const prefix of prefixes) {
   const name = prefix === '' ? 'at the root' : `under ${prefix}`
 
-  test(`R-API-2: every answer with a body is JSON and says so, ${name}`, async () => {
+  test(`R-API-2: every answer with a body is JSON and has that Content-Type, ${name}`, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const all = await calls(app, prefix)
     for (const each of all) {
@@ -106,7 +106,7 @@ for (const prefix of prefixes) {
     assert.deepEqual([...succeeded].sort(), [...(await documented(app))].sort(), 'every operation was called')
   })
 
-  test(`R-API-2: a body that is not called JSON is refused with 415 and changes nothing, ${name}`, async () => {
+  test(`R-API-2: a body with another Content-Type than JSON is refused with 415 and changes nothing, ${name}`, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const taking = (await calls(app, prefix)).filter(({ body, status }) => body !== undefined && status < 300)
     assert.ok(taking.length >= 6, `${taking.length} operations take a body`)

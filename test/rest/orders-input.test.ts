@@ -84,7 +84,7 @@ const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] =
 ]
 
 for (const kind of engineKinds) {
-  describe(`What may be ordered, on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`Input of orders, on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let engine: Engine<typeof verbs>
     let path: string
@@ -109,7 +109,7 @@ for (const kind of engineKinds) {
     }
 
     for (const [what, [items, amount]] of Object.entries(good)) {
-      it(`${what} can be ordered, is kept as it was sent and summed up exactly`, async () => {
+      it(`${what} can be ordered, is stored unchanged and summed up exactly`, async () => {
         const created = await order(items)
         assert.equal(created.amount, amount)
         assert.deepEqual(await itemsOf(created), items)
@@ -118,7 +118,7 @@ for (const kind of engineKinds) {
     }
 
     for (const [sentence, cases] of bad) {
-      it(`R-ERR-6, R-ERR-7: "${sentence}" is answered with 400, before an absent user is noticed, and nothing is kept`, async () => {
+      it(`R-ERR-6, R-ERR-7: "${sentence}" is answered with 400, also for an absent user, and nothing is stored`, async () => {
         const before = await rows()
         for (const items of cases) assertRefusal(await send(app, `POST ${path}`, { items }), 400, sentence)
         for (const absent of ['/users/987654321/orders', '/users/abc/orders']) {
@@ -128,7 +128,7 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('a body that is no object is refused with 400', async () => {
+    it('a body that is not an object is refused with 400', async () => {
       const before = await rows()
       for (const text of [undefined, '', 'null', '[]', '"x"', '1', 'true', '[{"items":[]}]']) {
         assertRefusal(await sendText(app, `POST ${path}`, text), 400, 'Request body must be a JSON object')
@@ -139,7 +139,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await rows(), before)
     })
 
-    it('fields that nobody knows are ignored: none of them is taken', async () => {
+    it('unknown fields are ignored and not stored', async () => {
       const item = { ...gear, quantity: 3, id: 1, order_id: 1, discount: 0.5, amount: 7 }
       const body = { items: [item], id: 1, status: 'shipped', amount: 1, user_id: 1, payment_id: 1, _links: {} }
       const created = bodyOf<OrderBody>(await send(app, `POST ${path}`, body), 201)
@@ -159,7 +159,7 @@ for (const kind of engineKinds) {
       assert.ok(!('price' in {}))
     })
 
-    it('numbers may be written in any way of JSON', async () => {
+    it('numbers may have any JSON notation', async () => {
       const text = '{"items":[{"name":"a","quantity":1e1,"price":2.0},{"name":"b","quantity":10E-1,"price":-0}]}'
       const created = bodyOf<OrderBody>(await sendText(app, `POST ${path}`, text), 201)
       assert.equal(created.amount, 20)
@@ -169,7 +169,7 @@ for (const kind of engineKinds) {
       ])
     })
 
-    it('after all of this the ledger is sound', async () => {
+    it('after all these tests the ledger is consistent', async () => {
       await assertLedger(engine)
     })
   })

@@ -87,7 +87,7 @@ async function start(
   })
 }
 
-test('a client that reads nothing of its answer for 30 seconds is cut', async () => {
+test('a client that reads nothing of its answer for 30 seconds is disconnected', async () => {
   await using server = await start()
   using reader = await Reader.open(server.port)
   await server.unsent(1)
@@ -122,7 +122,7 @@ test('a client that reads slowly but steadily gets all of its answer, however lo
   assert.equal(reader.closed, false)
 })
 
-test('a client that reads a part and then nothing more is cut', async () => {
+test('a client that reads a part and then nothing more is disconnected', async () => {
   await using server = await start()
   using reader = await Reader.open(server.port)
   await server.unsent(1)
@@ -133,7 +133,7 @@ test('a client that reads a part and then nothing more is cut', async () => {
   assert.equal(server.cuts(), 1)
 })
 
-test('who has nothing to read is not cut: an idle connection, one that waits for its answer, one that has it', async () => {
+test('connections without unread data are kept: idle ones, ones that wait for an answer, and ones that have read it', async () => {
   const go = Promise.withResolvers<void>()
   await using server = await start({}, fastify => {
     fastify.get('/slow', async () => {
@@ -158,7 +158,7 @@ test('who has nothing to read is not cut: an idle connection, one that waits for
   assert.equal(server.cuts(), 0)
 })
 
-test('beyond what one client may leave unread its oldest answers are cut, and those of others are not', async () => {
+test('above the limit of unread data of one client its oldest answers are dropped, and not those of others', async () => {
   await using server = await start({ perClient: 2 * size + 100 })
   using readers = new DisposableStack()
   const open = async (address: string) => {
@@ -188,7 +188,7 @@ test('beyond what one client may leave unread its oldest answers are cut, and th
   assert.equal(server.cuts(), 2)
 })
 
-test('beyond what all clients together may leave unread the oldest answers are cut', async () => {
+test('above the limit of unread data of all clients the oldest answers are dropped', async () => {
   await using server = await start({ inAll: 3 * size + 100 })
   using readers = new DisposableStack()
   const all: Reader[] = []
@@ -207,7 +207,7 @@ test('beyond what all clients together may leave unread the oldest answers are c
   )
 })
 
-test('answers that are ready in one turn of the event loop are bounded too', async () => {
+test('answers that are ready in one turn of the event loop are also limited', async () => {
   const perClient = 2 * size + 100
   const go = Promise.withResolvers<void>()
   await using server = await start({ perClient }, fastify => {

@@ -8,7 +8,7 @@ import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
   describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
-    it('removes events that are older than an hour from the outbox, and no others', async () => {
+    it('deletes exactly the events older than an hour from the outbox', async () => {
       await using database = await kind.create()
       await database.migrate()
       await change(
@@ -29,7 +29,7 @@ for (const kind of engineKinds) {
 }
 
 describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
-  it('removes marks of commits that are older than a day, and no others', async () => {
+  it('deletes exactly the commit marks older than a day', async () => {
     await using database = await postgres.create()
     await database.migrate()
     const insertMark = (hours: number) =>

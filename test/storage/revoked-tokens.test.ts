@@ -73,7 +73,7 @@ const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 
   seedDemoData: 'takes no actor',
 }
 
-test('every verb of the store is tried with a revoked token, or is known to take no actor', () => {
+test('every verb of the store is tested with a revoked token, or is listed as having no actor', () => {
   const listed = [...Object.keys(attempts), ...Object.keys(verbsWithoutActor)]
   assert.deepEqual(listed.sort(), Object.keys(verbs).sort())
 })
@@ -97,7 +97,7 @@ for (const kind of engineKinds) {
         const attempt = (actor: Actor, scene: Scene) =>
           (engine as Engine<Verbs>).write(verb, ...(argsOf(actor, scene) as never[]))
 
-        it(`no longer lets its user ${what}`, async () => {
+        it(`does not let its user ${what}`, async () => {
           for (const [way, revoke] of Object.entries(revocations)) {
             const [scene, admin] = [await createScene(engine), await createAdmin(engine)]
             await revoke(engine, admin.id)

@@ -100,7 +100,7 @@ const impossible: Readonly<Record<string, readonly Statement[]>> = {
 
 for (const kind of engineKinds) {
   describe(`The schema on ${kind.name}`, { skip: kind.skip }, () => {
-    it('makes wrong states impossible', async t => {
+    it('rejects invalid states', async t => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -119,7 +119,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('lets two users without a password share an e-mail, and keys of several callers be equal', async () => {
+    it('allows two users without a password to share an e-mail, and several callers to use the same key', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -127,7 +127,7 @@ for (const kind of engineKinds) {
       await engine.write('run', [user, second, payment, key(null, 1), key(1, 1), key(2, 1)])
     })
 
-    it('lets posts, comments and keys go with their user, and keeps the ledger without an owner', async () => {
+    it('deletes posts, comments and keys with their user, and keeps the ledger without an owner', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -144,7 +144,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await engine.read(sql`select payer_id, amount_cents from payments`), [[null, 5000]])
     })
 
-    it('never gives an id of a deleted row to another', async () => {
+    it('never uses the id of a deleted row again', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)

@@ -198,7 +198,7 @@ const examples: Readonly<Record<string, Example>> = {
 
 for (const kind of engineKinds) {
   describe(`A selection on ${kind.name}`, { skip: kind.skip }, () => {
-    it('becomes one statement, which answers with finished JSON, its keys in order', async t => {
+    it('becomes one statement that returns JSON with its keys in order', async t => {
       const { engine } = await planted(t, kind)
       for (const [what, { selection, values, answer, ...expected }] of Object.entries(examples)) {
         const text = compile(selection, engine.dialect)
@@ -224,7 +224,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('keeps keys apart however long they are, and whatever else bears their name', async t => {
+    it('distinguishes keys of any length, also if other names are equal', async t => {
       const { engine } = await planted(t, kind)
       const long = 'k'.repeat(62)
       const names = [
@@ -261,7 +261,7 @@ for (const kind of engineKinds) {
   })
 
   describe(`An answer on ${kind.name}`, { skip: kind.skip }, () => {
-    it('may have eight MiB, counted in bytes, and not one more', async t => {
+    it('may have exactly eight MiB, counted in bytes', async t => {
       const { engine } = await planted(t, kind)
       const full = 'x'.repeat(65_536)
       const fields = [one('post', 'full', 0, contents(127)), one('post', 'rest', 1, contents(1))]
@@ -278,7 +278,7 @@ for (const kind of engineKinds) {
       await assert.rejects(read(bounds.answerBytes + 1), tooLarge)
     })
 
-    it('is refused beyond eight MiB, be it large by its letters, its rows, its keys or its nesting', async t => {
+    it('is refused above eight MiB, if it is large because of its characters, its rows, its keys or its nesting', async t => {
       const { engine } = await planted(t, kind)
       await fill(engine, 50, '漢'.repeat(65_536))
       const large: Readonly<Record<string, readonly [SelectedField, SlotValues]>> = {
@@ -295,7 +295,7 @@ for (const kind of engineKinds) {
       assert.ok((await engine.readText({ text, values: [40, 0] })).length > 40 * 65_536)
     })
 
-    it('that a change would show is refused, too, and then nothing has changed', async t => {
+    it('of a change is refused too, and then nothing is changed', async t => {
       const { engine } = await planted(t, kind)
       await fill(engine, 50, '漢'.repeat(65_536))
       const { posts } = createStore(engine)
@@ -312,7 +312,7 @@ for (const kind of engineKinds) {
       assert.match(shown ?? '', /^\{"liked":\{"likes":1,/)
     })
 
-    it('is refused before it is built, in whichever memory', async t => {
+    it('is refused before it is built in the memory of the server or of the database', async t => {
       const { engine } = await planted(t, kind)
       await fill(engine, 1000, 'x'.repeat(65_536))
       const store = createStore(engine)

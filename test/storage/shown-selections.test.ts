@@ -11,8 +11,8 @@ import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { within } from '../support/wait.ts'
 
 for (const kind of engineKinds) {
-  describe(`What a mutation shows on ${kind.name}`, { skip: kind.skip }, () => {
-    it('makes other writes wait for one mutation that shows much, not for all that wait', async () => {
+  describe(`The result of a mutation on ${kind.name}`, { skip: kind.skip }, () => {
+    it('with much data delays other writes by one such mutation at most', async () => {
       await using stage = await planted(kind)
       const store = createStore(stage.engine)
       await store.ping()
@@ -28,7 +28,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[40]])
     })
 
-    it('is refused in time when too many such mutations wait, and others are not', async () => {
+    it('with much data is refused in time if too many such mutations wait, and other mutations are not refused', async () => {
       await using stage = await planted(kind)
       const store = createStore(stage.engine, 1)
       const outcomes = await Promise.allSettled(
@@ -43,7 +43,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(counted, [[200 - refused.length + 1]])
     })
 
-    it('has eight MiB in all, however many fields show it, and beyond that nothing has changed', async () => {
+    it('has at most eight MiB for all fields together, and above that nothing is changed', async () => {
       await using stage = await planted(kind)
       const store = createStore(stage.engine)
       const changes = (count: number) => Array.from({ length: count }, () => like(100))
@@ -55,7 +55,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[2]])
     })
 
-    it('is of the moment after its own field, before the next one, and in spite of a later deletion', async () => {
+    it('is read after its own field and before the next one, and is not affected by a later deletion', async () => {
       await using stage = await planted(kind)
       const store = createStore(stage.engine)
       const selection = { fields: [{ kind: 'value', key: 'likes', name: 'likes' } as const] }

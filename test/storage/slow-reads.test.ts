@@ -6,7 +6,7 @@ import { instead, Stage } from '../graphql/support/stage.ts'
 import { sqlite } from '../support/engines.ts'
 
 describe('A quick read on SQLite', () => {
-  it('does not wait for slow reads that were asked for before it, once they are known to be slow', async () => {
+  it('does not wait for earlier reads that are known to be slow', async () => {
     await using stage = await Stage.open(sqlite)
     await stage.engine.read(slow(0))
     const finished: string[] = []
@@ -21,7 +21,7 @@ describe('A quick read on SQLite', () => {
     assert.equal(finished.length, 11)
   })
 
-  it('does not wait for reads that were never run, where much is selected', async () => {
+  it('does not wait for new reads with large selections', async () => {
     await using stage = await Stage.open(sqlite)
     const finished: string[] = []
     const read = async (what: string, statement: Statement) => {
@@ -53,7 +53,7 @@ describe('A quick read on SQLite', () => {
     assert.ok(turns >= 9, `ten slow reads took ${turns} turns`)
   })
 
-  it('is told from one that selects much by the limits and texts of its selection', async () => {
+  it('is distinguished from a large one by the limits and texts of its selection', async () => {
     await using stage = await Stage.open(sqlite)
     const seen: (boolean | undefined)[] = []
     const engine = instead(stage.engine, {

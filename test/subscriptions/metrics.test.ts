@@ -15,8 +15,8 @@ async function write(client: SocketClient, t: string): Promise<string> {
   return (await client.read<{ createPost: { id: string } }>(create, { t })).createPost.id
 }
 
-describe('What is measured of sockets', () => {
-  it('sockets, subscriptions, groups, deliveries and their lag', async () => {
+describe('Metrics of sockets', () => {
+  it('count sockets, subscriptions, groups, deliveries and their lag', async () => {
     await using app = await startTestApp(unlimited)
     const names = [
       'duet_sockets',
@@ -60,7 +60,7 @@ describe('What is measured of sockets', () => {
     for (const name of names) assert.match(body, new RegExp(`^# HELP ${name.replace(/_count$/, '')} \\S`, 'm'), name)
   })
 
-  it('an event about what is gone by then is skipped, and counted', { skip: postgres.skip }, async () => {
+  it('count an event that is skipped because its post is deleted', { skip: postgres.skip }, async () => {
     await using app = await startTestAppOn(postgres, unlimited)
     const { token } = await createMember(app)
     using client = await SocketClient.connect(app, { token })

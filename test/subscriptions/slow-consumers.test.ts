@@ -58,13 +58,13 @@ async function many(count: number, make: () => Promise<Light>): Promise<readonly
   return all
 }
 
-describe('F12: subscribers that stop reading, beside others', () => {
+describe('F12: subscribers that stop reading', () => {
   const slowOnes = inForm(10, 200)
   const healthyOnes = inForm(50, 1_000)
   const events = inForm(120, 2_000)
   const bytes = inForm(60_000, 10_000)
 
-  it(`are closed, and ${healthyOnes} others miss nothing`, { timeout: 600_000 }, async t => {
+  it(`are closed, and ${healthyOnes} others miss no event`, { timeout: 600_000 }, async t => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
     const served = await duet.address()
     const { token } = await createMember(served)
@@ -119,7 +119,7 @@ describe('F12: subscribers that stop reading, beside others', () => {
     for (const each of [...healthy, ...slow]) each[Symbol.dispose]()
   })
 
-  it('who asks and does not read the answers is closed as well', async () => {
+  it('a client that sends queries and does not read the answers is closed as well', async () => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
     const served = await duet.address()
     const { token } = await createMember(served)
@@ -142,7 +142,7 @@ describe('F11: idle subscribers', () => {
   // 40 kB each. A process that has just started also grows by its own warming up, which counts for more beside few.
   const most = inForm(100e6, 400e6)
 
-  it(`all ${count} stay, one event reaches all, and they take at most ${most / 1e6} MB`, {
+  it(`all ${count} stay open, one event reaches all of them, and they take at most ${most / 1e6} MB`, {
     timeout: 300_000,
   }, async t => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
