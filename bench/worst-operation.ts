@@ -9,7 +9,7 @@ import { Client } from './client.ts'
 import { type Database, databaseFor, type Kind } from './databases.ts'
 import { BenchServer, probed } from './load.ts'
 import { type Candidate, mutations, queries, sent } from './worst/candidates.ts'
-import { latestPost, planted, plantingFor } from './worst/data.ts'
+import { contents, fillStatementsFor, latestPost } from './worst/data.ts'
 import { documents, removals, requests } from './worst/documents.ts'
 import { type Measured, Meter } from './worst/measure.ts'
 import { neighbours } from './worst/neighbours.ts'
@@ -44,7 +44,7 @@ for (const kind of kinds) {
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
   try {
     await using stack = new AsyncDisposableStack()
-    const database = await databaseFor(kind, folder, stack, plantingFor(kind, size))
+    const database = await databaseFor(kind, folder, stack, fillStatementsFor(kind, size))
     const environment = {
       ...database.environment,
       PORT: '0',
@@ -62,7 +62,7 @@ for (const kind of kinds) {
 
 async function searchOn(kind: Kind, server: BenchServer, database: Database): Promise<void> {
   using client = new Client(server.port)
-  await client.logIn(planted.author)
+  await client.logIn(contents.author)
   const meter = new Meter(server, client, database)
   const isWanted = ({ name }: { readonly name: string }) => name.includes(values.only)
 
@@ -86,7 +86,7 @@ async function searchOn(kind: Kind, server: BenchServer, database: Database): Pr
   await annoy(kind, server, client, byHand, overHttp)
 
   const removed: Measured[] = []
-  for (const candidate of removals(latestPost(size), planted.author).filter(isWanted)) {
+  for (const candidate of removals(latestPost(size), contents.author).filter(isWanted)) {
     removed.push(await measured(meter, candidate, 1))
   }
   printGoals(`${kind}, removals`, removed)

@@ -3,12 +3,12 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, type Intent, tell } from '../support/history.ts'
+import { assertSound, History, type Intent, summarise } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { bodyOf, createUser, send } from '../support/rest.ts'
 import { Instance, startTwo } from './instance.ts'
 import { judgeOn, judgeSabotaged } from './judgement.ts'
-import { attempt, hands } from './payers.ts'
+import { attempt, runWorkers } from './payers.ts'
 import { allowKeysTwice, letPaymentsMeet, slowPayments } from './sabotage.ts'
 
 describe('F5: each key sent twenty times at once, to two servers on one PostgreSQL', { skip: postgres.skip }, () => {
@@ -34,7 +34,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
       assert.deepEqual([...new Set(replayed.map(answer => answer?.status)), replayed.length], [200, 19], key)
     })
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${keys} keys: ${tell(verdict)}; the slowest key took ${Math.round(slowest)} ms`)
+    t.diagnostic(`${keys} keys: ${summarise(verdict)}; the slowest key took ${Math.round(slowest)} ms`)
     assert.equal(verdict.acknowledged, keys)
     assert.equal(verdict.replays, keys * 19)
     assertSound(verdict)
@@ -63,7 +63,7 @@ async function sendTwentyfold(
 ): Promise<number> {
   let left = keys
   let slowest = 0
-  await hands(8, async () => {
+  await runWorkers(8, async () => {
     while (left-- > 0) {
       const intent = history.intend()
       const started = performance.now()
@@ -105,7 +105,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
     assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
     assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(id, 500_000))])
     const verdict = await judgeOn(database, history)
-    t.diagnostic(tell(verdict))
+    t.diagnostic(summarise(verdict))
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
   })
@@ -167,7 +167,7 @@ async function serveOthersMeanwhile(
   const statuses: (number | undefined)[] = []
   let slowest = 0
   let enough = false
-  const serving = hands(4, async () => {
+  const serving = runWorkers(4, async () => {
     while (!enough) {
       const started = performance.now()
       const paid = await attempt(history, url, history.intend())

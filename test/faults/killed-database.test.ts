@@ -3,13 +3,13 @@ import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { generous, waitUntil } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
-import { commitCarelessly } from './sabotage.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
+import { commitWithoutSync } from './sabotage.ts'
 
 const payers = 16
 
@@ -33,11 +33,11 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
       ['SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGQUIT'],
     )
     const { refusals, recoveries } = await payThrough(kills, server, instance, history)
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     const verdict = await judgeOn(database, history)
     const [slowest, recovery] = [Math.max(...refusals.map(({ ms }) => ms)), Math.max(...recoveries)]
     t.diagnostic(
-      `${kills.length} kills: ${tell(verdict)}; the slowest refusal came after ${Math.round(slowest)} ms, ` +
+      `${kills.length} kills: ${summarise(verdict)}; the slowest refusal came after ${Math.round(slowest)} ms, ` +
         `the first payment at most ${Math.round(recovery)} ms after the restart`,
     )
     assertSound(verdict)
@@ -51,15 +51,15 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
 
   it('this test fails if writes are acknowledged before they are durable', async () => {
     const database = await anotherDatabase(server)
-    await commitCarelessly(database)
+    await commitWithoutSync(database)
     await using instance = await Instance.start(database)
     const history = new History()
-    await hands(payers, async () => {
+    await runWorkers(payers, async () => {
       while (history.acknowledged < 200) await attempt(history, instance.url, history.intend())
     })
     await server.end('SIGQUIT')
     await server.resume()
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     assert.notDeepEqual((await judgeOn(database, history)).offences.missing, [])
   })
 })
@@ -82,7 +82,7 @@ async function payThrough(
 ): Promise<Passage> {
   const passage: Passage = { refusals: [], recoveries: [] }
   let going = true
-  const paying = hands(payers, async () => {
+  const paying = runWorkers(payers, async () => {
     for (let intent = history.intend(); going; ) {
       const started = performance.now()
       const answer = await attempt(history, url, intent)

@@ -4,11 +4,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell, type Verdict } from '../support/history.ts'
+import { assertSound, History, summarise, type Verdict } from '../support/history.ts'
 import { execute } from './execute.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, insist, repeatLatest, settle } from './payers.ts'
+import { attempt, payUntilAnswered, repeatLatest, resolveUnknowns, runWorkers } from './payers.ts'
 import { forgetKeys } from './sabotage.ts'
 
 const payers = 64
@@ -35,7 +35,7 @@ describe('F1: a server on SQLite that is killed while 64 clients pay', () => {
       instance = parts.use(await Instance.start(database))
       readyMs.push(instance.readyMs)
       assertIntact(database)
-      await settle(history, instance.url)
+      await resolveUnknowns(history, instance.url)
       await repeatLatest(history, instance.url, payers)
       verdict = await judgeOn(database, history)
       assertSound(verdict)
@@ -43,13 +43,15 @@ describe('F1: a server on SQLite that is killed while 64 clients pay', () => {
     }
     assert.ok(verdict !== undefined && verdict.acknowledged >= rounds * 100 && verdict.unknowns >= rounds)
     const slowest = Math.max(...readyMs)
-    t.diagnostic(`${rounds} kills: ${tell(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`)
+    t.diagnostic(
+      `${rounds} kills: ${summarise(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`,
+    )
     if (inForm(false, true)) assert.ok(slowest < 2_000, `ready after ${slowest} ms`) // on a machine without other work
   })
 
   it('this test fails if payments are stored without their keys', async () => {
     await forgetKeys(database)
-    await hands(payers, () => insist(history, instance.url, history.intend()))
+    await runWorkers(payers, () => payUntilAnswered(history, instance.url, history.intend()))
     await repeatLatest(history, instance.url, payers)
     assert.equal((await judgeOn(database, history)).offences.double.length, payers)
   })
@@ -81,7 +83,7 @@ describe('F2: one of two servers on PostgreSQL that is killed while clients pay'
     for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
     await repeatLatest(history, other.url, payers)
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${rounds} kills: ${tell(verdict)}`)
+    t.diagnostic(`${rounds} kills: ${summarise(verdict)}`)
     assert.ok(verdict.unknowns >= rounds)
     assert.equal(verdict.unavailable, 0)
     assert.deepEqual(other.faults, [])
@@ -90,7 +92,7 @@ describe('F2: one of two servers on PostgreSQL that is killed while clients pay'
 
   it('this test fails if the other server cannot find the keys', async () => {
     await forgetKeys(database)
-    await hands(payers, () => insist(history, other.url, history.intend()))
+    await runWorkers(payers, () => payUntilAnswered(history, other.url, history.intend()))
     await repeatLatest(history, other.url, payers)
     assert.equal((await judgeOn(database, history)).offences.double.length, payers)
   })
@@ -103,7 +105,7 @@ async function payUntilKilled(
   more = 100 + Math.floor(Math.random() * 300),
 ): Promise<void> {
   const enough = history.acknowledged + more
-  await hands(payers, async () => {
+  await runWorkers(payers, async () => {
     while ((await attempt(history, instance.url, history.intend())) !== undefined) {
       if (history.acknowledged >= enough) instance.kill()
     }
@@ -115,11 +117,11 @@ async function killOneOfTwo(database: TestDatabase, other: Instance, history: Hi
   await using instance = await Instance.start(database)
   const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)
   const toEnd = toKill + 150
-  await hands(payers, async hand => {
+  await runWorkers(payers, async worker => {
     while (history.acknowledged < toEnd) {
       const intent = history.intend()
-      const url = hand % 2 === 0 && instance.runs ? instance.url : other.url
-      if ((await attempt(history, url, intent)) === undefined) await insist(history, other.url, intent)
+      const url = worker % 2 === 0 && instance.runs ? instance.url : other.url
+      if ((await attempt(history, url, intent)) === undefined) await payUntilAnswered(history, other.url, intent)
       if (history.acknowledged >= toKill) instance.kill()
     }
   })

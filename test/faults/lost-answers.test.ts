@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { forgetKeys } from './sabotage.ts'
 import { Wire } from './wire.ts'
 
@@ -35,7 +35,7 @@ for (const kind of engineKinds) {
       it(`leaves one payment for each key when the connection is cut ${name} and the client repeats its request`, async t => {
         lose()
         const { verdict, unanswered } = await payAndAskAgain(database, wire, history)
-        t.diagnostic(`${unanswered} answers lost: ${tell(verdict)}`)
+        t.diagnostic(`${unanswered} answers lost: ${summarise(verdict)}`)
         assert.equal(unanswered, inForm(100, 2000))
         assertSound(verdict)
         assert.deepEqual(instance.faults, [])
@@ -56,11 +56,11 @@ async function payAndAskAgain(database: TestDatabase, wire: Wire, history: Histo
   const url = `http://127.0.0.1:${wire.port}`
   let left = inForm(100, 2000)
   let unanswered = 0
-  await hands(payers, async () => {
+  await runWorkers(payers, async () => {
     while (left-- > 0) if ((await attempt(history, url, history.intend())) === undefined) unanswered++
   })
   wire.fromClient = wire.fromServer = () => 'pass'
-  await settle(history, url)
+  await resolveUnknowns(history, url)
   return { verdict: await judgeOn(database, history), unanswered }
 }
 

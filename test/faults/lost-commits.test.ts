@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { type Decision, TcpProxy } from '../support/tcp-proxy.ts'
 import { impatient } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { Wire } from './wire.ts'
 
 const payers = 16
@@ -29,14 +29,14 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
     const cuts = inForm(12, 300)
     for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
       const done = cutSomeCommits(proxy, moment, cuts)
-      await hands(payers, async () => {
+      await runWorkers(payers, async () => {
         while (!done()) await attempt(history, instance.url, history.intend())
       })
     }
     proxy.decide = () => 'pass'
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${3 * cuts} commits cut: ${tell(verdict)}`)
+    t.diagnostic(`${3 * cuts} commits cut: ${summarise(verdict)}`)
     assert.equal(verdict.unknowns, 0) // whatever becomes of its database, the server answers
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
@@ -56,7 +56,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
       }
     }
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${2 * rounds} commits cut, and what followed: ${tell(verdict)} (both tests together)`)
+    t.diagnostic(`${2 * rounds} commits cut, and what followed: ${summarise(verdict)} (both tests together)`)
     assertSound(verdict)
     assert.deepEqual([...instance.faults, ...hasty.faults], [])
   })
@@ -73,11 +73,11 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
       server.destroy()
       return 'handled'
     }
-    await hands(payers, async () => {
+    await runWorkers(payers, async () => {
       for (let payment = 0; payment < 3; payment++) await attempt(history, instance.url, history.intend())
     })
     wire.fromClient = () => 'pass'
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     assert.notDeepEqual((await judgeOn(database, history)).offences.missing, [])
   })
 })

@@ -27,7 +27,7 @@ function paymentIn({ headers }: RawResponse): number {
 }
 
 /** A client that does not give up: asks again, with the same key, until it knows. */
-export async function insist(history: History, url: string, intent: Intent): Promise<void> {
+export async function payUntilAnswered(history: History, url: string, intent: Intent): Promise<void> {
   await waitUntil(async () => {
     await attempt(history, url, intent)
     return history.isSettled(intent)
@@ -35,8 +35,8 @@ export async function insist(history: History, url: string, intent: Intent): Pro
 }
 
 /** After a fault: everyone who does not know the outcome asks until they do. */
-export async function settle(history: History, url: string): Promise<void> {
-  await Promise.all(history.unsettled.map(intent => insist(history, url, intent)))
+export async function resolveUnknowns(history: History, url: string): Promise<void> {
+  await Promise.all(history.unsettled.map(intent => payUntilAnswered(history, url, intent)))
 }
 
 /** Asks again for what was acknowledged already, as a client does that lost its own notes. */
@@ -45,6 +45,6 @@ export async function repeatLatest(history: History, url: string, count: number)
 }
 
 /** So many hands at work at once. */
-export async function hands(count: number, work: (hand: number) => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: count }, (_, hand) => work(hand)))
+export async function runWorkers(count: number, work: (worker: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, worker) => work(worker)))
 }

@@ -52,7 +52,7 @@ export function letPaymentsMeet(database: TestDatabase): Promise<void> {
 }
 
 /** PostgreSQL only: commits are acknowledged before they are durable. */
-export function commitCarelessly(database: TestDatabase): Promise<void> {
+export function commitWithoutSync(database: TestDatabase): Promise<void> {
   return execute(
     database,
     `alter database ${new URL(database.location).pathname.slice(1)} set synchronous_commit = off`,

@@ -1,4 +1,4 @@
-import { hands } from '../faults/payers.ts'
+import { runWorkers } from '../faults/payers.ts'
 import { inForm } from '../support/form.ts'
 import { attempt } from './attempt.ts'
 import { type Case, show } from './cases.ts'
@@ -6,7 +6,7 @@ import { caseOf, requestIdOf } from './generate.ts'
 import { lineProblem } from './judge-log.ts'
 import { reduce } from './reduce.ts'
 import type { Target } from './target.ts'
-import { enrich, type World } from './world.ts'
+import { createTestData, type World } from './world.ts'
 
 export interface Finding {
   readonly index: number
@@ -26,15 +26,15 @@ export async function fuzzRound(
   indexes: readonly number[],
   note: (sent: Case, outcome: string) => void,
 ): Promise<readonly Finding[]> {
-  const world = await enrich(target.url, Math.floor((indexes[0] ?? 0) / roundSize))
+  const world = await createTestData(target.url, Math.floor((indexes[0] ?? 0) / roundSize))
   const findings: Finding[] = []
   const waiting = [...indexes]
   const sent: number[] = []
-  await hands(clients, async hand => {
+  await runWorkers(clients, async worker => {
     for (let index = waiting.shift(); index !== undefined && findings.length === 0; index = waiting.shift()) {
       sent.push(index)
       const made = caseOf(seed, index, world)
-      const { problem, outcome } = await attempt(target.port, made, addressOf(hand))
+      const { problem, outcome } = await attempt(target.port, made, addressOf(worker))
       note(made, outcome)
       if (problem !== undefined) findings.push({ index, found: made, problem })
     }
@@ -46,8 +46,8 @@ export async function fuzzRound(
   return await blame(target, suspected, world)
 }
 
-function addressOf(hand: number): string {
-  return `127.0.0.${hand + 2}`
+function addressOf(worker: number): string {
+  return `127.0.0.${worker + 2}`
 }
 
 /** What is wrong with the process, and the case that the log says it is about, where it says so. */
@@ -92,7 +92,7 @@ function sameKind(problem: string | undefined, other: string): boolean {
 
 /** What is told of a finding: the smallest case that shows it, and how to send it again. */
 export async function report(target: Target, seed: number, { index, found, problem }: Finding): Promise<string> {
-  const world = await enrich(target.url, 1_000_000 + index)
+  const world = await createTestData(target.url, 1_000_000 + index)
   const fails = async (candidate: Case) => sameKind(await problemOf(target, candidate, world), problem)
   // Nobody waits that often for what does not come.
   const tries = problem.startsWith('Waited in vain') ? 0 : 300

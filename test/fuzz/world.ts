@@ -17,7 +17,7 @@ export interface World {
 }
 
 /** Puts somebody new there, with a few things to read, to change and to delete. */
-export async function enrich(url: string, round: number): Promise<World> {
+export async function createTestData(url: string, round: number): Promise<World> {
   const id = firstId + 2 * round
   const token = await join(url, id)
   const items = [{ name: 'Gear', quantity: 2, price: 5 }]

@@ -9,13 +9,13 @@ import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
 import { inForm, runs } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
-import { beginning, contentsOf, people, startOver, stateOf, withoutNow } from './support/beginning.ts'
-import { type Data, type DataSize, datas, instants, plantingOf } from './support/data.ts'
+import { beginning, contentsOf, people, resetData, stateOf, withoutNow } from './support/beginning.ts'
+import { type Data, type DataSize, datas, insertsOf, instants } from './support/data.ts'
 import { NaiveQuery, naiveAnswer, normalised } from './support/naive.ts'
 import { naiveMutation } from './support/naive-mutations.ts'
 import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from './support/operations.ts'
 import { catalogue } from './support/planting-verbs.ts'
-import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
+import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
 /** Told by every run; whoever sets it has the same run again. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
@@ -38,7 +38,7 @@ for (const kind of engineKinds) {
       const tally = new Tally()
       for (const [at, size] of sizes.entries()) {
         const data = someData(size, at)
-        await stage.plant(data)
+        await stage.insert(data)
         await fc.assert(
           fc.asyncProperty(anyQuery(data), fc.boolean(), (operation, isKnown) =>
             compare(newService(stage), operation, data, isKnown ? firstUser(data) : 424_242, tally),
@@ -53,7 +53,7 @@ for (const kind of engineKinds) {
       await using stage = await Stage.open(kind)
       const tally = new Tally()
       const data = someData({ users: 2, posts: 3, comments: 2, longest: 10 })
-      await stage.plant(data)
+      await stage.insert(data)
       await fc.assert(
         fc.asyncProperty(wideQuery(data), operation =>
           compare(newService(stage), operation, data, firstUser(data), tally),
@@ -67,7 +67,7 @@ for (const kind of engineKinds) {
     it('gets the answer for its own variables, whatever their names are', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
-      await stage.plant(beginning)
+      await stage.insert(beginning)
       const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
         one: posts(publishedAfter: $a) { id }
         two: posts(publishedBefore: $b) { id }
@@ -83,7 +83,7 @@ for (const kind of engineKinds) {
     it('has a cost that does not depend on the names of its variables', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
-      await stage.plant(beginning)
+      await stage.insert(beginning)
       const text = `query ($a: Int, $atxsb: Int, $x: Boolean!, $bfxsc: Int, $c: Int, $n: Int) {
         a: users(limit: 1, offset: $a) { id } b: users(limit: 1, offset: $atxsb) { id }
         c: users(limit: 1, offset: $bfxsc) { id } d: users(limit: 1, offset: $c) { id }
@@ -115,7 +115,7 @@ for (const kind of engineKinds) {
     it('or a query with null for a required value is refused and changes nothing', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
-      await stage.plant(beginning)
+      await stage.insert(beginning)
       const before = await stateOf(stage)
       for (const [what, text] of Object.entries(nulls)) {
         const refused = (error: unknown) => error instanceof Refusal && error.code === 'BAD_USER_INPUT'
@@ -134,13 +134,13 @@ describe('A difference from graphql-js', () => {
   for (const [what, sabotage] of Object.entries(sabotages)) {
     it(`is detected and reduced to a small example: ${what}`, async t => {
       await using stage = await Stage.open(sqlite)
-      const engine = instead(stage.engine, {
+      const engine = withMethods(stage.engine, {
         readText: ({ text, values }) => stage.engine.readText({ text: sabotage(text), values }),
       })
       const service = serviceOver(engine, { maxComplexity: 5000 })
       const plenty = datas({ users: 4, posts: 12, comments: 30, longest: 10 })
       const [data = assert.fail('no data')] = fc.sample(plenty, { seed: 1, numRuns: 1 })
-      await stage.plant(data)
+      await stage.insert(data)
       const property = fc.asyncProperty(anyQuery(data), operation =>
         compare(service, operation, data, firstUser(data), new Tally()),
       )
@@ -225,7 +225,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
   await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '5000' })
   await using engine = app.database.open(catalogue)
   const planted = someData({ users: 4, posts: 12, comments: 30, longest: 100 })
-  await engine.write('run', plantingOf(planted, kind.kind))
+  await engine.write('run', insertsOf(planted, kind.kind))
   const { token, id, name, email } = await createMember(app)
   const [row] = await engine.read(sql`select created_at from users where id = ${id}`)
   const data = { ...planted, users: [...planted.users, { id, name, email, avatar: null, createdAt: String(row?.[0]) }] }
@@ -271,7 +271,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
   const steps = fc.array(fc.tuple(actor, anyMutation(beginning, ['1001', '1002'])), { minLength: 1, maxLength: 3 })
   const seen = new Map<string, number>()
   const property = fc.asyncProperty(steps, async chosen => {
-    await startOver(stage)
+    await resetData(stage)
     const service = newService(stage)
     for (const [who, { text, variables }] of chosen) {
       for (const set of variables) {

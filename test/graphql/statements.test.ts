@@ -6,7 +6,7 @@ import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { type Data, instants } from './support/data.ts'
 import { anyQuery } from './support/operations.ts'
-import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
+import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
 const numRuns = inForm(40, 2000)
 
@@ -190,9 +190,9 @@ async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Ser
   const observer = { read: () => seen.reads++, write: () => seen.writes++ }
   const stage = await Stage.open(kind, { observer })
   t.after(() => stage[Symbol.asyncDispose]())
-  await stage.plant(data)
+  await stage.insert(data)
   const { engine } = stage
-  const watching = instead(engine, {
+  const watching = withMethods(engine, {
     readText(statement) {
       seen.statements.push(statement)
       return engine.readText(statement)

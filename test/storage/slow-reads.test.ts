@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
-import { instead, Stage } from '../graphql/support/stage.ts'
+import { Stage, withMethods } from '../graphql/support/stage.ts'
 import { sqlite } from '../support/engines.ts'
 
 describe('A quick read on SQLite', () => {
@@ -56,7 +56,7 @@ describe('A quick read on SQLite', () => {
   it('is distinguished from a large one by the limits and texts of its selection', async () => {
     await using stage = await Stage.open(sqlite)
     const seen: (boolean | undefined)[] = []
-    const engine = instead(stage.engine, {
+    const engine = withMethods(stage.engine, {
       readText(statement) {
         seen.push(statement.heavy)
         return stage.engine.readText(statement)

@@ -16,7 +16,7 @@ const widths = [1, 2, 128, 129, 330, 399, 400, 499, 500, 501, 660, 998, 999, 100
 for (const kind of engineKinds) {
   describe(`A wide selection on ${kind.name}`, { skip: kind.skip }, () => {
     it('of long texts of one object is answered up to the number of fields that its cost allows', async () => {
-      await using stage = await planted(kind)
+      await using stage = await stageWithData(kind)
       const { posts } = createStore(stage.engine)
       const answered = async (width: number, keyLength: number) => {
         const keys = Array.from({ length: width }, (_, at) => `k${at}`.padEnd(keyLength, '_'))
@@ -33,7 +33,7 @@ for (const kind of engineKinds) {
     })
 
     it('of objects and lists with long texts is answered up to the allowed number', async () => {
-      await using stage = await planted(kind)
+      await using stage = await stageWithData(kind)
       const { posts } = createStore(stage.engine)
       const list: SelectedField = {
         ...{ kind: 'many', key: 'posts', name: 'posts', limit: 1, offset: 2, after: undefined, before: undefined },
@@ -111,10 +111,10 @@ function compact(json: string): string {
   return JSON.stringify(JSON.parse(json))
 }
 
-async function planted(kind: EngineKind): Promise<Stage> {
+async function stageWithData(kind: EngineKind): Promise<Stage> {
   const stage = await Stage.open(kind)
   const [at = ''] = instants
-  await stage.plant({
+  await stage.insert({
     users: [{ id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: at }],
     posts: [{ id: 1, authorId: 1, title: 'First', content: 'Words', likes: 0, publishedAt: at }],
     comments: [],

@@ -171,7 +171,7 @@ export function assertSound({ offences }: Verdict): void {
 }
 
 /** A verdict in one line, for a test's diagnostics. */
-export function tell({ acknowledged, replays, unknowns, unavailable, offences }: Verdict): string {
+export function summarise({ acknowledged, replays, unknowns, unavailable, offences }: Verdict): string {
   const { missing, double } = offences
   return (
     `${acknowledged} acknowledged, ${replays} replays, ${unknowns} unknown and ${unavailable} refused with 5xx retried, ` +

@@ -1,6 +1,6 @@
 import { type Statement, sql } from '../../../src/storage/sql.ts'
 import type { TestDatabase } from '../../support/engines.ts'
-import { type Data, instants, plantingOf } from './data.ts'
+import { type Data, insertsOf, instants } from './data.ts'
 import { type NaiveState, now } from './naive-mutations.ts'
 import type { Stage } from './stage.ts'
 
@@ -27,8 +27,8 @@ export const beginning: Data = {
 }
 
 /** Brings back the beginning: nothing has happened, and it is known how the next rows will be called. */
-export async function startOver({ engine, database: { kind } }: Stage): Promise<void> {
-  await engine.write('run', [...plantingOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
+export async function resetData({ engine, database: { kind } }: Stage): Promise<void> {
+  await engine.write('run', [...insertsOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
 }
 
 const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {

@@ -134,7 +134,7 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
 }
 
 /** The statements that make a database hold this and nothing else. */
-export function plantingOf({ users, posts, comments }: Data, kind: TestDatabase['kind']): readonly Statement[] {
+export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['kind']): readonly Statement[] {
   const own = kind === 'postgres' ? ' overriding system value' : ''
   return [
     sql`delete from comments`,

@@ -9,7 +9,7 @@ import type { Engine } from '../../../src/storage/engine.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { verbs as realVerbs } from '../../../src/storage/verbs.ts'
 import type { EngineKind, OpenOptions, TestDatabase } from '../../support/engines.ts'
-import { type Data, plantingOf, tokenVersionOf } from './data.ts'
+import { type Data, insertsOf, tokenVersionOf } from './data.ts'
 import { catalogue, type verbs } from './planting-verbs.ts'
 
 /** A database to be filled with anything, and the real way of an operation to it, from its text on. */
@@ -28,8 +28,8 @@ export class Stage implements AsyncDisposable {
     this.engine = database.open(catalogue, options)
   }
 
-  async plant(data: Data): Promise<void> {
-    await this.engine.write('run', plantingOf(data, this.database.kind))
+  async insert(data: Data): Promise<void> {
+    await this.engine.write('run', insertsOf(data, this.database.kind))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -63,7 +63,7 @@ export function actorOf(id: number, role: 'member' | 'admin' = 'member'): Actor 
 }
 
 /** The same engine, some of whose methods are done otherwise. */
-export function instead<E extends object>(engine: E, methods: Partial<E>): E {
+export function withMethods<E extends object>(engine: E, methods: Partial<E>): E {
   return new Proxy(engine, {
     get(target, name) {
       const own: unknown = Reflect.get(methods, name)
