@@ -20,14 +20,14 @@ import { assertRefusal } from './support/refusal.ts'
 import { logIn, send, somebody } from './support/rest.ts'
 
 interface Attempt {
-  /** As the route is registered; `:id`, here or in the operation, stands for what it is about. */
+  /** The path of the route; `:id`, here or in the operation, is replaced by the id. */
   readonly route: string
   /** The operation, where the route is GraphQL's. */
   readonly query?: string
   /** A user, unless said otherwise: an order, a payment or a post of that user. */
   readonly about?: 'order' | 'payment' | 'post'
   readonly body?: () => object
-  /** The answer to who may. */
+  /** The answer to a caller with access. */
   readonly success: number
 }
 
@@ -71,7 +71,7 @@ function someItems(): object {
   return { items: [{ name: 'Chalk', quantity: 2, price: 3 }] }
 }
 
-/** Routes that ask nobody who they are, and ignore what they are told: no operation of the table. */
+/** Routes that ignore tokens, so they have no operation in the table. */
 const askNobody = [
   /^POST \/tokens$/,
   /^GET \/health\/(live|ready)$/,
@@ -82,7 +82,7 @@ const askNobody = [
 ]
 
 const alive = ['anonymous', 'owner', 'other user', 'admin'] as const
-/** Whoever shows a token that is dead gets 401, whatever they ask for. */
+/** A caller with an invalid token gets 401 on every route. */
 const dead = ['deleted user', 'expired token', 'token from before a password change'] as const
 const callers = [...alive, ...dead]
 type Caller = (typeof callers)[number]
@@ -107,7 +107,7 @@ class Stage implements AsyncDisposable {
   readonly #hash: string
   readonly #parts: AsyncDisposableStack
   #keys = 0
-  /** Of everybody but the owner, who is another one each time. */
+  /** Of all callers except the owner, who is a new user each time. */
   readonly #tokens = new Map<Caller, string>()
 
   static async set(kind: (typeof engineKinds)[number], policy: Policy): Promise<Stage> {
@@ -148,7 +148,7 @@ class Stage implements AsyncDisposable {
     await this.request('PATCH /users/:id', changed, { password: 'another password' }, old)
   }
 
-  /** Somebody with a password, or without one. */
+  /** A user with or without a password. */
   async person(secret: { hash: string } | null = { hash: this.#hash }): Promise<User> {
     const values = {
       ...somebody(),
@@ -212,7 +212,7 @@ class Stage implements AsyncDisposable {
     return String(row?.[0])
   }
 
-  /** Everything that is known of a user and of what is theirs. */
+  /** All stored data of a user. */
   async stateOf({ id }: User): Promise<unknown> {
     return Promise.all([
       this.#engine.read(
@@ -295,9 +295,9 @@ for (const kind of engineKinds) {
               Object.assign(actual ?? {}, { [cell]: response.status })
               const verdict = verdictOn(caller, operation, policy)
               Object.assign(expected ?? {}, { [cell]: statusOf(verdict, success) })
-              // Who is refused without being told must still have changed nothing.
+              // A caller that is refused silently must have changed nothing.
               if (verdict === 'yes') {
-                // 204 is said of what was not done as well.
+                // 204 is also the answer if nothing was done.
                 if (success === 204)
                   assert.notDeepEqual(await stage.stateOf(owner), before, `${cell}: nothing happened`)
                 continue

@@ -7,7 +7,7 @@ type Outside = 'anything' | 'builtins' | 'nothing'
 type Row = { inside: 'everything' | string[]; outside: Outside }
 
 /**
- * Who may import what. A part is a file directly in src/ or a folder of src/; each may always import itself.
+ * The allowed imports. A part is a file directly in src/ or a folder of src/; each may always import itself.
  * `inside`: the other parts of src/ it may import. `outside`: `anything` is packages and node: builtins.
  */
 const DIRECTIONS: Record<string, Row> = {

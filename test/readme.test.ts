@@ -8,7 +8,7 @@ import { startTestApp } from './support/app.ts'
 
 const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
 
-/** A piece of code in the page, and what it says the code prints. */
+/** A code block of the page, and its printed output. */
 function exampleUnder(title: string): { code: string; output: string } {
   const section = readme.slice(readme.indexOf(`### ${title}`))
   const [, code = '', output = ''] = /```js\n(.*?)```\n\n```\n(.*?)```/s.exec(section) ?? []

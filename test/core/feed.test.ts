@@ -5,7 +5,7 @@ import { AppError, unavailable } from '../../src/core/errors.ts'
 import type { Event, EventLog, Position } from '../../src/core/events.ts'
 import { type Deliver, Feed } from '../../src/core/feed.ts'
 
-/** A log in memory; what is `hidden` cannot be told yet. */
+/** A log in memory; `hidden` events are not visible yet. */
 class MemoryLog implements EventLog {
   readonly events: Event[] = []
   readonly asked: Position[] = []
@@ -173,7 +173,7 @@ describe('Feed', () => {
       mock.timers.tick(250)
       await settle()
       assert.deepEqual(stage.told, upTo(6))
-      // That the store is away is told by others.
+      // Others report that the store is unavailable.
       assert.deepEqual(
         stage.troubles.map(error => (error as Error).message),
         ['a defect'],

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { LruCache } from '../../src/core/lru-cache.ts'
 
-/** A map that notes what it keeps, from the outside: everything that was set and not dropped. */
+/** A cache that records its entries from outside: all that were set and not dropped. */
 function watched(size: number, most?: number) {
   const kept = new Map<string, number>()
   const recent = new LruCache<string, { readonly key: string; readonly weight: number }>(size, {
@@ -97,7 +97,7 @@ test('after any calls the cache is within its limit and returns only entries tha
         const name = String(key)
         const found = recent.get(name)
         assert.equal(found?.weight, found && kept.get(name))
-        // As caches are used: what is found is not put in again.
+        // As caches are used: a found entry is not added again.
         if (!read && found === undefined) set(name, heavy)
         assert.ok(kept.size <= size, `${kept.size} of ${size}`)
         assert.ok(weight() <= 40, `${weight()} of 40`)

@@ -6,7 +6,7 @@ import { Semaphore } from '../../src/core/semaphore.ts'
 
 /** Named callers of a semaphore, whose work ends when the test says so. */
 class Callers {
-  /** All who ever got a slot, in that order. */
+  /** All calls that got a slot, in that order. */
   readonly started: string[] = []
   readonly refused: string[] = []
   readonly #running = new Map<string, PromiseWithResolvers<void>>()

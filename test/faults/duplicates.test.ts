@@ -123,7 +123,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
 })
 
-/** Another session holds the row of an order, so that its payment has to wait; counts who waits. */
+/** Another session locks the row of an order, so that its payment has to wait; counts the waiting sessions. */
 class OrderLock implements AsyncDisposable {
   readonly #holder: pg.Client
   readonly #watcher: pg.Client
@@ -188,7 +188,7 @@ async function inFlight(url: string): Promise<number> {
   return Number(/^duet_http_requests_in_flight (\d+)/m.exec(body)?.[1])
 }
 
-/** Waiting has its bound: who is told 503 asks again. */
+/** Waiting is limited: a client that gets 503 sends its request again. */
 async function payHoweverOften(history: History, { url }: Instance, intent: Intent): Promise<string | undefined> {
   for (;;) {
     const answer = await attempt(history, url, intent)

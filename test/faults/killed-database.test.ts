@@ -19,7 +19,7 @@ const defaults = { ...generous, DATABASE_TIMEOUT_MS: '1200' }
 describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip: postgres.skip }, () => {
   let server: PostgresServer
   before(async () => {
-    // What is committed carelessly stays in memory for long.
+    // Without sync, commits stay in memory for a long time.
     server = await PostgresServer.start({ wal_writer_delay: '10s' })
   })
   after(() => server[Symbol.asyncDispose]())

@@ -57,7 +57,7 @@ describe('F1: a server on SQLite that is killed while 64 clients pay', () => {
   })
 
   it('this test fails if the last commits are not on the disk', async () => {
-    // The log holds what was committed since the file was last brought up to date, here to begin with.
+    // The WAL contains all commits since the last checkpoint, here since the start.
     await execute(database, 'pragma wal_checkpoint(truncate)')
     await payUntilKilled(instance, history, payers)
     for (const part of ['-wal', '-shm']) rmSync(database.location + part)

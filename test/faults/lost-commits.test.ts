@@ -37,7 +37,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
     await resolveUnknowns(history, instance.url)
     const verdict = await judgeOn(database, history)
     t.diagnostic(`${3 * cuts} commits cut: ${summarise(verdict)}`)
-    assert.equal(verdict.unknowns, 0) // whatever becomes of its database, the server answers
+    assert.equal(verdict.unknowns, 0) // the server always answers, even without its database
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
   })
@@ -82,7 +82,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
   })
 })
 
-/** Every third commit, until there were so many; tells when. */
+/** Selects every third commit, up to a maximum. */
 function cutSomeCommits(proxy: TcpProxy, moment: Decision, cuts: number): () => boolean {
   let commits = 0
   proxy.decide = data => (isCommit(data) && ++commits % 3 === 0 ? moment : 'pass')

@@ -15,7 +15,7 @@ export function forgetKeys(database: TestDatabase): Promise<void> {
   )
 }
 
-/** Two who claim one key at the same time both succeed. */
+/** Two concurrent claims of one key both succeed. */
 export function allowKeysTwice(database: TestDatabase): Promise<void> {
   return execute(database, 'drop index idempotency_keys_by_key')
 }

@@ -19,7 +19,7 @@ export const roundSize = 500
 /** Clients at once, each with an address of its own, as bounds are often kept per address. */
 const clients = 16
 
-/** Sends the cases of one round. Returns what is wrong, each with the case that shows it, where one does. */
+/** Sends the cases of one round. Returns the problems, each with the case that shows it, if there is one. */
 export async function fuzzRound(
   target: Target,
   seed: number,
@@ -50,7 +50,7 @@ function addressOf(worker: number): string {
   return `127.0.0.${worker + 2}`
 }
 
-/** What is wrong with the process, and the case that the log says it is about, where it says so. */
+/** The problem with the process, and the case that its log names, if it names one. */
 async function processProblem(
   target: Target,
   { token }: World,
@@ -78,7 +78,7 @@ async function blame(target: Target, suspects: readonly Finding[], world: World)
   return first === undefined ? [] : [{ ...first, problem: `${first.problem}\nNo case of its round shows this alone.` }]
 }
 
-/** What is wrong when this case is sent to a process that has nothing else to do. */
+/** The problem if only this case is sent to a process. */
 async function problemOf(target: Target, sent: Case, world: World): Promise<string | undefined> {
   await target.revive()
   const { problem } = await attempt(target.port, sent, addressOf(0))
@@ -90,11 +90,11 @@ function sameKind(problem: string | undefined, other: string): boolean {
   return kindOf(problem) === kindOf(other)
 }
 
-/** What is told of a finding: the smallest case that shows it, and how to send it again. */
+/** The report of a finding: the smallest case that shows it, and how to send it again. */
 export async function report(target: Target, seed: number, { index, found, problem }: Finding): Promise<string> {
   const world = await createTestData(target.url, 1_000_000 + index)
   const fails = async (candidate: Case) => sameKind(await problemOf(target, candidate, world), problem)
-  // Nobody waits that often for what does not come.
+  // Waiting for missing answers so often would take too long.
   const tries = problem.startsWith('Waited in vain') ? 0 : 300
   const smallest = await reduce(found, fails, tries)
   return [

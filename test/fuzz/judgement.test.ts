@@ -30,7 +30,7 @@ const conversation: Conversation = {
   steps: [{ text: '{"type":"connection_init"}', isAcknowledged: true }],
 }
 
-/** Answers the first bytes of a connection, and then all others, with what it is told to say. */
+/** Answers the first bytes of a connection, and then all others, with given texts. */
 async function serverThatSays(say: (heard: string, isFirst: boolean) => Buffer | undefined) {
   const server = createServer(socket => {
     let isFirst = true
@@ -101,7 +101,7 @@ const last = frame(opcodes.text, '{"type":"pong","payload":{"mark":"this was all
 const closing = (code: number) => frame(opcodes.close, Buffer.from([code >> 8, code & 255]))
 const message = (text: string) => Buffer.concat([frame(opcodes.text, text), last])
 
-/** What is said to the first message, what to the last one. */
+/** The answer to the first message, and the answer to the last one. */
 const dialogues: readonly (readonly [Buffer, Buffer | undefined, RegExp | undefined])[] = [
   [ack, last, undefined],
   [ack, closing(4400), undefined],

@@ -50,7 +50,7 @@ class Client implements Dialogue {
       }
       this.#isSound &&= 'text' in step || step.isSound
       this.#send(framesOf(step))
-      // Whoever goes on before is closed for it, which would keep most conversations short.
+      // Sending before that would close the socket, which would keep most conversations short.
       if ('text' in step && step.isAcknowledged) await this.#until(() => this.#heard('"connection_ack"'))
     }
     this.#send(clientFrame(farewell))
@@ -67,7 +67,7 @@ class Client implements Dialogue {
     return this.frames.some(({ payload }) => payload.includes(text))
   }
 
-  /** Waits for it, or for the end. Where the server may still wait for the rest of a frame, it is told that none will come. */
+  /** Waits for a condition, or for the end. If the server may still wait for the rest of a frame, our side is ended. */
   async #until(condition: () => boolean): Promise<void> {
     const isClosed = () => this.frames.some(({ opcode }) => opcode === opcodes.close)
     while (!condition() && !isClosed() && !this.#wire.isOver) {

@@ -16,7 +16,7 @@ export class Target implements AsyncDisposable {
   readonly #database: TestDatabase
   #process: DuetProcess
   #address: { readonly url: string; readonly port: number }
-  /** What it has printed since it was last asked for. */
+  /** Its output since the last call. */
   #printed = ''
   #marks = 0
 
@@ -49,7 +49,7 @@ export class Target implements AsyncDisposable {
     return exitCode !== null || signalCode !== null
   }
 
-  /** Warnings of Node, or what is told of an end that nobody wanted. */
+  /** Warnings of Node, or the message of an unexpected exit. */
   get stderr(): string {
     return this.#process.stderr
   }
@@ -95,7 +95,7 @@ export class Target implements AsyncDisposable {
     await this.#process.outcome()
   }
 
-  /** Bytes that are in use when nobody is connected and all garbage is collected. */
+  /** Bytes in use without connections and after garbage collection. */
   async heapBytes(): Promise<number> {
     await this.untilIdle()
     this.#printed = ''

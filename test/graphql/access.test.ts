@@ -8,7 +8,7 @@ import { createMember, logIn, send, type UserBody } from '../support/rest.ts'
 
 type Member = UserBody & { readonly token: string }
 
-/** `:me` stands for the id of who asks, `:other` for another one's, `:post` for a post of another one's. */
+/** `:me` is replaced by the id of the caller, `:other` by the id of another user, `:post` by the id of a post of another user. */
 const othersEmails: readonly string[] = [
   '{ users { email } }',
   '{ users { e: email } }',

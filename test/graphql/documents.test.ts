@@ -49,7 +49,7 @@ test('a stream of new documents does not evict a document that is used all the t
   }
 })
 
-/** Documents that nobody asks for any more are forgotten after so many others. */
+/** Unused documents are evicted after this many others. */
 for (const [what, others, text] of [
   ['2,000 small ones', 2000, (count: number) => `{ a${count}: __typename }`],
   [

@@ -13,7 +13,7 @@ const nested = (open: string, close: string, depth: number) => `${open.repeat(de
 const name = 'q'.repeat(128)
 const value = 'q'.repeat(60_000)
 
-/** What is sent, and what the first error says. */
+/** The sent document, and the message of the first error. */
 const requests: Readonly<Record<string, readonly [told: RegExp, text: string, asked?: Asked]>> = {
   'an unknown field': [/^Cannot query field "q{100}…" on type "Query"\.$/, `{ ${name} }`],
   'an unknown argument': [/^Unknown argument "q{100}…" on field/, `{ posts(${name}: 1) { id } }`],

@@ -16,7 +16,7 @@ const use = '{ me { ...F0 } }'
 const nest = (size: number, open: string, inner: string, close: string) =>
   open.repeat(size) + inner + close.repeat(size)
 
-/** Fragments that spread others, each as often as it is told: inlined they would never end. */
+/** Fragments that spread others a given number of times: inlined, they would be huge. */
 function bomb(size: number, times: number, type = 'User', leaf = 'id'): string {
   const spread = (n: number) => repeat(times, () => `...F${n + 1}`)
   return `${repeat(size, n => `fragment F${n} on ${type} { ${spread(n)} }`)} fragment F${size} on ${type} { ${leaf} }`

@@ -374,7 +374,7 @@ describe('While the store is unavailable', { concurrency: true }, () => {
       assertRefused(response, 503, 'SERVICE_UNAVAILABLE', unavailable)
       assert.equal(response.headers.get('retry-after'), '1')
     }
-    // Who asks cannot be found out either.
+    // The token cannot be checked either.
     assert.equal(known.status, 503, known.body)
     assert.doesNotMatch(known.body, /"data"/)
     assert.deepEqual(

@@ -79,7 +79,7 @@ const fieldsOf: Readonly<Record<Kind, readonly (readonly [name: string, to?: Kin
   __Directive: [['name'], ['locations'], ['description'], ['args', '__InputValue']],
 }
 
-/** Any question about the schema, no key twice, so that nothing is merged. Numbers decide, whatever they are. */
+/** Any introspection query without duplicate keys, so that nothing is merged. It is made from any numbers. */
 function questionOf(choices: Iterator<number>): string {
   let keys = 0
   const choose = (below: number) => Number(choices.next().value) % below

@@ -47,7 +47,7 @@ describe('Limits of an operation', () => {
     })
 
     it('R-LIM-5: fragments count as if they were written at their spread, named or inline', async () => {
-      const post = 'author { posts(limit: 1) { id } }' // two levels more than where it stands
+      const post = 'author { posts(limit: 1) { id } }' // two levels deeper than its place
       const user = 'posts(limit: 1) { author { id } }'
       for (const [levels, text] of [
         [5, `{ user(id: 1) { posts { ...A } } } fragment A on Post { author { ...B } } fragment B on User { ${user} }`],
@@ -108,7 +108,7 @@ describe('Limits of an operation', () => {
         'GRAPHQL_VALIDATION_FAILED',
         'Maximum introspection depth exceeded',
       )
-      // Only there: further in it is no field, and what stands beside it counts.
+      // Only at the top level: deeper, it is not a field, and the fields next to it count.
       await tooDeep(`{ __typename __schema { queryType { name } } ${nested(6)} }`, 6)
       const wide = `{ __schema { ${repeat(60, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
       const { extensions } = assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
@@ -201,7 +201,7 @@ describe('The cost of an operation', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  /** What an operation is told to cost. Beyond 1, nothing passes here. */
+  /** The reported cost of an operation. Here the limit is 1, so all others are refused. */
   const cost = async (text: string, variables = {}) => {
     const response = await query(app, text, { variables })
     if (response.status === 200) return dataOf(response)
@@ -337,7 +337,7 @@ test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits', async () => {
 })
 
 /*
- * Random operations, made together with the plainest account of what they cost and how deep they are: everything inlined,
+ * Random operations, generated together with a naive calculation of their cost and depth: everything inlined,
  * nothing remembered.
  */
 
@@ -373,7 +373,7 @@ interface Relation {
   readonly args?: string
 }
 
-/** A piece of an operation: its text, and what it costs and how deep it is, by the words of the specification. */
+/** A part of an operation: its text, and its cost and depth according to the specification. */
 interface Piece {
   readonly text: string
   readonly cost: number
@@ -457,7 +457,7 @@ class Author {
     return this.#conditional(`...${fragment.name}`, { ...fragment.piece, text: '' })
   }
 
-  /** Nothing of what is left out costs, but it is as deep. */
+  /** Excluded fields cost nothing, but count for the depth. */
   #conditional(head: string, { text, cost, depth }: Piece): Piece {
     const skip = this.#choose(12)
     if (skip > 2) return { text: head + text, cost, depth }

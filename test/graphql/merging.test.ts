@@ -88,7 +88,7 @@ describe('The check whether fields with one key can be merged', () => {
 })
 
 describe('The work of this check', () => {
-  // As large as documents may be. Whoever compares pairs, or follows every spread, has far more work with some of them.
+  // As large as documents may be. An algorithm that compares pairs, or follows every spread, has far more work with some of them.
   const hostile: Readonly<Record<string, { readonly mayBeRefused?: true; text(size: number): string }>> = {
     'one field many times': { text: size => `{${repeated(size, () => '__typename')}}` },
     'one object many times': { text: size => `{${repeated(size / 4, () => 'me { id }')}}` },

@@ -41,7 +41,7 @@ for (const kind of engineKinds) {
       return createPost.id
     }
 
-    /** Everything that a mutation may change, and all that is to be told of it. */
+    /** All rows that a mutation may change, and all events. */
     const state = async () => ({
       posts: await rowsOf(engine, 'select id, author_id, title, content, likes, published_at from posts order by id'),
       comments: await rowsOf(engine, 'select id, post_id, author_id, text, created_at from comments order by id'),

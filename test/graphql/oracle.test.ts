@@ -17,7 +17,7 @@ import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from
 import { catalogue } from './support/planting-verbs.ts'
 import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
-/** Told by every run; whoever sets it has the same run again. */
+/** Every run prints its seed; setting it repeats that run. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
 /** From nothing to plenty, so that what goes wrong goes wrong with little. */
@@ -63,7 +63,7 @@ for (const kind of engineKinds) {
       tally.tell(t)
     })
 
-    // Plans are kept by what is given and what not: names that run together must not make one of two.
+    // Plans are cached by which variables are given: joined names must not make two keys equal.
     it('gets the answer for its own variables, whatever their names are', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
@@ -158,7 +158,7 @@ function someData(size: DataSize, at = 0): Data {
   return data ?? assert.fail('no data')
 }
 
-/** A new one for every run: of what it keeps of operations, nothing is to come from another run. */
+/** A new one for every run, so that its caches contain nothing from another run. */
 function newService({ engine }: Stage): Service {
   return serviceOver(engine, { maxComplexity: 5000 })
 }
@@ -167,7 +167,7 @@ function firstUser({ users: [first] }: Data): number {
   return first?.id ?? 1
 }
 
-/** Counts what was compared, to be told with the result. */
+/** Counts the comparisons, for the report. */
 class Tally {
   compared = 0
   refused = 0
@@ -189,7 +189,7 @@ class Tally {
   }
 }
 
-/** With each set of its variables in turn: whatever is kept of an operation must serve them all. */
+/** With each set of its variables in turn: the cached parts of an operation must work for all of them. */
 async function compare(
   service: Service,
   { text, variables }: Operation,
@@ -241,7 +241,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
   }
   let compared = 0
   const property = fc.asyncProperty(anyQuery(data), fc.boolean(), async ({ text, variables: [set = {}] }, byPost) => {
-    // Fastify takes no body with this key, whatever it could mean.
+    // Fastify refuses every body with this key.
     if (byPost && Object.hasOwn(set, '__proto__')) return
     const response = await sent(text, set, byPost)
     if (response.status === 400 && beyondLimits.has(codeIn(response.body))) return

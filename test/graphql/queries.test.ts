@@ -11,7 +11,7 @@ interface Id {
   readonly id: string
 }
 
-/** Texts that name nothing as ids, whatever a database might make of them. */
+/** Texts that are not valid ids, even if a database could convert them. */
 const impossibleIds = [
   ...[
     'abc',
@@ -42,7 +42,7 @@ for (const kind of engineKinds) {
     let bob: UserBody & { readonly token: string }
     let silent: UserBody
 
-    // Posts 1 to 12 of Ann and 13 of Bob, who has said twelve things about post 1; Ann answered once.
+    // Posts 1 to 12 of Ann and 13 of Bob. On post 1, Bob has twelve comments and Ann one.
     before(async () => {
       app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
       ann = await createMember(app)

@@ -153,7 +153,7 @@ const anyValues: fc.Arbitrary<Values> = fc.record({
   before: instant,
 })
 
-/** Whatever is quoted is a name of the document or one of ours, and there are no numbers but those of slots and rows. */
+/** Quoted names are from the document or our own, and the only numbers are those of slots and rows. */
 function assertNoValue(statement: string, names: ReadonlySet<string>): void {
   const ours = new Set(['Query', 'User', 'Post', 'Comment', 'null', ''])
   const rest = statement.replaceAll(/'[^']*'|"[^"]*"/g, quoted => {

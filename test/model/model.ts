@@ -1,4 +1,4 @@
-/** Who asks. The two users of a run own its orders; the admin owns nothing. */
+/** The caller. The two users of a run own its orders; the admin owns nothing. */
 export type Caller = 'anonymous' | 'ann' | 'bob' | 'admin'
 export type Owner = 'ann' | 'bob'
 export type Policy = 'open' | 'enforced'
@@ -9,7 +9,7 @@ export interface Item {
   readonly price: number
 }
 
-/** An answer, or what it must be. Links are by relation. */
+/** An answer, real or expected. Links are by relation. */
 export interface Answer {
   readonly status: number
   readonly body: unknown

@@ -21,7 +21,7 @@ type Prepare = (database: TestDatabase) => Promise<void>
 export class Service implements AsyncDisposable {
   readonly policy: Policy
   readonly database: TestDatabase
-  /** Beside the app, for a look into the tables. */
+  /** A second connection, to read the tables directly. */
   readonly engine: Engine<typeof verbs>
   readonly #clock: TestClock
   readonly #env: Readonly<Record<string, string>>
@@ -29,7 +29,7 @@ export class Service implements AsyncDisposable {
   /** Seconds that PostgreSQL's clock is ahead. */
   #ahead = 0
 
-  /** `prepare` is what is to be done to the new database. */
+  /** `prepare` changes the new database before the start. */
   static async start(kind: EngineKind, policy: Policy, prepare: Prepare = async () => {}): Promise<Service> {
     const database = await kind.create()
     await database.migrate()

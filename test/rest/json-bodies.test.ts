@@ -8,7 +8,7 @@ import { keyHeader, newKey, send, somebody, someItems } from '../support/rest.ts
 
 type App = Awaited<ReturnType<typeof startTestApp>>
 
-/** A request of the HTTP interface: what it is documented as, its path, what it sends, and the status of its answer. */
+/** A request of the HTTP interface: its documented operation, its path, its body, and the status of its answer. */
 interface Call {
   readonly operation: string
   readonly path: string
@@ -30,7 +30,7 @@ function call(app: App, { operation, path, body, token, key }: Call, type = 'app
   return ask(app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
 }
 
-/** Somebody with a token and an order, to be used by the calls below. */
+/** A user with a token and an order, for the calls below. */
 async function cast(app: App) {
   const read = async (line: string, body: object) => JSON.parse((await send(app, line, body)).body)
   const { email } = somebody()

@@ -47,7 +47,7 @@ const noInteger = [-1, 0.5, 1.5, '1', '', null, true, [1], {}, 1e21, undefined]
 const list = 'items must be a list of 1 to 100 items'
 const sum = 'The sum of all items must be from 1 to 1000000000000'
 
-/** What is refused, with the sentence that says what is wrong and where. */
+/** Refused inputs, each with its error message. */
 const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] = [
   [list, [undefined, null, {}, 'x', 5, true, [], many(101), { 0: gear, length: 1 }]],
   ['items[0] must be an object', [[null], [1], ['x'], [true], [[]], [[gear]]]],

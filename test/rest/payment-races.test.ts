@@ -26,7 +26,7 @@ import {
   wasReplayed,
 } from '../support/rest.ts'
 
-/** So many requests at once, each told its number. */
+/** Sends this many requests at once; each gets its index. */
 function atOnce<Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<readonly Answer[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
 }
@@ -38,7 +38,7 @@ function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>
   return counts
 }
 
-/** Holds the answers to one key to be one 201 and else 200, all with the same bytes; the later ones say what they are. */
+/** Checks that the answers to one key are one 201 and otherwise 200 with Idempotent-Replayed, all with the same bytes. */
 function assertOnePayment(answers: readonly RawResponse[]): void {
   assert.deepEqual(tally(answers), { 200: answers.length - 1, 201: 1 })
   assert.equal(new Set(answers.map(({ body }) => body)).size, 1)
@@ -69,7 +69,7 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
     })
 
-    /** Of all payments that were made by `POST /payments`, while nobody who made one was deleted. */
+    /** The keys of all payments made by `POST /payments`, while none of the payers was deleted. */
     const keys: string[] = []
     const usedKey = () => {
       const key = newKey()

@@ -29,7 +29,7 @@ import {
 
 const badAmount = 'amount must be a number above 0, at most 1000000000000, with at most two decimals'
 
-/** As they are written in a body, the hundredths that must be kept, and how they are told back. */
+/** Amounts as written in a body, the cents that must be stored, and the amount in the answer. */
 const goodAmounts: readonly (readonly [written: string, cents: number, told: string])[] = [
   ['0.01', 1, '0.01'],
   ['1e-2', 1, '0.01'],
@@ -272,7 +272,7 @@ test('every amount from 0.01 to 10^12 is decoded exactly, in every notation', ()
       for (const text of [written(cents), `${cents}e-2`]) {
         const kept = decodeCents(JSON.parse(`{"amount":${text}}`))
         assert.equal(kept, cents)
-        // What is told back, taken literally, is the amount that was sent.
+        // The text of the amount in the answer has exactly the value that was sent.
         const told = JSON.stringify(kept / 100)
         assert.equal(told, written(cents).replace(/\.?0+$/, ''))
       }

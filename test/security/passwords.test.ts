@@ -7,7 +7,7 @@ import { onlyInFull } from '../support/form.ts'
 import { ask, postJson, type RawResponse } from '../support/http.ts'
 import { register, tryLogin } from '../support/logins.ts'
 
-/** Functions that end when the test says so, and note what was asked of them. */
+/** Functions that end when the test says so, and record their calls. */
 function controlledArgon2() {
   const calls: { readonly name: 'hash' | 'verify'; readonly against?: string; readonly end: () => void }[] = []
   let running = 0
@@ -92,7 +92,7 @@ test('a known and an unknown user cause the same work: one comparison each, in t
   const functions = controlledArgon2()
   const passwords = new Argon2Passwords(boundsOf(1, 0), functions)
   const known = passwords.matches('a password', 'right')
-  functions.calls[0]?.end() // the decoy is made for whoever comes first
+  functions.calls[0]?.end() // the first call creates the decoy
   await settle()
   await assert.rejects(passwords.matches('a password', undefined), isUnavailable)
   functions.calls[1]?.end()
@@ -210,7 +210,7 @@ test('a client that fills the queue does not prevent others from setting their p
   await Promise.all(many)
 })
 
-/** Waits until somebody was refused, which tells that no more may wait. */
+/** Waits until a call is rejected, which shows that the queue is full. */
 async function oneRefused(answers: readonly Promise<RawResponse>[]): Promise<void> {
   await Promise.any(answers.map(async answer => assert.equal((await answer).status, 503)))
 }

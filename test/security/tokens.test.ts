@@ -24,7 +24,7 @@ import { assertRefusal } from '../support/refusal.ts'
 
 const [ourKey] = JSON.parse(tokenKeys).keys as [JWK & { kid: string; x: string; d: string }]
 
-/** An app whose key the test knows, with one user who is logged in. */
+/** An app whose key the test knows, with one logged-in user. */
 async function startWithUser() {
   const clock = new TestClock()
   const app = await startTestApp({ TOKEN_KEYS: tokenKeys }, { clock })
@@ -135,7 +135,7 @@ test('a token in the query string or in a cookie is ignored', async () => {
   assertUnauthorized(response, 'Authentication required', plainChallenge)
 })
 
-/** The claims of a good token, signed with our key unless told otherwise. */
+/** The claims of a valid token, signed with our key by default. */
 async function signed(
   { token }: Pick<Started, 'token'>,
   { header = {}, claims = {}, key }: { header?: object; claims?: object; key?: Parameters<SignJWT['sign']>[0] } = {},
@@ -235,7 +235,7 @@ test('an Authorization header with another scheme, without a scheme, or sent twi
   for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
     assertUnauthorized(await send(lines), 'Invalid or expired token', invalidToken)
   }
-  // To whom uses another scheme, no error is told: RFC 6750, section 3.1.
+  // With another scheme the challenge contains no error: RFC 6750, section 3.1.
   const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
   for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
     assertUnauthorized(await send(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)

@@ -7,7 +7,7 @@ import { startTestServer } from '../support/app.ts'
 import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
-/** A server that tells what it understood, and notes every body that reached it. */
+/** A server that returns the parsed body, and records every body that reached it. */
 async function startEcho(bodyLimitBytes = 1024 * 1024) {
   const received: unknown[] = []
   const server = await startTestServer(

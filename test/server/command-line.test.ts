@@ -59,7 +59,7 @@ const wrong: Readonly<Record<string, string>> = {
   NODE_ENV: 'prod',
 }
 
-/** What these mean is found out only by starting; the first stands for all that are checked while they are read. */
+/** These values are checked only at the start. The first one represents all that are checked while they are read. */
 const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS']
 
 function messageOf(env: Readonly<Record<string, string>>): string {
@@ -72,13 +72,13 @@ function messageOf(env: Readonly<Record<string, string>>): string {
   return assert.fail(`${JSON.stringify(env)} is accepted`)
 }
 
-// Each of these spends its time in processes of its own.
+// Each of these tests runs its own processes.
 describe('the command line', { concurrency: 4 }, () => {
   test('a wrong value of any variable stops the start with one line that names it and contains no secret', async () => {
     assert.deepEqual(Object.keys(wrong).sort(), Object.keys(settings).sort(), 'a variable has no wrong value here')
     await Promise.all(
       Object.entries(wrong).map(async ([name, value]) => {
-        // A start takes half a second of CPU: one of its kind shows what is made of the message.
+        // A start takes half a second of CPU, so one value of each kind is enough to check the message.
         const line = started.includes(name)
           ? await refusedStart({ [name]: value })
           : `duet: ${messageOf({ [name]: value })}`

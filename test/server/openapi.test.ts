@@ -49,7 +49,7 @@ interface Document {
 }
 
 const committed = readFileSync(openApiFile, 'utf8')
-// Objects hold nothing but what is documented: in the examples, and in what the service sends.
+// Objects have only documented fields, in the examples and in real answers.
 const { paths, components }: Document = JSON.parse(committed, (_key, value) =>
   value?.type === 'object' && value.properties !== undefined ? { ...value, additionalProperties: false } : value,
 )
@@ -184,7 +184,7 @@ test("the document passes Redocly's recommended rules without an error or a warn
   )
 })
 
-/** What is served beside the interface: the documentation itself, and GraphQL, which has its own. */
+/** Routes outside the HTTP interface: the documentation itself, and GraphQL, which has its own. */
 const undocumented = /^(GET \/(openapi\.json|docs(\/[\w.-]+)?)|(GET|POST) \/graphql)$/
 
 test('every route is documented, and every documented operation is a route, below /api too', async () => {

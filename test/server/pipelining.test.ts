@@ -7,7 +7,7 @@ import { waitUntil, within } from '../support/wait.ts'
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-/** A server whose answers to `/slow` wait for the test, and which notes what it began to serve, in order. */
+/** A server whose answers to `/slow` wait for the test, and which records the requests that it started, in order. */
 async function start() {
   const begun: string[] = []
   const go = Promise.withResolvers<void>()

@@ -292,7 +292,7 @@ test('the limiter remembers exactly its maximum number of clients, those whose w
   const limiter = new MemoryRateLimiter(1, 60_000, new TestClock(), 100)
   const clients = Array.from({ length: 10_000 }, (_, index) => `client ${index}`)
   for (const client of clients) assert.ok(limiter.take(client).allowed, client)
-  // A client that is known has used up its one request. The newest are asked first: who was forgotten and is let in again
+  // A client that is known has used up its one request. The newest are checked first: a forgotten client that is accepted again
   // takes the place of one that was asked already.
   const known = clients.toReversed().filter(client => !limiter.take(client).allowed)
   assert.equal(known.length, 100)

@@ -23,7 +23,7 @@ function startServer() {
   })
 }
 
-/** What a shutdown logs that was held up by a connection until its time was over. */
+/** The log line of a shutdown that waited for a connection until the timeout. */
 const cutting = /closing connections/
 
 async function isRefused(port: number): Promise<boolean> {
@@ -142,7 +142,7 @@ test('a connection that does not end is closed in time, and this is logged', asy
   assert.ok(cutAfterMs < 9_000, 'a process is gone within ten seconds')
 })
 
-// Each of these spends its time in a process of its own.
+// Each of these tests runs its own process.
 describe('a process that gets a stop signal', { concurrency: 4 }, () => {
   test('SIGTERM: a partly sent request is still answered, then the process exits with 0', async () => {
     await using duet = serveDuet({ DRAIN_MS: '3000' }) // time for a busy machine to ask once more

@@ -12,7 +12,7 @@ import { waitUntil, within } from '../support/wait.ts'
 const size = 24 * 1024 * 1024
 const text = 'x'.repeat(size)
 
-/** A client that reads only what the test tells it to read. */
+/** A client that reads only when the test tells it to. */
 class Reader implements Disposable {
   readonly socket: Socket
   read = 0
@@ -181,7 +181,7 @@ test('above the limit of unread data of one client its oldest answers are droppe
     [true, true, false, false],
   )
   assert.equal(other.closed, false)
-  // What was sent completely does not count any more.
+  // A completely sent answer does not count any more.
   await server.unsent(0)
   await open('127.0.0.1')
   await open('127.0.0.1')

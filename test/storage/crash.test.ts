@@ -73,7 +73,7 @@ async function killDatabase(settings: Readonly<Record<string, string>>): Promise
   await using server = await PostgresServer.start(settings)
   const database = postgresAt(server.url)
   await database.migrate([...migrationsOf('postgres'), notes])
-  // Nobody waits long for what cannot be found out while the server is down.
+  // The wait is short, because nothing can be read while the server is down.
   await using engine = database.open(catalogue, { timeouts: timeoutsOf(1_000) })
   const acknowledged: string[] = []
   const writing = Array.from({ length: 8 }, async (_, hand) => {

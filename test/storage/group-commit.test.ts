@@ -21,7 +21,7 @@ describe('A batch in which a verb fails', () => {
       [5, 'put'],
     ])
     assert.deepEqual(keys(), ['k1', 'k2', 'k3', 'k5'])
-    // What it did not take is still there for the next batch.
+    // The jobs that it did not take are left for the next batch.
     assert.deepEqual(later, [[put(6)]])
   })
 
@@ -124,7 +124,7 @@ async function prepared(t: TestContext) {
   })
   return {
     connection,
-    /** What others see: only what was committed. */
+    /** The rows that others see: only committed ones. */
     keys: () => reader.run(sql`select key from notes order by key`).map(([key]) => key),
     /** SQLite itself refuses the next so many. */
     failRollbacks(count: number) {

@@ -92,7 +92,7 @@ interface Node {
   readonly filter: string | undefined
 }
 
-/** No rows are sorted, read beside the index, or read and then thrown away. */
+/** No rows are sorted, read outside the index, or read and then discarded. */
 function assertOrdered(nodes: readonly Node[], what: string): void {
   for (const { type, filter } of nodes) {
     assert.ok(!/Sort|Seq Scan|Bitmap|Join/.test(type), `${what}: ${type}`)

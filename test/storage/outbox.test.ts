@@ -26,7 +26,7 @@ async function beginning(log: EventLog): Promise<Position> {
   return { transaction: from, id: 0 }
 }
 
-/** Everything after a position, read portion by portion, as soon as it can be told. */
+/** All events after a position, read in batches as soon as they are visible. */
 async function allAfter(log: EventLog, position: Position, count: number): Promise<readonly Event[]> {
   const events: Event[] = []
   await waitUntil(async () => {

@@ -294,7 +294,7 @@ function isCommit(data: Buffer): boolean {
   return data.includes('commit\0')
 }
 
-/** For what cannot succeed. Nobody has to wait long for the refusal. */
+/** For operations that cannot succeed: a short timeout. */
 const impatient = timeoutsOf(1_000)
 
 async function answersUnavailable(answer: Promise<unknown>): Promise<void> {

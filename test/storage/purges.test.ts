@@ -47,7 +47,7 @@ describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
   })
 })
 
-/** The id of its post tells how old the event is, in seconds. */
+/** The id of the post is the age of the event in seconds. */
 function insertEvent(age: number): Statement {
   return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
 }

@@ -17,7 +17,7 @@ type VerbWithActor = {
     : Name
 }[VerbName]
 
-/** What the attempts are about. It belongs to somebody else, so it survives the actor. */
+/** The rows that the attempts use. They belong to another user, so they remain when the actor is deleted. */
 interface Scene {
   readonly userId: number
   readonly orderId: number
@@ -165,7 +165,7 @@ const tables = [
   ...['payments', 'idempotency_keys', 'outbox'],
 ]
 
-/** The id of what was made, as text. */
+/** The id of the created row, as text. */
 const show = { text: 'select cast(cast($1 as bigint) as text)', values: [null], id: 0 } as const
 
 let numbers = 0

@@ -16,7 +16,7 @@ for (const kind of engineKinds) {
     const warnings: Error[] = []
     const note = (warning: Error) => warnings.push(warning)
     before(async () => {
-      process.on('warning', note) // listeners that pile up are told so
+      process.on('warning', note) // Node warns about accumulating listeners
       app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
       token = (await createMember(app)).token
     })

@@ -32,7 +32,7 @@ async function once(client: Client, query: string, variables?: Record<string, un
   return within(promise, `the end of ${query}`)
 }
 
-/** Keeps what a subscription is told. */
+/** Keeps the received events of a subscription. */
 function listen(
   client: Client,
   query: string,

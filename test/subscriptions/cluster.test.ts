@@ -29,14 +29,14 @@ function idsIn({ events }: Operation): readonly string[] {
   return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
 }
 
-/** Waits until all were told of one post, and begins to count from there. */
+/** Waits until all have received one post, and counts from there. */
 async function fromHereOn(operations: readonly Operation[], writer: SocketClient): Promise<void> {
   const mark = await write(writer, 'from here on')
   for (const each of operations) await each.until(() => idsIn(each).includes(mark))
   for (const each of operations) each.events.length = 0
 }
 
-/** The ids of the latest posts, in the order in which everybody must be told of them. */
+/** The ids of the latest posts, in the order in which all subscribers must get them. */
 async function orderIn(url: string, count: number): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -151,7 +151,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     const slow = new pg.Client({ connectionString: database.location })
     await slow.connect()
     try {
-      // While this is open, no later event is told to anybody.
+      // While this is open, no later event is sent.
       await slow.query('begin')
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', 1, now_plus(0))`)
       await send(one, `DELETE /users/${id}`, undefined, own)
@@ -251,7 +251,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       const begun = subscription.events.length
       await subscription.until(events => events.length > begun + 5)
       await server.end('SIGQUIT')
-      // Nobody but the delivery of events reads now: it has tried in vain, at least once from the beginning to the end.
+      // Only the delivery of events reads now: it has failed at least once, from the start to the end.
       const tried = await reads()
       await waitUntil(async () => (await reads()) >= tried + 2)
       await server.resume()

@@ -321,7 +321,7 @@ describe('Sockets', () => {
     return {
       stream,
       tell,
-      /** Tells events of this size until the subscriber is closed; returns how many bytes wait then. */
+      /** Sends events of this size until the socket is closed; returns how many bytes wait then. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
         while (closings === 0) {
           assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')

@@ -15,7 +15,7 @@ const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 /** A message that nests so deep in all: it, its payload, and arrays. */
 const pingOf = (depth: number) => `{"type":"ping","payload":{"a":${nested(depth - 2)}}}`
 
-/** How a socket is closed for what is said on it; nothing where it is not, and answers. */
+/** The close code of a socket after these messages, or undefined if it stays open and answers. */
 async function closedFor(app: { readonly url: string }, text: string): Promise<number | undefined> {
   using client = await SocketClient.open(app)
   client.sendText(text)
@@ -123,7 +123,7 @@ describe('Messages at a high rate', () => {
       using socket = await RawSocket.connect(stage.app.port)
       const send = async (count: number) => {
         for (let n = 0; n < count; n++) socket.write(frame())
-        // Counted, too: its answer tells that those before it were.
+        // This one counts too: its answer shows that the earlier ones were processed.
         const before = pongs(socket)
         socket.say({ type: 'ping' })
         await waitUntil(() => pongs(socket) > before || socket.closeCode !== undefined)

@@ -19,7 +19,7 @@ const posts = 'subscription { postAdded { id } }'
 const me = '{ me { id } }'
 const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 
-// Much here waits for what takes its time, so all of it waits together.
+// Many of these tests wait long, so they run concurrently.
 describe('The life of a socket', { concurrency: 10 }, () => {
   for (const kind of engineKinds) {
     describe(`Its user, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
@@ -96,7 +96,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         return [inMessage, inRequest]
       }
 
-      /** Holds all sockets of a member to be closed by what is done, and no others. */
+      /** Checks that an action closes all sockets of a member, and no others. */
       const closedBy = async (work: (member: Member) => Promise<unknown>) => {
         const member = await createMember(app)
         const own = await sockets(member)
@@ -249,7 +249,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const { token } = await createMember(app)
       using client = await SocketClient.connect(app, { token })
       using watcher = await SocketClient.connect(app)
-      // Another program has the database for a moment: what is begun is under way until it lets go.
+      // Another program locks the database for a moment, so operations keep running until it unlocks it.
       const holder = new DatabaseSync(app.database.location)
       holder.exec('begin immediate')
       const text = 'mutation { createPost(title: "T", content: "C") { id } }'
@@ -276,7 +276,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const subscription = await client.begin(posts).listening(newPost)
       const disposal = app[Symbol.asyncDispose]()
       await waitUntil(async () => (await ask(`${app.url}/health/ready`)).status === 503)
-      // The door is open still: what happens is told.
+      // The server still listens, so events are sent.
       const id = await newPost('while it drains')
       assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
       assert.equal((await client.closed).code, 1001)

@@ -43,7 +43,7 @@ describe('Metrics of sockets', () => {
     one.begin('subscription { postAdded { id } }')
     writer.begin('subscription { postAdded { title } }')
     await becomes(2, 3, 2, 0, 0, 0, 0)
-    // The lag is measured once for each group. Nobody listens to comments: an event that reaches nobody is not delivered.
+    // The lag is measured once for each group. There are no subscribers for comments, and an event without subscribers does not count as delivered.
     const post = await write(writer, 'T')
     await becomes(2, 3, 2, 3, 2, 0, 0)
     await writer.read(`mutation { addComment(postId: ${post}, text: "x") { id } }`)
@@ -66,7 +66,7 @@ describe('Metrics of sockets', () => {
     using client = await SocketClient.connect(app, { token })
     const subscription = await client.begin('subscription { postAdded { id } }').listening(t => write(client, t))
     const other = await client.begin('subscription { postAdded { title } }').listening(t => write(client, t))
-    // What was written until both listened may still be on its way: after this post there is nothing more of it.
+    // Earlier posts may still be delivered: after this post has arrived, none of them is left.
     const ready = await write(client, 'ready')
     const isTold = (each: typeof other, what: string) => `${JSON.stringify(each.events.at(-1))}`.includes(`"${what}"`)
     await waitUntil(() => isTold(subscription, String(ready)) && isTold(other, 'ready'))

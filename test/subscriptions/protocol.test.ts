@@ -33,7 +33,7 @@ describe('graphql-transport-ws', () => {
     return (await client.read<{ createPost: { id: string } }>(create, { text })).createPost.id
   }
 
-  /** How an acknowledged socket is closed for what is said on it. */
+  /** The close code of an acknowledged socket after these messages. */
   const closedFor = async (...said: readonly (string | Buffer | object)[]): Promise<number> => {
     using client = await SocketClient.connect(app)
     for (const each of said) {

@@ -39,7 +39,7 @@ class Light implements Disposable {
     this.ids.push(Number(id ?? assert.fail(text)))
   }
 
-  /** Whether nothing is missing between the first and the last that it was told, and nothing is there twice. */
+  /** Whether no event is missing or duplicated between the first and the last. */
   get isWhole(): boolean {
     const [first = 0] = this.ids
     return this.ids.every((id, index) => id === first + index)
@@ -69,7 +69,7 @@ describe('F12: subscribers that stop reading', () => {
     const served = await duet.address()
     const { token } = await createMember(served)
     using writer = await SocketClient.connect(served, { token })
-    // All alike want the whole of each event. In the short form most want little of it: what is held back is not theirs.
+    // All of them select the whole event. In the short form most select little, so that they are not held back.
     const small = inForm(healthyOnes - 5, 0)
     const healthy = [
       ...(await many(healthyOnes - small, () => Light.subscribe(served.port, '{ id content }'))),
@@ -85,7 +85,7 @@ describe('F12: subscribers that stop reading', () => {
     const text = 'x'.repeat(bytes)
     for (let written = 0; written < events; written++) {
       await writer.read(create, { text })
-      // Who is healthy keeps up: it is not outrun by more than it may let wait.
+      // A healthy subscriber keeps up: it is never behind by more than the limit.
       await waitUntil(() => healthy.every(({ ids }) => ids.length >= written - 30))
       if (written % 50 === 0) most = Math.max(most, await memory())
     }
@@ -94,7 +94,7 @@ describe('F12: subscribers that stop reading', () => {
     for (const each of healthy) {
       assert.deepEqual([each.ids.length, each.isWhole, each.closeCode], [events, true, undefined])
     }
-    // So far the slow ones read nothing: nobody waited for them.
+    // So far the slow subscribers read nothing, and no other waited for them.
     assert.equal(await metricOf(served, 'duet_subscriptions'), healthyOnes)
     const closed = await metricOf(served, 'duet_sockets_closed_slow_total')
     // In the time that the long form takes, some may be cut off before, for not answering a ping.

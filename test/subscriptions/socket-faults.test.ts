@@ -9,7 +9,7 @@ import { waitUntil } from '../support/wait.ts'
 import { FanOutStage, postAdded } from './fakes.ts'
 import { FakeWire, partsOver, serveSockets } from './served-sockets.ts'
 
-// What is thrown and not caught, or rejected and not handled, fails any of these tests by itself.
+// An uncaught error or an unhandled rejection fails these tests automatically.
 
 const posts = 'subscription { postAdded { id } }'
 const post = '{ post(id: 1) { id } }'

@@ -43,7 +43,7 @@ describe('Sockets of one client', () => {
 
   it('count until their connection ends, for every reason of closing', async () => {
     await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '2' })
-    // It is told that it is closed, and stays.
+    // It gets the close frame, and does not disconnect.
     using foreign = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': 'other' }))
     using flawed = await RawSocket.connect(app.port)
     flawed.say({ type: 'nonsense' })

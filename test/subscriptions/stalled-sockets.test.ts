@@ -20,7 +20,7 @@ function stageOf(bytes: number): FanOutStage {
   return stage
 }
 
-/** A socket of somebody who reads nothing, and has asked for something. */
+/** A socket of a client that has sent a request and reads nothing. */
 async function stuckSocket(server: { accept(stream: StuckStream): void }, bytes: number): Promise<StuckStream> {
   const stream = new StuckStream()
   server.accept(stream)

@@ -45,7 +45,7 @@ interface Case {
   readonly code: string
 }
 
-/** What is refused, each for a reason of its own. */
+/** Refused operations, each for a different reason. */
 const refusedQueries: readonly Case[] = [
   { what: 'text that is no document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
   { what: 'no text', text: '', code: 'GRAPHQL_PARSE_FAILED' },
@@ -408,7 +408,7 @@ describe('The rate limit over a socket', () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '20' })
     const { token } = await createMember(app)
     const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
-    // Another client, who has a limit of its own.
+    // Another client, which has its own limit.
     using writer = await SocketClient.connect(app, { token, localAddress: '127.0.0.2' })
     const newPost = async (t: string) =>
       (await writer.read<{ createPost: { id: string } }>(create, { t })).createPost.id

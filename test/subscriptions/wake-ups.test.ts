@@ -8,7 +8,7 @@ import { sqlite } from '../support/engines.ts'
 import { assertRefused, query, read } from '../support/graphql.ts'
 import { createMember, send } from '../support/rest.ts'
 
-/** Notes, each time that the bus is told: whether the feed looked at once, and the newest event that others can see. */
+/** Records for each notification of the bus: whether the feed read at once, and the newest visible event. */
 function watchTheBus(t: TestContext, newestEvent: () => unknown) {
   const told: { readonly looks: number; readonly newest: unknown }[] = []
   const { tell } = MemoryEventBus.prototype
@@ -21,7 +21,7 @@ function watchTheBus(t: TestContext, newestEvent: () => unknown) {
   return told
 }
 
-// The feed looks once a second by itself, so that a change which tells nobody is delivered all the same, only later.
+// The feed also reads once a second, so a change without a notification is delivered too, only later.
 test('every change with an event notifies the feed, after its commit and before its answer', async t => {
   await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
   using database = new DatabaseSync(app.database.location, { readOnly: true })

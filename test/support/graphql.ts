@@ -4,12 +4,12 @@ import type { Row } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 import { ask, type RawResponse } from './http.ts'
 
-/** Whatever serves: an app, or anything else with an address. */
+/** A running server: an app, or anything else with a URL. */
 interface Served {
   readonly url: string
 }
 
-/** What goes with an operation, beside its text. Who has a token can be told as it is: `query(app, text, ann)`. */
+/** The options of a request. A user with a token can be passed directly: `query(app, text, ann)`. */
 export interface Asked {
   readonly variables?: unknown
   readonly operationName?: unknown

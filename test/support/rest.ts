@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { ask, type RawResponse } from './http.ts'
 
-/** Whatever serves: an app, or anything else with an address. */
+/** A running server: an app, or anything else with a URL. */
 interface Served {
   readonly url: string
 }
@@ -53,7 +53,7 @@ export function bodyOf<Body = UserBody>(response: RawResponse, status = 200): Bo
   return JSON.parse(response.body) as Body
 }
 
-/** A new user, of whom only what matters to the test need be said. */
+/** Creates a user; only the fields that matter to the test are needed. */
 export async function createUser(app: Served, values: object = {}): Promise<UserBody> {
   return bodyOf(await send(app, 'POST /users', { ...somebody(), ...values }), 201)
 }
@@ -70,7 +70,7 @@ export async function logIn(app: Served, email: string, password: string): Promi
   return bodyOf<{ token: string }>(await send(app, 'POST /tokens', { email, password })).token
 }
 
-/** A new user who can log in, and a token. */
+/** Creates a user with a password, and returns its token. */
 export async function createMember(app: Served): Promise<UserBody & { readonly token: string }> {
   const password = 'right password'
   const user = await createUser(app, { password })

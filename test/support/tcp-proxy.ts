@@ -33,7 +33,7 @@ export class TcpProxy implements AsyncDisposable {
         if (decision === 'stall') return
         if (decision === 'pass' || decision === 'cut after') upstream.write(data)
         if (decision === 'pass') return
-        // The answer must not get through; closing upstream orderly lets the server work off what it received.
+        // The answer must not get through; an orderly close lets the server process all it received.
         upstream.removeAllListeners('data')
         client.removeAllListeners('close')
         client.destroy()

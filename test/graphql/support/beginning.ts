@@ -26,7 +26,7 @@ export const beginning: Data = {
   comments: [1, 2, 3, 4, 5].map(id => ({ id, postId: (id % 3) + 1, authorId: people.bob, text: `Comment ${id}` })),
 }
 
-/** Brings back the beginning: nothing has happened, and it is known how the next rows will be called. */
+/** Restores the initial data: no events, and known ids for the next rows. */
 export async function resetData({ engine, database: { kind } }: Stage): Promise<void> {
   await engine.write('run', [...insertsOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
 }

@@ -8,7 +8,7 @@ import type { Variables } from './operations.ts'
 export interface NaiveState extends Data {
   readonly nextPostId: number
   readonly nextCommentId: number
-  /** What those who listen are told, in order. */
+  /** The events for subscribers, in order. */
   readonly events: readonly string[]
 }
 
@@ -62,7 +62,7 @@ interface Asked {
   readonly args: Args
 }
 
-/** Changes nothing and finds out what is asked for. */
+/** Changes nothing, and returns the requested fields. */
 class Recorder {
   readonly changes: Asked[] = []
   readonly #query: NaiveQuery

@@ -12,7 +12,7 @@ import type { EngineKind, OpenOptions, TestDatabase } from '../../support/engine
 import { type Data, insertsOf, tokenVersionOf } from './data.ts'
 import { catalogue, type verbs } from './planting-verbs.ts'
 
-/** A database to be filled with anything, and the real way of an operation to it, from its text on. */
+/** A database for any test data, and the real path of an operation from its text to that database. */
 export class Stage implements AsyncDisposable {
   readonly database: TestDatabase
   readonly engine: Engine<typeof verbs>
@@ -57,12 +57,12 @@ export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOp
     executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor)
 }
 
-/** Whoever has a token of this planted user. */
+/** The actor with a token of this user. */
 export function actorOf(id: number, role: 'member' | 'admin' = 'member'): Actor {
   return { kind: 'user', id, role, tokenVersion: tokenVersionOf(id) }
 }
 
-/** The same engine, some of whose methods are done otherwise. */
+/** The same engine with some methods replaced. */
 export function withMethods<E extends object>(engine: E, methods: Partial<E>): E {
   return new Proxy(engine, {
     get(target, name) {
