@@ -6,8 +6,8 @@ import { BenchServer } from './load.ts'
 import { fillSqlite } from './plant.ts'
 import { Subscribers } from './subscribers.ts'
 
-// Server CPU per delivered event, and memory per idle subscriber: Duet beside graphql-yoga and Apollo Server, both with
-// graphql-ws, and beside a bare loop that writes prepared frames. One run, the servers in turn.
+// Server CPU per delivered event, and memory per idle subscriber: Duet compared with graphql-yoga and Apollo Server, both with
+// graphql-ws, and with a bare loop that writes prepared frames. One run, the servers in turn.
 // `npm install` in this folder brings the others; BENCH_SUBSCRIBERS=10000 asks for more.
 
 const count = Number(process.env.BENCH_SUBSCRIBERS ?? 2000)

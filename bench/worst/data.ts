@@ -1,6 +1,6 @@
 import type { Kind } from '../databases.ts'
 
-/** Who and what is in the database that operations are tried on. */
+/** The rows of the test database. */
 export const contents = {
   /** Has written 100,000 posts of 4 KB. */
   author: 1,

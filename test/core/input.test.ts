@@ -7,7 +7,7 @@ import { fieldsOf } from '../../src/rest/decode/fields.ts'
 
 const largest = 2n ** 53n - 1n
 
-/** What idOf must say, by way of numbers without bounds. */
+/** The expected result of idOf, computed with BigInt. */
 function oracle(written: string): number | undefined {
   if (!/^-?\d+$/.test(written)) return undefined
   const value = BigInt(written)

@@ -9,7 +9,7 @@ import { setDatabaseClockAhead } from './database-clock.ts'
 
 type Answers = readonly (readonly [status: number, id: number])[]
 
-/** Moves the clock that decides so far from where it was at the first payment. */
+/** Sets the relevant clock to this distance from the first payment. */
 type Jump = (seconds: number) => unknown
 
 describe('F8: a clock that jumps', () => {

@@ -42,7 +42,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
   })
 
   it('this test fails if a key can be claimed twice', async () => {
-    // It has a database of its own, so that no other test sees tables that are unsound.
+    // It has its own database, so that no other test sees inconsistent tables.
     await using own = new AsyncDisposableStack()
     const sabotaged = own.use(await postgres.create())
     await sabotaged.migrate()
@@ -127,7 +127,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
 class OrderLock implements AsyncDisposable {
   readonly #holder: pg.Client
   readonly #watcher: pg.Client
-  /** The most connections that were seen waiting at once. */
+  /** The maximum number of connections that waited at once. */
   most = 0
 
   static async take({ location }: TestDatabase, orderId: number): Promise<OrderLock> {

@@ -67,7 +67,7 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
 type Ending = Parameters<PostgresServer['end']>[0]
 
 interface Passage {
-  /** What clients got instead of their answers. No status: nothing. */
+  /** The statuses that clients got instead of success. No status means no answer. */
   readonly refusals: { readonly status: number | undefined; readonly ms: number }[]
   /** Milliseconds from each restart to the next payment. */
   readonly recoveries: number[]

@@ -98,7 +98,7 @@ describe('F2: one of two servers on PostgreSQL that is killed while clients pay'
   })
 })
 
-/** Every payer goes on until the server is gone, and with it the answer to the last request. */
+/** Every payer continues until the server ends, and loses the answer to its last request. */
 async function payUntilKilled(
   instance: Instance,
   history: History,
@@ -112,7 +112,7 @@ async function payUntilKilled(
   })
 }
 
-/** Half of the payers use the one that is killed; left without an answer, they ask the other one. */
+/** Half of the payers use the server that is killed; without an answer, they repeat the request at the other one. */
 async function killOneOfTwo(database: TestDatabase, other: Instance, history: History): Promise<void> {
   await using instance = await Instance.start(database)
   const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)

@@ -51,7 +51,7 @@ for (const kind of engineKinds) {
   })
 }
 
-/** Every payer loses every answer, and then asks again over a line that is sound. */
+/** Every payer loses every answer, and then repeats its request over a working connection. */
 async function payAndAskAgain(database: TestDatabase, wire: Wire, history: History) {
   const url = `http://127.0.0.1:${wire.port}`
   let left = inForm(100, 2000)
@@ -64,7 +64,7 @@ async function payAndAskAgain(database: TestDatabase, wire: Wire, history: Histo
   return { verdict: await judgeOn(database, history), unanswered }
 }
 
-/** The server gets the whole request and works it off; the client gets nothing. */
+/** The server gets and processes the whole request; the client gets nothing. */
 function loseAfterRequest(wire: Wire): void {
   wire.fromClient = (data, { client, server }) => {
     if (!data.includes('"amount"')) return 'pass'

@@ -51,7 +51,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
         const intent = history.intend()
         assert.equal((await attempt(history, hasty.url, intent))?.status, 503)
         proxy.decide = () => 'pass'
-        // Paid or not, the same question gets the answer that fits.
+        // Paid or not, the repeated request gets the right answer.
         assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
       }
     }

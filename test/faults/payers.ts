@@ -2,7 +2,7 @@ import type { History, Intent } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
-/** Asks once, and notes what came of it. No answer: nothing. */
+/** Sends one request and records the result. Returns undefined without an answer. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {
   const { key, cents, orderId } = intent
   const noted = history.invoke(intent)

@@ -1,9 +1,9 @@
 import type { TestDatabase } from '../support/engines.ts'
 import { execute } from './execute.ts'
 
-// What a store must never do, done to a database of a test, to see that the check of a fault finds it out.
+// Defects that a store must never have, put into the database of a test, to check that the fault tests detect them.
 
-/** Payments are kept, their keys are not. */
+/** Payments are stored without their keys. */
 export function forgetKeys(database: TestDatabase): Promise<void> {
   return execute(
     database,
@@ -20,7 +20,7 @@ export function allowKeysTwice(database: TestDatabase): Promise<void> {
   return execute(database, 'drop index idempotency_keys_by_key')
 }
 
-/** PostgreSQL only: payments take a little longer, so that they meet. */
+/** PostgreSQL only: payments take a little longer, so that they overlap. */
 export function slowPayments(database: TestDatabase, milliseconds: number): Promise<void> {
   return execute(
     database,

@@ -32,7 +32,7 @@ async function startWithPosts() {
   return { duet, url, port, metric }
 }
 
-/** Asks for 8 MB, and reads no more of them than it takes to know that they are coming. */
+/** Requests 8 MB, and reads only the first bytes of the answer. */
 async function askInVain(port: number, localAddress: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.on('error', () => {})

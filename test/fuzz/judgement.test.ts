@@ -11,7 +11,7 @@ import { lineProblem } from './judge-log.ts'
 import { reduce } from './reduce.ts'
 import { password, worldOf } from './world.ts'
 
-// What the fuzzer calls a problem, shown on servers that misbehave: one that finds nothing might just not look.
+// Checks on misbehaving servers that the fuzzer detects problems, because one that finds nothing might be broken.
 
 const request: HttpRequest = {
   kind: 'request',

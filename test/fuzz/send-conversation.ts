@@ -4,7 +4,7 @@ import { within } from '../support/wait.ts'
 import { type Conversation, framesOf } from './cases.ts'
 import { quietMs, Wire } from './wire.ts'
 
-/** What came of a conversation. */
+/** The result of a conversation. */
 export interface Dialogue {
   readonly handshake: RawResponse | undefined
   readonly frames: readonly Frame[]
@@ -14,7 +14,7 @@ export interface Dialogue {
   readonly ending: 'answered' | 'closed' | 'left'
 }
 
-/** Says everything, then one thing more that has to be answered, unless the server closes before. */
+/** Sends all messages, then a ping that must be answered, unless the server closes before. */
 export async function converse(port: number, conversation: Conversation, localAddress: string): Promise<Dialogue> {
   using wire = await Wire.open(port, localAddress)
   const dialogue = new Client(wire)

@@ -8,7 +8,7 @@ import { type DuetProcess, serveDuet } from '../support/process.ts'
 import { metricOf, untilNobodyListens } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** What a process is up to. One that runs and does not answer is silent. */
+/** The state of a process. One that runs and does not answer is silent. */
 export type State = 'ready' | 'not ready' | 'silent' | 'ended'
 
 /** The service under test, as a process of its own, without limits of rates. */
@@ -84,7 +84,7 @@ export class Target implements AsyncDisposable {
       const { status } = await ask(`${this.url}/health/ready`, { headers: { 'x-request-id': id } })
       return status === 200 ? 'ready' : 'not ready'
     } catch (error) {
-      if (error instanceof AssertionError) return 'silent' // it was waited for in vain
+      if (error instanceof AssertionError) return 'silent' // no answer in time
       await waitUntil(() => this.hasEnded)
       return 'ended'
     }

@@ -25,7 +25,7 @@ function verdictOf(text: string): 'within' | 'beyond' | 'no token' {
   }
 }
 
-/** What a document measures, looked up in the syntax tree that graphql-js makes of it. */
+/** The sizes of a document, computed from the syntax tree of graphql-js. */
 function measuresOf(text: string) {
   const document = parse(text)
   const measures = { tokens: document.tokenCount ?? 0, nameLength: 0, literalDepth: 0, selectionDepth: 0 }
@@ -58,7 +58,7 @@ function isWithin(measures: ReturnType<typeof measuresOf>): boolean {
   return measures.literalDepth <= literalDepth && measures.selectionDepth <= selectionDepth
 }
 
-/** Sizes about a bound more often than small ones. */
+/** Sizes near a limit, more often than small ones. */
 const about = (bound: number) =>
   fc.oneof(
     { weight: 5, arbitrary: fc.nat(5) },

@@ -79,7 +79,7 @@ for (const [name, make] of [
     const documents = newDocuments()
     const filler = `€${'x'.repeat(60_000)}`
     const grown = growthOf(() => {
-      // As they come: each text from a body of its own.
+      // As in real requests: each text comes from a different body.
       for (let count = 0; count < 1100; count++) documents.prepare(JSON.parse(JSON.stringify(make(count, filler))))
     })
     t.diagnostic(`1,100 documents of 60,000 characters took ${megabytes(grown)}`)
@@ -91,7 +91,7 @@ for (const [name, make] of [
 test('the weight of a document is about its size in memory', { skip: notInQuick }, t => {
   for (const [name, text] of [
     ['aliases', (n: number) => `{ posts(limit: 1) { x${n}: id ${repeat(600, i => `a${i}: id`)} } }`],
-    // As they come: each text from a body of its own.
+    // As in real requests: each text comes from a different body.
     ['long comments', (n: number) => JSON.parse(JSON.stringify(`{ __typename } # ${n} €${'x'.repeat(60_000)}`))],
     ['lists', (n: number) => `{ x${n}: __typename ${repeat(150, i => `a${i}: posts(limit: 1) { id }`)} }`],
     [

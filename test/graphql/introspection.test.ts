@@ -116,7 +116,7 @@ describe('The computed size of an introspection answer', () => {
         assert.match(String(error), /Maximum introspection depth/) // the standard rules refuse it
         return
       }
-      // `__typename` at the top is none of it.
+      // `__typename` at the top level is not introspection.
       assert.equal(size, sizeOfAnswer(data) - 2)
       compared++
       most = Math.max(most, size)

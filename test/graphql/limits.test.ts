@@ -14,7 +14,7 @@ import { createMember, type UserBody } from '../support/rest.ts'
 
 type Member = UserBody & { readonly token: string }
 
-/** So many fields around an id, one within the other: users, posts, authors, posts and so on. */
+/** An id inside this many nested fields: users, posts, authors, posts and so on. */
 function nested(levels: number, within = 'user(id: 1)'): string {
   const inner = repeat(levels - 1, level => (level % 2 === 0 ? 'posts(limit: 1)' : 'author'), ' { ')
   return `${within} { ${inner}${inner && ' { '}id${' }'.repeat(levels)}`
@@ -63,7 +63,7 @@ describe('Limits of an operation', () => {
           6,
           `{ ... { ... on Query { user(id: 1) { ... { posts { ... on Post { author { posts { ${post} } } } } } } } } }`,
         ],
-        // The same fragment twice: once where it may stand, once too deep.
+        // The same fragment twice: once at an allowed depth, once too deep.
         [
           6,
           `{ ...Q post(id: 1) { ...A } } fragment A on Post { ${post} } fragment Q on Query { user(id: 1) { posts { author { posts { ...A } } } } }`,

@@ -38,7 +38,7 @@ describe('The check whether fields with one key can be merged', () => {
     fc.assert(
       fc.property(documents, ({ text }) => {
         const document = parse(text)
-        // The writer of the documents knows the other rules. It is looked at from time to time, for they take their time.
+        // The generator obeys the other rules. This is checked only sometimes, because validation is slow.
         if (++seen % 20 === 0) assert.deepEqual(validate(schema, document, otherRules), [])
         const expected = accepts(OverlappingFieldsCanBeMergedRule, document)
         assert.equal(accepts(fieldsCanBeMerged, document), expected)

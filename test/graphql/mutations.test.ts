@@ -48,14 +48,14 @@ for (const kind of engineKinds) {
       outbox: await rowsOf(engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
     })
 
-    /** What goes into the outbox while something is done. */
+    /** The events that some work writes into the outbox. */
     const told = async (work: () => Promise<unknown>) => {
       const { length } = (await state()).outbox
       await work()
       return (await state()).outbox.slice(length).map(row => row.map(value => (value === null ? null : String(value))))
     }
 
-    /** Holds a mutation to be refused like this, and to have changed nothing. */
+    /** Checks that a mutation is refused with this error and has changed nothing. */
     const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
       const before = await state()
       const error = assertRefused(await query(app, text, { token: member?.token, variables }), status, code)

@@ -20,7 +20,7 @@ import { actorOf, type Service, Stage, serviceOver, withMethods } from './suppor
 /** Every run prints its seed; setting it repeats that run. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
-/** From nothing to plenty, so that what goes wrong goes wrong with little. */
+/** From empty to large, so that a failure occurs with little data. */
 const sizes: readonly DataSize[] = [
   { users: 0, posts: 0, comments: 0, longest: 1 },
   { users: 1, posts: 1, comments: 1, longest: 10 },

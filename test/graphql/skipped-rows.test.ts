@@ -192,8 +192,8 @@ describe('An operation that skips more than 100,000 rows', () => {
   })
 
   it('is refused because of its cost first, and because of access last', async () => {
-    const dear = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
-    assertRefused(await query(app, dear), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+    const expensive = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
+    assertRefused(await query(app, expensive), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
     assertRefused(await query(app, `{ ${many(2, 100_000)} me { id } }`), 400, 'BAD_USER_INPUT', message(200_000))
     assertRefused(await query(app, `{ ${many(1, 100_000)} me { id } }`), 401, 'UNAUTHENTICATED')
   })

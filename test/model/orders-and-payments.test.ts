@@ -41,7 +41,7 @@ describe('Orders and payments after any sequence of operations', () => {
 
 type Steps = Parameters<typeof fc.asyncModelRun<Model, Session, false, Model>>[1]
 
-/** Every answer is the model's; at the end the tables hold what the model does, and are sound. */
+/** Every answer equals that of the model, and at the end the tables are consistent and equal to the model. */
 async function compareWithModel(service: Service, chosen: Steps): Promise<void> {
   const session = await service.enter()
   const before = await service.count()

@@ -123,7 +123,7 @@ for (const prefix of prefixes) {
       }
     }
     assert.deepEqual(await state(), before)
-    // It was the type alone: as JSON the same bodies are taken, and the payment's key is still free.
+    // Only the type was wrong: as JSON the same bodies are accepted, and the key can still be used.
     for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
   })
 }

@@ -15,12 +15,12 @@ interface Item {
   readonly price: number
 }
 
-/** One character for a reader, two as JavaScript counts. */
+/** One visible character, but of length two in JavaScript. */
 const balloon = '🎈'
 const gear: Item = { name: 'Gear', quantity: 1, price: 1 }
 const many = (count: number, item: Item = gear): readonly Item[] => Array(count).fill(item)
 
-/** At the edge of what an order may be: kept as it is, and summed up exactly. */
+/** Extreme valid orders: stored unchanged, and summed up exactly. */
 const good: Readonly<Record<string, readonly [items: readonly Item[], amount: number]>> = {
   'one item of the least sum': [[gear], 1],
   'a hundred items': [many(100), 100],

@@ -47,7 +47,7 @@ function postWithKeys(app: TestApp, path: string, keys: readonly string[], encod
   return sendRaw(app.port, Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, encoding))
 }
 
-/** Holds an answer to be the first one once more: its very bytes, marked, and nothing new. */
+/** Checks that an answer is a replay of the first one: the same bytes, with the header, and no new payment. */
 function assertReplay(response: RawResponse, first: RawResponse): void {
   assert.equal(response.status, 200, response.body)
   assert.equal(response.body, first.body)
@@ -389,7 +389,7 @@ for (const kind of engineKinds) {
   })
 }
 
-/** Payments that were made with keys, `old-<id>`, whose time is over this very moment. */
+/** Payments with keys `old-<id>` that expire at this moment. */
 async function expireMany(database: TestDatabase, count: number): Promise<void> {
   const row = "(777, '2026-01-31T12:00:00.000Z')"
   await execute(

@@ -31,7 +31,7 @@ function atOnce<Answer>(count: number, request: (index: number) => Promise<Answe
   return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
 }
 
-/** How often each status was answered. */
+/** The number of answers with each status. */
 function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
@@ -45,7 +45,7 @@ function assertOnePayment(answers: readonly RawResponse[]): void {
   for (const answer of answers) assert.equal(wasReplayed(answer), answer.status === 200)
 }
 
-/** Holds the answers to payments of one order with one key to be 200, all with the same payment; one of them made it. */
+/** Checks that payments of one order with one key all get 200 with the same payment, which one of them made. */
 function assertOnePaidOrder(answers: readonly RawResponse[]): void {
   assert.deepEqual(tally(answers), { 200: answers.length })
   assert.equal(new Set(answers.map(answer => `${paymentLinkOf(answer)} ${answer.body}`)).size, 1)
@@ -277,7 +277,7 @@ describe('Two instances on one PostgreSQL', { skip: postgres.skip }, () => {
   })
 })
 
-/** What must not be, and a way to bring it about where no constraint of the schema prevents it. */
+/** An inconsistency, and a way to create it that no constraint of the schema prevents. */
 const spoiled: Readonly<Record<string, string>> = {
   'shipped without a payment of exactly their amount': 'update orders set payment_id = 99 where id = 1',
   'without a payment of exactly': 'update payments set amount_cents = amount_cents + 1 where id = 1',

@@ -66,7 +66,7 @@ const badAmounts: readonly string[] = [
 
 const noObjects: readonly (string | undefined)[] = [undefined, '', 'null', '[]', '"x"', '5', 'true', '[{"amount":5}]']
 
-/** A number of hundredths, as people write it. */
+/** A number of cents, in the usual notation. */
 function written(cents: number): string {
   const digits = String(cents).padStart(3, '0')
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
@@ -82,7 +82,7 @@ for (const kind of engineKinds) {
   describe(`Payments on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let engine: Engine<typeof verbs>
-    /** Of all payments that this suite made by `POST /payments`. */
+    /** The keys of all payments that this suite made by `POST /payments`. */
     const keys: string[] = []
     before(async () => {
       app = await startTestAppOn(kind)

@@ -8,7 +8,7 @@ import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, send, sendText, somebody } from '../support/rest.ts'
 
 const required = 'Name and email required'
-/** One character for a reader, two as JavaScript counts. */
+/** One visible character, but of length two in JavaScript. */
 const balloon = '🎈'
 const nothing = { missing: undefined, null: null, empty: '', blank: ' \t\n\u3000', number: 1, list: ['a'], object: {} }
 const unstorable = {
@@ -18,14 +18,14 @@ const unstorable = {
   'a wrong pair': '\udc00\ud800',
 }
 
-/** Each names what would be taken, were it not ignored. */
+/** Fields that must be ignored. */
 const poisons = [
   '"__proto__":{"age":1,"role":"admin"}',
   '"\\u005f_proto__":{"age":1}',
   '"constructor":{"prototype":{"age":1}}',
 ]
 
-/** Values that a field must not have, whichever request carries them. */
+/** Values that a field must not have, in any request. */
 const badFields: Readonly<Record<string, readonly unknown[]>> = {
   name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...Object.values(unstorable)],
   email: [
@@ -71,7 +71,7 @@ const badFields: Readonly<Record<string, readonly unknown[]>> = {
   ],
 }
 
-/** Values at the edge of what a field may have. They are kept as they are. */
+/** Extreme valid values of a field. They are stored unchanged. */
 const goodFields: Readonly<Record<string, readonly unknown[]>> = {
   name: [
     'x',

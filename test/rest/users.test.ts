@@ -12,7 +12,7 @@ const links = (rels: Readonly<Record<string, string>>) =>
     .map(([rel, address]) => `<${address}>; rel="${rel}"`)
     .join(', ')
 
-/** Each cannot name a row: not an integer as we write them, or beyond what every reader keeps exact. */
+/** Invalid ids: not a plain integer, or above the largest exact integer. */
 const impossibleIds = [
   'abc',
   '0',

@@ -6,7 +6,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const json = 'Host: x\r\nContent-Type: application/json\r\n'
 
-/** What a client had sent when it went away. */
+/** The data that a client had sent before it disconnected. */
 const begun = {
   'in the middle of a body': `POST /echo HTTP/1.1\r\n${json}Content-Length: 100\r\n\r\n{"a"`,
   'before any of its body': `POST /echo HTTP/1.1\r\n${json}Content-Length: 100\r\n\r\n`,

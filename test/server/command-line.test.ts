@@ -11,7 +11,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { DuetProcess, type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** Starts a server that cannot start, and holds it to one line on stderr, which is returned, and to exit code 1. */
+/** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
 async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
   await using duet = serveDuet(env)
   return oneLine(await ended(duet))

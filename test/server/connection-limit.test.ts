@@ -25,7 +25,7 @@ function connections(port: number) {
     await once(socket, 'connect')
     return socket
   }
-  /** Whether a request on a new connection is answered; else the connection was closed without a word. */
+  /** Whether a request on a new connection is answered; otherwise the connection was closed without an answer. */
   const answered = async (localAddress?: string, head?: string): Promise<boolean> => {
     return (await answerTo(await open(localAddress), request(head))) !== ''
   }
@@ -42,7 +42,7 @@ test('a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other client
   assert.equal(await clients.answered(), false)
   assert.ok(await clients.answered('127.0.0.2'))
   first.destroy()
-  // The service learns of it a moment later.
+  // The service notices the close a moment later.
   let makesRoom = false
   for (let tries = 0; tries < 1_000 && !makesRoom; tries++) makesRoom = await clients.answered()
   assert.ok(makesRoom)

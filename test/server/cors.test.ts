@@ -8,7 +8,7 @@ const app1 = 'https://app.example'
 const app2 = 'https://other.example:8443'
 const evil = 'https://evil.example'
 
-/** All that the service says in headers and a page may need: written out, so that none can get lost. */
+/** All headers that a page may need, listed here so that none can get lost. */
 const exposed =
   'Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
 

@@ -27,7 +27,7 @@ for (const [what, signal] of [
   ['a rejection that nobody handled', 'SIGCONT'],
 ] as const) {
   test(`${what} is logged once and stops listening at once, a running request is answered, and the process exits with 1`, async () => {
-    const drainMs = 8_000 // which is not waited for
+    const drainMs = 8_000 // the exit does not wait for it
     await using duet = serveDuet({ NODE_OPTIONS: `--import=${preload}`, DRAIN_MS: String(drainMs) })
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
@@ -54,7 +54,7 @@ for (const [what, signal] of [
   })
 }
 
-/** A last resort whose stopping the test decides about. */
+/** The handler, with a stop function that the test controls. */
 function watched() {
   const { logger, logs } = collectLogs()
   const exits: number[] = []

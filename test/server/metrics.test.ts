@@ -57,7 +57,7 @@ test('requests in flight are counted only until they are answered', async () => 
     serveMetrics(fastify, new Metrics(), lifecycle, { token: undefined, offWithoutToken: false })
   })
   const inFlight = async () => series((await ask(`${server.url}/metrics`)).body, 'duet_http_requests_in_flight')
-  assert.equal(await inFlight(), 1) // the one that asks
+  assert.equal(await inFlight(), 1) // this request itself
   const slow = [ask(`${server.url}/slow`), ask(`${server.url}/slow`)]
   await waitUntil(() => server.lifecycle.requestsInFlight === 2)
   assert.equal(await inFlight(), 3)

@@ -96,7 +96,7 @@ const told = [
   'idempotent-replayed',
 ]
 const provoked = new Set<string>()
-/** The sentences of failures that were met, each behind its operation and status. */
+/** The error messages that occurred, each with its operation and status. */
 const heard = new Set<string>()
 
 /** Whether an answer may be without a header that is documented for it. */
@@ -106,7 +106,7 @@ function isOptional(name: string, header: string): boolean {
   return header.startsWith('ratelimit')
 }
 
-/** Holds an answer to what the document says about its operation and status. */
+/** Checks an answer against the documented operation and status. */
 function assertDocumented(name: string, status: number, response: RawResponse, as = String(status)): void {
   const where = `${name} ${status}`
   assert.equal(response.status, status, `${where}: ${response.body}`)
@@ -429,7 +429,7 @@ test('under maintenance, above the rate limit and with metrics off, requests are
   assertDocumented('GET /metrics', 404, await send(production.url, 'GET /metrics'))
 })
 
-// Every documented status is provoked here, but for those that take a defect or a lucky moment.
+// Every documented status is tested here, except those that need an internal error or special timing.
 after(() => {
   const documented = [...operations].flatMap(([name, { responses }]) =>
     Object.keys(responses).map(status => `${name} ${status}`),

@@ -5,7 +5,7 @@ import { RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** A server that notes every request which it carries out. */
+/** A server that records every request that it executes. */
 async function startCounting() {
   const executed: string[] = []
   const server = await startTestServer(fastify => {

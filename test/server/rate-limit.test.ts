@@ -16,7 +16,7 @@ import { within } from '../support/wait.ts'
 async function start(env: Readonly<Record<string, string>> = {}) {
   const clock = new TestClock()
   const app = await startTestApp({ LOG_LEVEL: 'warn', ...env }, { clock })
-  /** How many requests the client has left after one more, by what the answer says. */
+  /** The remaining requests of the client after one more request, from the header of its answer. */
   const left = async (target: string, head = '', method = 'GET') => {
     const { headers } = await sendRaw(app.port, `${method} ${target} HTTP/1.1\r\nHost: x\r\n${head}\r\n`)
     return remaining(headers.get('ratelimit'))
@@ -322,7 +322,7 @@ test('a window that is opened again counts as the newest, so others are forgotte
     clock.pass(milliseconds - 30_000)
     assert.ok(limiter.take('again').allowed, `opened again ${how}`)
     limiter.take('fourth')
-    limiter.take('fifth') // there is room for four: the oldest of them goes
+    limiter.take('fifth') // there is room for four, so the oldest is dropped
     assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before those that are older`)
     assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest made room`)
   }

@@ -9,7 +9,7 @@ import { RawConnection } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
-/** A server with the app's time-outs cut short, and looked at often. */
+/** A server with short timeouts that are checked often. */
 async function startHasty() {
   const executed: unknown[] = []
   const server = await startTestServer(fastify => {

@@ -38,7 +38,7 @@ class Reader implements Disposable {
     })
   }
 
-  /** Reads so many bytes, or what there is before the connection ends. */
+  /** Reads this many bytes, or all bytes until the connection ends. */
   async take(bytes: number): Promise<void> {
     const goal = this.read + bytes
     this.socket.resume()
@@ -52,7 +52,7 @@ class Reader implements Disposable {
   }
 }
 
-/** A server whose clock the test sets, and which looks for stalled connections all the time. */
+/** A server whose clock the test sets, and which checks for stalled connections all the time. */
 async function start(
   bounds: Partial<typeof unreadBounds> = {},
   register: (server: FastifyInstance) => void = () => {},
@@ -76,12 +76,12 @@ async function start(
     pass: (milliseconds: number) => {
       time += milliseconds
     },
-    /** Waits until all connections were looked at, at the present time. */
+    /** Waits until all connections were checked at the current time. */
     swept: async () => {
       const before = sweeps
       await waitUntil(() => sweeps >= before + 2)
     },
-    /** Waits until so many connections have something that is not sent. */
+    /** Waits until this many connections have unsent data. */
     unsent: (count: number) =>
       waitUntil(() => [...server.lifecycle.connections].filter(each => each.writableLength > 0).length === count),
   })
@@ -163,7 +163,7 @@ test('above the limit of unread data of one client its oldest answers are droppe
   using readers = new DisposableStack()
   const open = async (address: string) => {
     const reader = readers.use(await Reader.open(server.port, address))
-    await within(reader.take(1), 'the beginning') // what has to be cut for it is cut
+    await within(reader.take(1), 'the beginning') // the connections above the limit are closed by now
     return reader
   }
   const other = await open('127.0.0.2')
@@ -238,7 +238,7 @@ test('answers that are ready in one turn of the event loop are also limited', as
   go.resolve()
   await waitUntil(() => server.cuts() === total - 2)
   await server.unsent(2)
-  // Those that are not cut, those that were cut and wait to be closed, and the one that crossed the bound.
+  // Those within the limit, those that are being closed, and the one that exceeded the limit.
   assert.ok(most >= 2 * size && most <= 2 * perClient + size, `${most / size} answers at once`)
 })
 

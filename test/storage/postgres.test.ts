@@ -41,7 +41,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
         assert.equal(cuts > 0, true)
         cuts = 0
         proxy.decide = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
-        // Were it run again after a commit that happened, it would answer 2; were a lost one believed, 0 would remain.
+        // If it ran again after a commit that happened, it would return 2; if a lost commit counted as done, 0 would remain.
         assert.equal(await engine.write('increment', 'counter'), 1)
         proxy.decide = () => 'pass'
         assert.deepEqual(await engine.read(sql`select value from notes where key = 'counter'`), [['1']])

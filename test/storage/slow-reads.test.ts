@@ -33,7 +33,7 @@ describe('A quick read on SQLite', () => {
     assert.equal(finished[0], 'quick')
     await Promise.all(reads)
     finished.length = 0
-    // They were quick after all: the next time they are done in their turn.
+    // They were quick, so the next time they run in order.
     await Promise.all([read('first', { text: 'select 1', values: [], heavy: true }), read('second', sql`select 4`)])
     assert.deepEqual(finished, ['first', 'second'])
   })

@@ -253,7 +253,7 @@ describe('A SQLite file', () => {
     assert.equal(inSqlite('select 1 from t for no key update'), 'select 1 from t')
   })
 
-  it('gets the same query plan for a statement with any bound values', async t => {
+  it('has each statement planned once, for all bound values', async t => {
     const { path } = await prepared(t)
     using connection = new SqliteConnection(path, 'read')
     let planned = 0

@@ -9,7 +9,7 @@ import { type Row, sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { postgres } from '../support/engines.ts'
 
-/** Creates a user while another transaction deletes the one that is in the way, as soon as it was met. */
+/** Creates a user while another transaction deletes the conflicting user at the moment of the conflict. */
 function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | 'email taken'> {
   const steps = userVerbs.createUser(values)
   for (let rows: readonly Row[] = []; ; ) {

@@ -52,7 +52,7 @@ for (const kind of engineKinds) {
     const comments = (post: string, text = commentsOf) =>
       client.begin(text, { post }).listening(marker => newComment(post, marker))
 
-    /** Where events have an order of their own, this is it. */
+    /** The ids of the posts in the stored order of their events. */
     const storedOrder = async (): Promise<readonly string[]> => {
       const order = kind.kind === 'sqlite' ? 'id' : 'transaction_id, id'
       const rows = await rowsOf(engine, `select post_id from outbox where kind = 'post-added' order by ${order}`)

@@ -86,7 +86,7 @@ export class FakeSubscriber implements Subscriber {
 
 const schema = loadSchema()
 
-/** What leads from the text of a subscription to its subscribers, over a store that is none. */
+/** The path from the text of a subscription to its subscribers, over a fake store. */
 export class FanOutStage {
   readonly store = new FakePosts()
   readonly log = new FakeLog()

@@ -53,7 +53,7 @@ export class StuckStream extends Duplex {
 
   override _read(): void {}
 
-  /** Nothing that was written is done with until the test says so. */
+  /** No write completes until the test says so. */
   override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#done = done
   }

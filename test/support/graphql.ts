@@ -73,7 +73,7 @@ export interface ErrorBody {
 }
 
 /**
- * Holds an answer to the one shape of a refused operation: its status, and `errors` that all have a sentence and this
+ * Checks that an answer has the shape of a refused operation: its status, and `errors` that all have a sentence and this
  * code, and no data. Returns the first of them.
  */
 export function assertRefused(response: RawResponse, status: number, code: string, text?: string | RegExp): ErrorBody {

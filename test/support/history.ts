@@ -69,7 +69,7 @@ export class History {
     return this.isAcknowledged(intent) || isRefused(this.#of(intent))
   }
 
-  /** What clients do not know the outcome of. */
+  /** Payments whose result the clients do not know. */
   get unsettled(): readonly Intent[] {
     return [...this.#attempts.keys()].filter(intent => !this.isSettled(intent))
   }
@@ -90,7 +90,7 @@ export class History {
   }
 }
 
-/** What the tables say about a history. Lists hold the keys that offend. */
+/** The comparison of a history with the tables. Lists contain the keys that break a rule. */
 export interface Verdict {
   readonly acknowledged: number
   readonly replays: number

@@ -80,12 +80,12 @@ export class RawConnection implements Disposable {
     return this.#socket.readableEnded || this.#socket.destroyed
   }
 
-  /** Goes away as a crashed client does. */
+  /** Disconnects like a crashed client. */
   reset(): void {
     this.#socket.resetAndDestroy()
   }
 
-  /** Says that nothing more will be sent. */
+  /** Ends our side of the connection. */
   finish(): void {
     this.#socket.end()
   }

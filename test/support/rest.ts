@@ -28,7 +28,7 @@ export interface PaymentBody {
   readonly created_at: string
 }
 
-/** One request, written as it would be said: `send(app, 'PUT /users/1', { name, email }, token)`. */
+/** One request, in a short form: `send(app, 'PUT /users/1', { name, email }, token)`. */
 export function send(app: Served, line: string, body?: unknown, token?: string): Promise<RawResponse> {
   return sendText(app, line, body === undefined ? undefined : JSON.stringify(body), token)
 }
@@ -126,7 +126,7 @@ export function wasReplayed({ headers }: RawResponse): boolean {
   return header === 'true'
 }
 
-/** Each cannot name a row: not an integer as we write them, or beyond what every reader keeps exact. */
+/** Invalid ids: not a plain integer, or above the largest exact integer. */
 export const impossibleIds: readonly string[] = [
   ...['abc', '0', '01', '-1', '+1', '1.5', '1.0', '1e0', '0x1', '1%20', '%201', '1%0A', '1%00', '%D9%A1', 'undefined'],
   ...['9007199254740992', '9007199254740993', '99999999999999999999', '9'.repeat(1000)],

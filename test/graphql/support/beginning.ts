@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts'
 
 export const people: Readonly<Record<'ann' | 'bob' | 'admin', number>> = { ann: 1, bob: 2, admin: 3 }
 
-/** What there is before changes are made. */
+/** The data before any changes. */
 export const beginning: Data = {
   users: Object.entries(people).map(([name, id]) => ({
     id,
@@ -36,7 +36,7 @@ const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
   postgres: sql`select setval('posts_id_seq', 1000), setval('comments_id_seq', 1000)`,
 }
 
-/** All that there is now. */
+/** The current data. */
 export async function stateOf({ engine, database }: Stage): Promise<NaiveState> {
   const [posts = [], comments = [], events = [], next = []] = await engine.write('run', [
     sql`select id, author_id, title, content, likes, published_at from posts order by id`,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type Statement, sql } from '../../../src/storage/sql.ts'
 import type { TestDatabase } from '../../support/engines.ts'
 
-/** All that is there to be read, as JavaScript holds it. */
+/** All readable data, as JavaScript objects. */
 export interface Data {
   readonly users: readonly UserRow[]
   readonly posts: readonly PostRow[]
@@ -133,7 +133,7 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
     }))
 }
 
-/** The statements that make a database hold this and nothing else. */
+/** The statements that replace the content of a database with this data. */
 export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['kind']): readonly Statement[] {
   const own = kind === 'postgres' ? ' overriding system value' : ''
   return [

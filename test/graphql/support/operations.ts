@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type Data, instants } from './data.ts'
 
-/** An operation, and the values to send it with: the same text is to be done with each of them. */
+/** An operation, and the sets of variables to send it with. */
 export interface Operation {
   readonly text: string
   readonly variables: readonly Variables[]
@@ -508,7 +508,7 @@ function chosenField(type: Type, choice: number, leads: boolean): Field {
   return chosen
 }
 
-/** Whether null will not do. */
+/** Whether null is not allowed. */
 function isNeeded(type: InputType): boolean {
   return type === 'ID' || type === 'String' || type === 'Boolean'
 }
