@@ -34,9 +34,9 @@ function sizeOfAnswer(value: unknown): number {
 
 /** What the usual tools ask: graphql-js writes it for GraphiQL, GraphQL Code Generator, Apollo and many others. */
 const usual: Readonly<Record<string, string>> = {
-  'as it comes': getIntrospectionQuery(),
+  'with its default options': getIntrospectionQuery(),
   'without descriptions': getIntrospectionQuery({ descriptions: false }),
-  'with all there is': getIntrospectionQuery({
+  'with all options': getIntrospectionQuery({
     descriptions: true,
     specifiedByUrl: true,
     directiveIsRepeatable: true,

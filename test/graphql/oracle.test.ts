@@ -128,8 +128,8 @@ for (const kind of engineKinds) {
 
 describe('A difference from graphql-js', () => {
   const sabotages: Readonly<Record<string, (text: string) => string>> = {
-    'an order that is turned round': text => text.replaceAll(' asc', ' desc'),
-    'a limit that is not kept': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
+    'a reversed order': text => text.replaceAll(' asc', ' desc'),
+    'an ignored limit': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
   }
   for (const [what, sabotage] of Object.entries(sabotages)) {
     it(`is detected and reduced to a small example: ${what}`, async t => {

@@ -22,18 +22,18 @@ const many = (count: number, item: Item = gear): readonly Item[] => Array(count)
 
 /** Extreme valid orders: stored unchanged, and summed up exactly. */
 const good: Readonly<Record<string, readonly [items: readonly Item[], amount: number]>> = {
-  'one item of the least sum': [[gear], 1],
+  'one item with the smallest sum': [[gear], 1],
   'a hundred items': [many(100), 100],
   'the longest name': [[{ ...gear, name: 'x'.repeat(320) }], 1],
-  'the longest name, as JavaScript counts': [[{ ...gear, name: balloon.repeat(160) }], 1],
-  'a name with blanks around it': [[{ ...gear, name: ' a\tb\n' }], 1],
-  'a name that is code': [[{ ...gear, name: "Robert'); drop table orders;--" }], 1],
+  'the longest name in UTF-16 code units': [[{ ...gear, name: balloon.repeat(160) }], 1],
+  'a name with spaces around it': [[{ ...gear, name: ' a\tb\n' }], 1],
+  'a name with code in it': [[{ ...gear, name: "Robert'); drop table orders;--" }], 1],
   'the largest quantity': [[{ ...gear, quantity: 10_000 }], 10_000],
   'the largest price': [[{ ...gear, price: 1_000_000_000 }], 1_000_000_000],
-  'something for nothing beside something else': [[{ ...gear, price: 0 }, gear], 1],
+  'a free item together with another one': [[{ ...gear, price: 0 }, gear], 1],
   'the largest sum in one item': [[{ name: 'Gear', quantity: 10_000, price: 100_000_000 }], 1_000_000_000_000],
   'the largest sum in a hundred': [many(100, { name: 'Gear', quantity: 10, price: 1_000_000_000 }), 1_000_000_000_000],
-  'a sum of odd parts': [[{ name: 'Gear', quantity: 9_999, price: 99_999_999 }, gear], 999_899_990_002],
+  'a sum of odd numbers': [[{ name: 'Gear', quantity: 9_999, price: 99_999_999 }, gear], 999_899_990_002],
 }
 
 const unstorable = {

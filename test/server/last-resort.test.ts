@@ -23,8 +23,8 @@ async function isRefused(port: number): Promise<boolean> {
 }
 
 for (const [what, signal] of [
-  ['an error that nobody caught', 'SIGWINCH'],
-  ['a rejection that nobody handled', 'SIGCONT'],
+  ['an uncaught error', 'SIGWINCH'],
+  ['an unhandled rejection', 'SIGCONT'],
 ] as const) {
   test(`${what} is logged once and stops listening at once, a running request is answered, and the process exits with 1`, async () => {
     const drainMs = 8_000 // the exit does not wait for it

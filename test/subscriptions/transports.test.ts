@@ -47,11 +47,11 @@ interface Case {
 
 /** Refused operations, each for a different reason. */
 const refusedQueries: readonly Case[] = [
-  { what: 'text that is no document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
+  { what: 'text that is not a document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
   { what: 'no text', text: '', code: 'GRAPHQL_PARSE_FAILED' },
   { what: 'an unknown field', text: '{ nothing }', code: 'GRAPHQL_VALIDATION_FAILED' },
   { what: 'a missing argument', text: '{ post { id } }', code: 'GRAPHQL_VALIDATION_FAILED' },
-  { what: 'a fragment of itself', text: '{ ...F } fragment F on Query { ...F }', code: 'GRAPHQL_VALIDATION_FAILED' },
+  { what: 'a circular fragment', text: '{ ...F } fragment F on Query { ...F }', code: 'GRAPHQL_VALIDATION_FAILED' },
   {
     what: 'six levels',
     text: '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }',
@@ -80,7 +80,7 @@ const refusedQueries: readonly Case[] = [
     code: 'OPERATION_RESOLUTION_FAILURE',
   },
   { what: 'no operation', text: 'fragment F on Query { __typename }', code: 'GRAPHQL_VALIDATION_FAILED' },
-  { what: 'oneself without a token', text: '{ me { id } }', code: 'UNAUTHENTICATED' },
+  { what: 'me without a token', text: '{ me { id } }', code: 'UNAUTHENTICATED' },
   { what: "others' e-mails without a token", text: '{ users { email } }', code: 'UNAUTHENTICATED' },
   { what: "others' e-mails as a member", text: '{ users { email } }', as: 'member', code: 'FORBIDDEN' },
 ]

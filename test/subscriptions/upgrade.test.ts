@@ -131,10 +131,10 @@ describe('A WebSocket request', () => {
 
   const flawed = [
     ['no key', { 'Sec-WebSocket-Key': undefined }],
-    ['a key that is none', { 'Sec-WebSocket-Key': 'short' }],
+    ['an invalid key', { 'Sec-WebSocket-Key': 'short' }],
     ['no version', { 'Sec-WebSocket-Version': undefined }],
     ['another version', { 'Sec-WebSocket-Version': '7' }],
-    ['subprotocols that are none', { 'Sec-WebSocket-Protocol': 'a,,b' }],
+    ['invalid subprotocols', { 'Sec-WebSocket-Protocol': 'a,,b' }],
     ['a subprotocol twice', { 'Sec-WebSocket-Protocol': 'a, a' }],
     ['our subprotocol twice', { 'Sec-WebSocket-Protocol': `${subprotocol} ,\t${subprotocol}` }],
   ] as const
