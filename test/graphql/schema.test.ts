@@ -112,7 +112,7 @@ test('R-GQL-10, R-GQL-12: DateTime is the only scalar of its own, and String, In
   assert.deepEqual([...used].sort(), ['Boolean', 'ID', 'Int', 'String'])
 })
 
-test('every type, field and argument says what it is', () => {
+test('every type, field and argument has a description', () => {
   const silent: string[] = []
   const note = (name: string, { description }: { readonly description?: string | null | undefined }) => {
     if (!description) silent.push(name)
@@ -128,7 +128,7 @@ test('every type, field and argument says what it is', () => {
   assert.deepEqual(silent, [])
 })
 
-test('R-GQL-1: the one address serves exactly the schema of the file, by introspection, and no other address does', async () => {
+test('R-GQL-1: introspection at /graphql returns exactly the schema of the file, and no other path serves it', async () => {
   await using app = await startTestApp()
   const options = { descriptions: true, specifiedByUrl: true, schemaDescription: true, inputValueDeprecation: true }
   const introspected = buildClientSchema(await read<IntrospectionQuery>(app, getIntrospectionQuery(options)))
@@ -148,7 +148,7 @@ describe('The schema and the description of the entities', () => {
 
   it('agree', () => checkEntities(buildSchema(file)))
 
-  it('are not served where they differ, and the message names the field', () => {
+  it('stop the start if they differ, and the message names the field', () => {
     assert.throws(
       check('  "How often it was liked."\n  likes: Int!\n', ''),
       /^Error: api\/schema\.graphql has no Post\.likes: Int!$/,
@@ -162,7 +162,7 @@ describe('The schema and the description of the entities', () => {
   })
 
   for (const kind of engineKinds) {
-    it(`name columns that there are, on ${kind.name}`, { skip: kind.skip }, async () => {
+    it(`name existing columns, on ${kind.name}`, { skip: kind.skip }, async () => {
       await using database = await kind.create()
       await using engine = database.open(catalogue)
       for (const { collection, fields, relations } of Object.values(entities)) {

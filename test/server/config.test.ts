@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, type Environment, readConfig, settings } from '../../src/config.ts'
 
-test('without any variable the documented defaults hold', () => {
+test('without any variable the documented defaults apply', () => {
   assert.deepEqual(readConfig({}), {
     production: false,
     host: '127.0.0.1',
@@ -37,7 +37,7 @@ test('without any variable the documented defaults hold', () => {
   })
 })
 
-test('an empty or blank variable means its default, and blanks around a value are ignored', () => {
+test('an empty or blank variable means its default, and spaces around a value are ignored', () => {
   const names = Object.keys(settings)
   for (const value of ['', ' ', '\t']) {
     assert.deepEqual(readConfig(Object.fromEntries(names.map(name => [name, value]))), readConfig({}))
@@ -45,7 +45,7 @@ test('an empty or blank variable means its default, and blanks around a value ar
   assert.equal(readConfig({ PORT: ' 8080 ' }).port, 8080)
 })
 
-test('every variable is honoured', () => {
+test('every variable has an effect', () => {
   const config = readConfig({
     HOST: '0.0.0.0',
     PORT: '65535',
@@ -119,7 +119,7 @@ test('every variable is honoured', () => {
   })
 })
 
-test('beyond loopback, in production, or both: every path is limited, metrics are closed, access is enforced, no demo data', () => {
+test('outside loopback or in production every path has a rate limit, metrics are off, access is enforced, and there is no demo data', () => {
   const derived = (environment: Environment) => {
     const { rateLimit, metricsOpen, accessPolicy, demoData } = readConfig(environment)
     return { paths: rateLimit.paths, metricsOpen, accessPolicy, demoData }
@@ -138,7 +138,7 @@ test('beyond loopback, in production, or both: every path is limited, metrics ar
   }
 })
 
-test('keys of payments may be kept for a second at the least', () => {
+test('IDEMPOTENCY_TTL_SECONDS may be as low as one second', () => {
   assert.equal(readConfig({ IDEMPOTENCY_TTL_SECONDS: '1' }).idempotencyTtlSeconds, 1)
 })
 
@@ -147,7 +147,7 @@ test('limits of GraphQL may be as strict or as loose as their ranges say', () =>
   assert.equal(readConfig({ QUERY_MAX_COMPLEXITY: '1' }).queryMaxComplexity, 1)
 })
 
-test('databases are named by their address', () => {
+test('DATABASE_URL selects the engine and the location', () => {
   const database = (DATABASE_URL: string) => readConfig({ DATABASE_URL }).database
   assert.deepEqual(database('sqlite::memory:'), { kind: 'sqlite', path: ':memory:' })
   assert.deepEqual(database('sqlite:/var/lib/duet.db'), { kind: 'sqlite', path: '/var/lib/duet.db' })
@@ -155,7 +155,7 @@ test('databases are named by their address', () => {
   assert.equal(database('postgresql://h/x').kind, 'postgres')
 })
 
-test('localhost is one address, not a second server', () => {
+test('localhost means 127.0.0.1 only, not a second server', () => {
   assert.equal(readConfig({ HOST: 'localhost' }).host, '127.0.0.1')
 })
 
@@ -189,7 +189,7 @@ const wrong: readonly (readonly [name: keyof typeof settings, values: readonly s
 ]
 
 for (const [name, values] of wrong) {
-  test(`a wrong ${name} is refused by one line that names it and does not quote it`, () => {
+  test(`a wrong ${name} is refused with one line that names the variable and does not quote the value`, () => {
     for (const value of values) {
       assert.throws(
         () => readConfig({ [name]: value }),

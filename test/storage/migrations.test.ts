@@ -53,7 +53,7 @@ for (const kind of engineKinds) {
       await assert.rejects(database.migrate([...all, changed]), refusal(/changed after it was applied/))
     })
 
-    it('leave nothing of a run in which one fails', async () => {
+    it('change nothing if one of them fails', async () => {
       await using database = await kind.createEmpty()
       await database.migrate()
       const broken = migration(all.length + 2, 'create table half (id integer primary key); select * from nowhere')
@@ -64,7 +64,7 @@ for (const kind of engineKinds) {
 }
 
 describe('Migration files', () => {
-  it('carry a checksum of their text, whatever their line ends', () => {
+  it('have a checksum of their text that does not depend on line endings', () => {
     const [unix] = loaded({ '0001_init.sql': 'select 1;\nselect 2;\n' })
     const [windows] = loaded({ '0001_init.sql': 'select 1;\r\nselect 2;\r\n' })
     const [other] = loaded({ '0001_init.sql': 'select 1;\nselect 3;\n' })
@@ -72,7 +72,7 @@ describe('Migration files', () => {
     assert.notEqual(unix?.checksum, other?.checksum)
   })
 
-  it('are refused when their numbers leave a gap or their names are not understood', () => {
+  it('are refused if their numbers have a gap or their names are malformed', () => {
     assert.throws(() => loaded({ '0001_init.sql': '', '0003_gap.sql': '' }), /0003_gap\.sql/)
     assert.throws(() => loaded({ '1_init.sql': '' }), /1_init\.sql/)
   })

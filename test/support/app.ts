@@ -52,7 +52,7 @@ export async function startTestApp(
 
 export type TestApp = Running & { readonly app: App; readonly database: TestDatabase }
 
-/** The whole app on a new database of the given kind, which the test may open beside it. */
+/** The whole app on a new database of the given kind, which the test may also open directly. */
 export async function startTestAppOn(
   kind: EngineKind,
   env: Environment = {},

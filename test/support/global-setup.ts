@@ -18,6 +18,6 @@ export async function globalTeardown(): Promise<void> {
   await shared?.[Symbol.asyncDispose]()
   const left = leftBehind(tmpdir())
   if (left.length === 0) return
-  console.error(`Tests left behind:\n${left.join('\n')}`) // the runner fails, but does not tell why
+  console.error(`Tests left behind:\n${left.join('\n')}`) // the runner fails without printing the reason
   throw new Error('Tests left something behind')
 }

@@ -31,7 +31,7 @@ function nameOf({ name }: Fields): string {
 
 function emailOf({ email }: Fields): string {
   const value = nonBlankText('email', email, userBounds.email)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression must find them
   if (!value.includes('@') || /[\s\u0000-\u001f\u007f-\u009f]/.test(value))
     throw badInput('email must be an e-mail address')
   return value
