@@ -247,7 +247,7 @@ test('every operation of the access table has its row and its request here, and 
   const used = new Set([...Object.values(attempts).map(({ route }) => route), ...others])
   for (const route of used) {
     for (const prefix of route.endsWith('/graphql') ? [''] : prefixes) {
-      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `${route} is not registered`)
+      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `src/app.ts registers no route ${route}`)
     }
   }
   const unknown = [...routes]

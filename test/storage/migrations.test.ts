@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { engineKinds } from '../support/engines.ts'
+import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue } from './contract-verbs.ts'
 
@@ -75,6 +75,15 @@ describe('Migration files', () => {
   it('are refused when their numbers leave a gap or their names are not understood', () => {
     assert.throws(() => loaded({ '0001_init.sql': '', '0003_gap.sql': '' }), /0003_gap\.sql/)
     assert.throws(() => loaded({ '1_init.sql': '' }), /1_init\.sql/)
+  })
+
+  it('have the same numbers and names for both engines', () => {
+    const paths = (own: EngineKind['kind'], shown = own) =>
+      migrationsOf(own).map(
+        ({ version, name }) => `migrations/${shown}/${String(version).padStart(4, '0')}_${name}.sql`,
+      )
+    assert.deepEqual(paths('sqlite'), paths('postgres', 'sqlite'))
+    assert.deepEqual(paths('postgres'), paths('sqlite', 'postgres'))
   })
 
   it('describe the same tables for both engines', () => {
