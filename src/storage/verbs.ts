@@ -7,6 +7,13 @@ import { userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
 /** All verbs of the store, by name. */
-export const verbs = { ...userVerbs, ...orderVerbs, ...paymentVerbs, ...postVerbs, ...outboxVerbs, ...demoVerbs }
+export const verbs = {
+  ...userVerbs,
+  ...orderVerbs,
+  ...paymentVerbs,
+  ...postVerbs,
+  ...outboxVerbs,
+  ...demoVerbs,
+}
 
 export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
