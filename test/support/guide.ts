@@ -63,11 +63,11 @@ interface Change {
  * are indented as the steps of a numbered list are.
  */
 const anyChange =
-  /^ {3}(?:New file `(?<added>[^`]+)`:|In `(?<file>[^`]+)`, (?:(?<side>before|after) `(?<beside>[^`]+)`:|replace\s+`(?<old>[^`]+)`\s+by\s+`(?<by>[^`]+)`\.))(?:\n\n {3}```\n(?<block>[\s\S]*?) {3}```)?$/gm
+  /^(?<indent> {3,4})(?:New file `(?<added>[^`]+)`:|In `(?<file>[^`]+)`, (?:(?<side>before|after) `(?<beside>[^`]+)`:|replace\s+`(?<old>[^`]+)`\s+by\s+`(?<by>[^`]+)`\.))(?:\n\n\k<indent>```\n(?<block>[\s\S]*?)^\k<indent>```)?$/gm
 
 function changeOf(groups: Readonly<Record<string, string | undefined>>): Change {
-  const { added, file = '', side, beside, old = '', by = '' } = groups
-  const block = groups.block?.replaceAll(/^ {3}/gm, '')
+  const { indent = '', added, file = '', side, beside, old = '', by = '' } = groups
+  const block = groups.block?.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
   if (added !== undefined) return { file: added, apply: path => addFile(numbered(path), needed(block)) }
   if (beside === undefined) return { file, apply: path => edit(path, old, line => [line.replace(old, () => by)]) }
   const apply = (path: string) => {
