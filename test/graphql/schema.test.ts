@@ -17,6 +17,7 @@ import {
 } from 'graphql'
 import { entities } from '../../src/core/entities.ts'
 import { checkEntities } from '../../src/graphql/language/schema.ts'
+import { checkMutations } from '../../src/graphql/mutation.ts'
 import { columnOf } from '../../src/storage/select/select.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestApp } from '../support/app.ts'
@@ -24,6 +25,7 @@ import { engineKinds } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { fieldsOf as randomFieldsOf } from './support/operations.ts'
 
 const file = readFileSync(join(import.meta.dirname, '..', '..', 'api', 'schema.graphql'), 'utf8')
 const schema = buildSchema(file)
@@ -138,6 +140,27 @@ test('R-GQL-1: introspection at /graphql returns exactly the schema of the file,
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"query":"{ __typename }"}' }
     assertRefusal(await ask(app.url + path, init), 404)
   }
+})
+
+test('random operations ask for every field of the schema, except subscriptions', () => {
+  for (const type of types) {
+    if (!isObjectType(type) || type.name === 'Subscription') continue
+    const random = randomFieldsOf[type.name as keyof typeof randomFieldsOf].map(({ name }) => name)
+    const never = Object.keys(type.getFields()).filter(name => !random.includes(name))
+    assert.deepEqual(never, [], `test/graphql/support/operations.ts: ${type.name}`)
+  }
+})
+
+test('a schema whose mutations are not those of the service is not served, and the message names the mutation', () => {
+  const all = Object.keys(schema.getMutationType()?.getFields() ?? {})
+  const check = (names: readonly string[]) => () =>
+    checkMutations(
+      buildSchema(`type Query { a: Int } type Mutation { ${names.map(name => `${name}: Int`).join(' ')} }`),
+    )
+  check(all)()
+  assert.throws(check([...all, 'praisePost']), /^Error: src\/graphql\/mutation\.ts has no praisePost$/)
+  const others = all.filter(name => name !== 'addComment')
+  assert.throws(check(others), /^Error: api\/schema\.graphql has no Mutation\.addComment$/)
 })
 
 describe('The schema and the description of the entities', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { UserInput } from '../../src/core/users/user.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
@@ -26,7 +27,7 @@ const poisons = [
 ]
 
 /** Values that a field must not have, in any request. */
-const badFields: Readonly<Record<string, readonly unknown[]>> = {
+const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
   name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...Object.values(unstorable)],
   email: [
     'ada',
@@ -72,7 +73,7 @@ const badFields: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 /** Extreme valid values of a field. They are stored unchanged. */
-const goodFields: Readonly<Record<string, readonly unknown[]>> = {
+const goodFields: Readonly<Record<Exclude<keyof UserInput, 'password'>, readonly unknown[]>> = {
   name: [
     'x',
     'x'.repeat(320),

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { engineKinds } from '../support/engines.ts'
+import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue } from './contract-verbs.ts'
 
@@ -75,6 +75,14 @@ describe('Migration files', () => {
   it('are refused if their numbers have a gap or their names are malformed', () => {
     assert.throws(() => loaded({ '0001_init.sql': '', '0003_gap.sql': '' }), /0003_gap\.sql/)
     assert.throws(() => loaded({ '1_init.sql': '' }), /1_init\.sql/)
+  })
+
+  it('have the same numbers and names for both engines', () => {
+    const named = (kind: EngineKind['kind']) => migrationsOf(kind).map(({ version, name }) => `${version} ${name}`)
+    const missing = (kind: EngineKind['kind'], other: EngineKind['kind']) =>
+      named(other).filter(name => !named(kind).includes(name))
+    assert.deepEqual(missing('sqlite', 'postgres'), [], 'migrations/sqlite lacks some')
+    assert.deepEqual(missing('postgres', 'sqlite'), [], 'migrations/postgres lacks some')
   })
 
   it('describe the same tables for both engines', () => {

@@ -24,7 +24,7 @@ const paging = { limit: 'Int', offset: 'Int' } as const
 const values = (...names: string[]): Field[] => names.map(name => ({ name }))
 
 /** What operations are made of. Counterexamples shrink to what comes first. */
-const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
+export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
   Query: [
     ...values('__typename'),
     {
