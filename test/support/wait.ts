@@ -14,6 +14,7 @@ export const patienceMs = inForm(120_000, 300_000)
 /** The bounds of the service itself, where a test is not about them: as generous as the test's own. */
 export const generous = {
   DATABASE_TIMEOUT_MS: String(patienceMs),
+  REDIS_TIMEOUT_MS: String(patienceMs),
   SOCKET_INIT_TIMEOUT_MS: String(patienceMs),
   SOCKETS_PER_CLIENT: '100000',
   SOCKET_MESSAGES_PER_SECOND: '0',
