@@ -52,6 +52,8 @@ test('every variable is honoured', () => {
     DATABASE_URL: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
     DATABASE_POOL_MAX: '25',
     DATABASE_TIMEOUT_MS: '600000',
+    REDIS_URL: 'rediss://duet:s%40cret@redis.example:6380/3',
+    REDIS_TIMEOUT_MS: '10',
     SOCKET_INIT_TIMEOUT_MS: '100',
     SOCKETS_PER_CLIENT: '1',
     SOCKET_MESSAGES_PER_SECOND: '0',
@@ -89,6 +91,8 @@ test('every variable is honoured', () => {
       poolMax: 25,
     },
     databaseTimeoutMs: 600_000,
+    redis: { host: 'redis.example', port: 6380, username: 'duet', password: 's@cret', database: 3, tls: true },
+    redisTimeoutMs: 10,
     socketInitTimeoutMs: 100,
     socketsPerClient: 1,
     socketMessagesPerSecond: 0,
@@ -201,3 +205,28 @@ for (const [name, values] of wrong) {
     }
   })
 }
+
+test('REDIS_URL is an address of Redis with all its parts, and nothing else', () => {
+  const plain = { host: '127.0.0.1', port: 6379, database: 0, tls: false }
+  const sound: Readonly<Record<string, object>> = {
+    'redis://127.0.0.1': plain,
+    'redis://127.0.0.1/': plain,
+    'redis://127.0.0.1:7000/12': { ...plain, port: 7000, database: 12 },
+    'redis://:p%3A%2F@127.0.0.1': { ...plain, password: 'p:/' },
+    'redis://u@[::1]': { ...plain, host: '::1', username: 'u' },
+    'rediss://cache.example': { ...plain, host: 'cache.example', tls: true },
+  }
+  for (const [REDIS_URL, expected] of Object.entries(sound)) assert.deepEqual(readConfig({ REDIS_URL }).redis, expected)
+  const unsound = [
+    '127.0.0.1:6379',
+    'redis:',
+    'redis://',
+    'redis:///1',
+    'redis://h:0',
+    'redis://h:65536',
+    'redis://h/a',
+  ]
+  for (const address of [...unsound, 'redis://h/1/2', 'redis://h?db=1', 'redis://h#x', 'redis://:%zz@h', 'unix:///x']) {
+    assert.throws(() => readConfig({ REDIS_URL: address }), /^ConfigError: REDIS_URL: must be redis:/, address)
+  }
+})

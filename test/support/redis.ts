@@ -27,8 +27,9 @@ export class RedisServer implements AsyncDisposable {
     return `redis://127.0.0.1:${this.port}`
   }
 
-  /** Starts the server, again if it was killed, and waits until it answers. */
+  /** Starts the server unless it runs, and waits until it answers. */
   async resume(): Promise<void> {
+    if (this.#runs) return
     const settings = { port: this.port, bind: '127.0.0.1', save: '', appendonly: 'no', databases: mostDatabases }
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
     this.#process = spawn(program() ?? '', args, { stdio: 'ignore', cwd: tmpdir() })
@@ -37,21 +38,25 @@ export class RedisServer implements AsyncDisposable {
         await this.ask('ping')
         return
       } catch (error) {
-        if (tries > 400 || this.#process.exitCode !== null) throw error
+        if (tries > 400 || !this.#runs) throw error
         await delay(25)
       }
     }
   }
 
+  get #runs(): boolean {
+    return this.#process?.exitCode === null && this.#process.signalCode === null
+  }
+
   /** The answer to one command, on a connection of its own. */
-  async ask(command: string, ...args: (string | number)[]): Promise<unknown> {
+  ask(command: string, ...args: (string | number)[]): Promise<unknown> {
     return askRedis(this.url, command, ...args)
   }
 
   /** As in a crash. */
   async kill(): Promise<void> {
     const ending = this.#process
-    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
+    if (ending === undefined || !this.#runs) return
     const gone = once(ending, 'exit')
     ending.kill('SIGKILL')
     await gone
