@@ -9,6 +9,8 @@ test('without any variable the documented defaults hold', () => {
     port: 4000,
     database: { kind: 'sqlite', path: 'data/duet.db' },
     databaseTimeoutMs: 1_200,
+    redis: undefined,
+    redisTimeoutMs: 250,
     socketInitTimeoutMs: 3_000,
     socketsPerClient: 1_000,
     socketMessagesPerSecond: 50,
