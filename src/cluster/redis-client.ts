@@ -24,7 +24,7 @@ export function openClient({ host, port, username, password, database, tls }: Re
     username,
     password,
     db: database,
-    ...(tls && { tls: { servername: host } }),
+    ...(tls && { tls: {} }),
     lazyConnect: true,
     connectTimeout: timeoutMs,
     disconnectTimeout: 100, // a Redis that hangs does not say goodbye

@@ -17,6 +17,8 @@ export class RedisConnection implements Disposable {
   readonly #options: RedisOptions
   #client: Redis | undefined
   #up = false
+  /** Whether it has answered since it is up. */
+  #worked = false
   #toldAway = false
   #disposed = false
   #retry: NodeJS.Timeout | undefined
@@ -49,6 +51,7 @@ export class RedisConnection implements Disposable {
     const settle = (result: readonly number[] | undefined) => {
       if (!this.#waiting.delete(settle)) return // too late
       clearTimeout(timer)
+      this.#worked = result !== undefined
       onResult(result)
     }
     const onTimeout = () => {
@@ -70,15 +73,21 @@ export class RedisConnection implements Disposable {
       return
     }
     if (this.#disposed) return
-    client.once('close', () => this.#lose(client, new Error('connection closed')))
+    client.once('close', () => this.#lose(client, this.#worked ? undefined : new Error('connection closed')))
     this.#up = true
+    this.#worked = false
     if (this.#toldAway) this.#options.onChange(true)
     this.#toldAway = false
   }
 
+  /** Without an error, Redis has only closed the connection, as it does with idle ones: one attempt is made at once. */
   #lose(client: Redis, error: unknown): void {
     if (client !== this.#client) return // lost already
     this.#disconnect()
+    if (error === undefined) {
+      this.#connect()
+      return
+    }
     if (!this.#toldAway) this.#options.onChange(false, reasonOf(error))
     this.#toldAway = true
     this.#retry = setTimeout(() => this.#connect(), retryMs)
