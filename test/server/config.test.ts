@@ -9,6 +9,8 @@ test('without any variable the documented defaults apply', () => {
     port: 4000,
     database: { kind: 'sqlite', path: 'data/duet.db' },
     databaseTimeoutMs: 1_200,
+    redis: undefined,
+    redisTimeoutMs: 250,
     socketInitTimeoutMs: 3_000,
     socketsPerClient: 1_000,
     socketMessagesPerSecond: 50,
@@ -53,6 +55,8 @@ test('every variable has an effect', () => {
     DATABASE_POOL_MAX: '25',
     DATABASE_POOLER: 'transaction',
     DATABASE_TIMEOUT_MS: '600000',
+    REDIS_URL: 'rediss://duet:s%40cret@redis.example:6380/3',
+    REDIS_TIMEOUT_MS: '10',
     SOCKET_INIT_TIMEOUT_MS: '100',
     SOCKETS_PER_CLIENT: '1',
     SOCKET_MESSAGES_PER_SECOND: '0',
@@ -91,6 +95,8 @@ test('every variable has an effect', () => {
       pooler: true,
     },
     databaseTimeoutMs: 600_000,
+    redis: { host: 'redis.example', port: 6380, username: 'duet', password: 's@cret', database: 3, tls: true },
+    redisTimeoutMs: 10,
     socketInitTimeoutMs: 100,
     socketsPerClient: 1,
     socketMessagesPerSecond: 0,
@@ -203,3 +209,28 @@ for (const [name, values] of wrong) {
     }
   })
 }
+
+test('REDIS_URL is an address of Redis with all its parts, and nothing else', () => {
+  const plain = { host: '127.0.0.1', port: 6379, database: 0, tls: false }
+  const sound: Readonly<Record<string, object>> = {
+    'redis://127.0.0.1': plain,
+    'redis://127.0.0.1/': plain,
+    'redis://127.0.0.1:7000/12': { ...plain, port: 7000, database: 12 },
+    'redis://:p%3A%2F@127.0.0.1': { ...plain, password: 'p:/' },
+    'redis://u@[::1]': { ...plain, host: '::1', username: 'u' },
+    'rediss://cache.example': { ...plain, host: 'cache.example', tls: true },
+  }
+  for (const [REDIS_URL, expected] of Object.entries(sound)) assert.deepEqual(readConfig({ REDIS_URL }).redis, expected)
+  const unsound = [
+    '127.0.0.1:6379',
+    'redis:',
+    'redis://',
+    'redis:///1',
+    'redis://h:0',
+    'redis://h:65536',
+    'redis://h/a',
+  ]
+  for (const address of [...unsound, 'redis://h/1/2', 'redis://h?db=1', 'redis://h#x', 'redis://:%zz@h', 'unix:///x']) {
+    assert.throws(() => readConfig({ REDIS_URL: address }), /^ConfigError: REDIS_URL: must be redis:/, address)
+  }
+})

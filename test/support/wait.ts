@@ -14,6 +14,7 @@ export const testTimeoutMs = inForm(120_000, 300_000)
 /** The timeouts of the service for tests that are not about them: as long as those of the tests. */
 export const generous = {
   DATABASE_TIMEOUT_MS: String(testTimeoutMs),
+  REDIS_TIMEOUT_MS: String(testTimeoutMs),
   SOCKET_INIT_TIMEOUT_MS: String(testTimeoutMs),
   SOCKETS_PER_CLIENT: '100000',
   SOCKET_MESSAGES_PER_SECOND: '0',
