@@ -24,10 +24,11 @@ describe('The guides that add a field, a mutation and a resource', () => {
 
   /** Runs a program of the project in the copy. */
   async function run(program: string, ...args: readonly string[]): Promise<void> {
-    const { NODE_TEST_CONTEXT, ...env } = process.env // with it, tests that a test starts do not run
+    // With the first one, tests that a test starts do not run; with the second one, they run in their long forms.
+    const { NODE_TEST_CONTEXT, DUET_TEST_FULL, ...env } = process.env
     const isTool = !program.endsWith('.ts')
     const command = isTool ? join(copy.path, 'node_modules', '.bin', program) : process.execPath
-    const options = { cwd: copy.path, env }
+    const options = { cwd: copy.path, env, maxBuffer: 16 * 1024 * 1024 }
     const outcome = promisify(execFile)(command, isTool ? args : [program, ...args], options)
     await outcome.catch(({ stdout, stderr }) => assert.fail(`${program} failed:\n${stdout}${stderr}`))
   }
