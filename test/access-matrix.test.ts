@@ -188,14 +188,14 @@ class Stage implements AsyncDisposable {
       role: 'member',
       tokenVersion: await this.#tokenVersionOf(owner),
     } as const
-    const made =
+    const created =
       about === 'order'
         ? await this.#engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
         : about === 'payment'
           ? await this.#engine.write('pay', actor, { cents: 100 }, null)
           : await this.#post(actor)
-    if (typeof made === 'string') return assert.fail(made)
-    return 'payment' in made ? made.payment : made
+    if (typeof created === 'string') return assert.fail(created)
+    return 'payment' in created ? created.payment : created
   }
 
   async #post(actor: Actor): Promise<{ readonly id: number }> {
