@@ -96,7 +96,7 @@ export async function startApp(
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()
-  const store = createStore(engine, timeouts.operation)
+  const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds: config.eventRetentionSeconds })
   const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy)

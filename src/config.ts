@@ -22,6 +22,7 @@ export interface Config {
   /** Maximum number of different subscriptions of one client, and of all clients together. */
   readonly subscriptionGroupsPerClient: number
   readonly subscriptionGroups: number
+  readonly eventRetentionSeconds: number
   readonly bodyLimitBytes: number
   /** Maximum number of open connections of one client, without WebSockets; 0: any number. */
   readonly connectionsPerClient: number
@@ -123,6 +124,7 @@ export function readConfig(environment: Environment): Config {
       1_000_000,
     ),
     subscriptionGroups: integer('SUBSCRIPTION_GROUPS', read('SUBSCRIPTION_GROUPS'), 1, 1_000_000),
+    eventRetentionSeconds: integer('EVENT_RETENTION_SECONDS', read('EVENT_RETENTION_SECONDS'), 60, 30 * 86_400),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
     connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', read('CONNECTIONS_PER_CLIENT'), 0, 1_000_000),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
@@ -184,6 +186,7 @@ export const settings = {
   },
   SUBSCRIPTION_GROUPS_PER_CLIENT: { fallback: '200', meaning: 'different subscriptions of one client' },
   SUBSCRIPTION_GROUPS: { fallback: '10000', meaning: 'different subscriptions of all clients of this instance' },
+  EVENT_RETENTION_SECONDS: { fallback: '3600', meaning: 'seconds for which a subscription can be resumed' },
   BODY_LIMIT_BYTES: { fallback: '1048576', meaning: 'largest request body' },
   CONNECTIONS_PER_CLIENT: {
     fallback: '1000',

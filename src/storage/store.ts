@@ -13,12 +13,18 @@ import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
 import type { verbs } from './verbs.ts'
 
+export interface StoreOptions {
+  /** How long a heavy change may wait for its turn. */
+  readonly timeoutMs?: number
+  readonly eventsKeptSeconds?: number
+}
+
 /**
  * Implements the core's store on either engine. A mutation with a heavy selection is a heavy change. Heavy changes run
  * one at a time, so that another write waits for at most one of them and not for a queue of them. Their callers take
- * turns. `timeoutMs` is how long a heavy change may wait for its turn.
+ * turns.
  */
-export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): Store {
+export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKeptSeconds }: StoreOptions = {}): Store {
   const heavyChanges = new FairQueue({ atOnce: 1, mayWait: heavyWaiting })
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
@@ -77,7 +83,7 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
         return weightShownBy(changes) > heavy ? heavyChanges.run(callerOf(actor), change, timeoutMs) : change()
       },
     },
-    events: createEventLog(engine),
+    events: createEventLog(engine, eventsKeptSeconds),
   }
 }
 

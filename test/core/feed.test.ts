@@ -38,6 +38,10 @@ class MemoryLog implements EventLog {
     return { events, more: beyond.length > events.length || this.hidden > 0 }
   }
 
+  async keeps() {
+    return true
+  }
+
   async purge() {
     return 0
   }

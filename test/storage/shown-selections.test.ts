@@ -30,7 +30,7 @@ for (const kind of engineKinds) {
 
     it('with much data is refused in time if too many such mutations wait, and other mutations are not refused', async () => {
       await using stage = await stageWithData(kind)
-      const store = createStore(stage.engine, 1)
+      const store = createStore(stage.engine, { timeoutMs: 1 })
       const outcomes = await Promise.allSettled(
         Array.from({ length: 200 }, () => store.posts.change(actorOf(1), [like(100)])),
       )

@@ -153,7 +153,7 @@ for (const kind of engineKinds) {
       subscription.complete()
       const id = await newPost('after')
       assert.deepEqual(await other.told(1), [{ postAdded: { id, title: 'after' } }])
-      const again = client.begin('subscription { postAdded { id likes } }', undefined, subscription.id)
+      const again = client.begin('subscription { postAdded { id likes } }', undefined, { id: subscription.id })
       await again.listening(newPost)
       assert.equal(subscription.events.length, before)
       assert.ok(!subscription.isOver, 'who completes is not told so')
@@ -278,7 +278,7 @@ for (const kind of engineKinds) {
       ids.push('x'.repeat(256), '€'.repeat(256))
       const all: Operation[] = []
       for (const id of ids)
-        all.push(await client.begin('subscription { postAdded { id } }', undefined, id).listening(newPost))
+        all.push(await client.begin('subscription { postAdded { id } }', undefined, { id }).listening(newPost))
       client.messages.length = 0
       const post = await newPost('for all')
       for (const each of all)
@@ -289,7 +289,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(new Set(told.map(({ id }) => id)), new Set(ids))
       assert.equal(told.length, ids.length)
       for (const id of ids) {
-        const failing = client.begin('{ nothing }', undefined, `${id.slice(0, 250)}q`)
+        const failing = client.begin('{ nothing }', undefined, { id: `${id.slice(0, 250)}q` })
         await failing.over()
         assert.ok(failing.errors, id)
       }

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
-import type { Event, EventContent, EventLog, Position, Snapshot } from '../../src/core/events.ts'
+import type { Event, EventContent, EventLog, Place, Position, Snapshot } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
@@ -41,6 +41,8 @@ export class FakePosts implements PostStore {
 /** A log in which every event is a separate, visible transaction. */
 export class FakeLog implements EventLog {
   readonly events: Event[] = []
+  /** Events up to this id are no longer kept. */
+  purged = 0
   /** Answers late, with what could be seen when it was asked. */
   held: Promise<void> | undefined
 
@@ -67,6 +69,10 @@ export class FakeLog implements EventLog {
     return { events, more: events.length === 100 }
   }
 
+  async keeps({ position: { id }, at }: Place): Promise<boolean> {
+    return this.events[id - 1]?.at === at && id > this.purged
+  }
+
   async purge(): Promise<number> {
     return 0
   }
@@ -78,8 +84,14 @@ export class FakeSubscriber implements Subscriber {
   readonly next: Subscriber['next'] = message => {
     const frame = message.frame(startOf('x'))
     const text = frame.subarray(frame.indexOf('{')).toString()
-    this.told.push(JSON.parse(text).payload.data)
+    const { data, extensions } = JSON.parse(text).payload
+    this.told.push(data)
+    this.positions.push(extensions?.position)
   }
+  readonly positions: (string | undefined)[] = []
+  /** What it has to read first. */
+  unread: Promise<void> | undefined
+  readonly ready = () => this.unread
   readonly fail: Subscriber['fail'] = ({ code }) => this.told.push(code)
   readonly complete: Subscriber['complete'] = () => this.told.push('complete')
 }
@@ -92,6 +104,7 @@ export class FanOutStage {
   readonly log = new FakeLog()
   readonly delivered: [subscribers: number, seconds: number][] = []
   skipped = 0
+  replayed = 0
   readonly reported: AppError[] = []
   readonly executor: Executor
   readonly fanOut: FanOut
@@ -103,6 +116,7 @@ export class FanOutStage {
     const observer = {
       delivered: (...told: [number, number]) => this.delivered.push(told),
       skipped: () => this.skipped++,
+      replayed: () => this.replayed++,
     }
     this.fanOut = new FanOut({
       store: this.store,

@@ -279,7 +279,7 @@ describe('FanOut', () => {
       }
       const leave = await stage.fanOut.subscribe(
         stage.subscription(ids),
-        { next, fail() {}, complete() {} },
+        { ready: () => undefined, next, fail() {}, complete() {} },
         'a client',
       )
       if (name !== 'c') leaving.push(leave)

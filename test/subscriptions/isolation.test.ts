@@ -328,6 +328,7 @@ describe('Sending an event', () => {
     const before = await stage.subscribe(ids)
     const failing = new FakeSubscriber()
     const broken = {
+      ready: () => undefined,
       next: () => assert.fail('a defect'),
       fail: failing.fail,
       complete: failing.complete,
@@ -380,7 +381,7 @@ describe('Sending an event', () => {
       count++
       for (const end = performance.now() + 0.2; performance.now() < end; );
     }
-    const slow = { next: spin, fail() {}, complete() {} }
+    const slow = { ready: () => undefined, next: spin, fail() {}, complete() {} }
     for (let n = 0; n < 500; n++) await stage.fanOut.subscribe(stage.subscription(ids), slow, 'a client')
     const toldAtTurns: number[] = []
     let isOver = false
@@ -400,7 +401,7 @@ describe('Sending an event', () => {
   it('the id of a group has a fixed length, and differs for every selection', () => {
     const stage = new FanOutStage()
     const long = `subscription { postAdded { ${repeat(300, n => `${'x'.repeat(100)}${n}: id`)} } }`
-    const groupIds = [ids, titles, long].map(text => groupId(stage.subscription(text)))
+    const groupIds = [ids, titles, long].map(text => groupId(stage.subscription(text), false))
     assert.equal(new Set(groupIds).size, 3)
     for (const id of groupIds) assert.ok(id.length < 50, id)
   })

@@ -59,9 +59,9 @@ describe('graphql-transport-ws', () => {
 
   it('answers a query with next and complete, and an error with error alone', async () => {
     using client = await SocketClient.connect(app)
-    const good = client.begin('query Q($id: ID!) { found: post(id: $id) { id } }', { id: '0' }, 'good')
+    const good = client.begin('query Q($id: ID!) { found: post(id: $id) { id } }', { id: '0' }, { id: 'good' })
     await good.over()
-    const bad = client.begin('{ nothing }', undefined, 'bad')
+    const bad = client.begin('{ nothing }', undefined, { id: 'bad' })
     await bad.over()
     const [, next, complete, error, ...more] = client.messages
     assert.deepEqual(next, { id: 'good', type: 'next', payload: { data: { found: null } } })
@@ -211,7 +211,7 @@ describe('graphql-transport-ws', () => {
 
   it('4409 for an id that is in use', async () => {
     using client = await SocketClient.connect(app)
-    await client.begin(posts, undefined, 'twice').listening(newPost)
+    await client.begin(posts, undefined, { id: 'twice' }).listening(newPost)
     client.send(subscribe('twice', { query: '{ __typename }' }))
     assert.deepEqual(await client.closed, {
       code: CloseCode.SubscriberAlreadyExists,

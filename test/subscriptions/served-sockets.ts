@@ -17,6 +17,8 @@ export class FakeWire implements Wire {
   readonly sent: unknown[] = []
   closed: [code: number, reason: string] | undefined
 
+  ready(): undefined {}
+
   send(message: string): void {
     assert.equal(this.closed, undefined, message)
     this.sent.push(JSON.parse(message))

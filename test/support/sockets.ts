@@ -33,6 +33,12 @@ export interface OpenOptions {
   readonly localAddress?: string
 }
 
+export interface BeginOptions {
+  readonly id?: string
+  /** `{ positions: true }` or `{ after }`. */
+  readonly extensions?: { readonly positions?: unknown; readonly after?: unknown }
+}
+
 export const subprotocol = 'graphql-transport-ws'
 
 /** A client of graphql-transport-ws that sends given messages and keeps all received ones. */
@@ -109,10 +115,18 @@ export class SocketClient implements Disposable {
   }
 
   /** Begins an operation of any kind. */
-  begin(query: string, variables?: object, id: string = `operation-${++this.#ids}`): Operation {
-    const operation = new Operation(this, id)
+  begin(
+    query: string,
+    variables?: object,
+    { id = `operation-${++this.#ids}`, extensions }: BeginOptions = {},
+  ): Operation {
+    const operation = new Operation(this, id, extensions !== undefined)
     this.#operations.set(id, operation)
-    this.send({ type: 'subscribe', id, payload: { query, ...(variables && { variables }) } })
+    this.send({
+      type: 'subscribe',
+      id,
+      payload: { query, ...(variables && { variables }), ...(extensions && { extensions }) },
+    })
     return operation
   }
 
@@ -177,10 +191,14 @@ export class Operation {
   readonly #client: SocketClient
   /** The data of each message. */
   readonly events: unknown[] = []
+  /** The position of each event, if the client asked for positions. */
+  readonly positions: string[] = []
+  readonly #hasPositions: boolean
   errors: readonly ErrorBody[] | undefined
   #isOver = false
 
-  constructor(client: SocketClient, id: string) {
+  constructor(client: SocketClient, id: string, hasPositions: boolean) {
+    this.#hasPositions = hasPositions
     this.#client = client
     this.id = id
   }
@@ -188,8 +206,10 @@ export class Operation {
   hear({ type, payload }: ServerMessage): void {
     assert.ok(!this.#isOver, `${this.id} is over, and was told ${type}`)
     if (type === 'next') {
-      assert.deepEqual(Object.keys(Object(payload)), ['data'])
-      this.events.push((payload as { data: unknown }).data)
+      assert.deepEqual(Object.keys(Object(payload)), this.#hasPositions ? ['data', 'extensions'] : ['data'])
+      const { data, extensions } = payload as { data: unknown; extensions?: { position: string } }
+      this.events.push(data)
+      if (extensions !== undefined) this.positions.push(extensions.position)
       return
     }
     assert.ok(type === 'complete' || type === 'error', type)

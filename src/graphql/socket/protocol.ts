@@ -6,7 +6,8 @@ import type { Fields } from '../../server/fields.ts'
 import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor, OperationRequest } from '../execute.ts'
 import type { FanOut } from '../subscriptions/fan-out.ts'
-import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, Violation } from './messages.ts'
+import type { Resume } from '../subscriptions/resume.ts'
+import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, resumeIn, Violation } from './messages.ts'
 import { type Outlet, Run, type Wire } from './run.ts'
 
 export interface ConversationParts {
@@ -173,6 +174,7 @@ export class Conversation implements Outlet {
     if (this.#state !== 'acknowledged') throw new Violation(4401, 'Unauthorized')
     if (this.#endWhenIdle !== undefined) return
     const request = requestIn(payload)
+    const resume = resumeIn(payload)
     if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength) {
       throw new Violation(4400, 'Invalid message')
     }
@@ -185,13 +187,13 @@ export class Conversation implements Outlet {
     const run = new Run(id, this, this.#finish)
     this.#operations.set(id, run)
     this.#executing++
-    this.#execute(run, request)
+    this.#execute(run, request, resume)
       .catch((error: unknown) => run.fail(this.#refusalIn(error)))
       .finally(() => this.#done())
       .catch(this.#abandon)
   }
 
-  async #execute(run: Run, request: OperationRequest): Promise<void> {
+  async #execute(run: Run, request: OperationRequest, resume: Resume): Promise<void> {
     const { executor, fanOut, take, client } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
@@ -200,7 +202,7 @@ export class Conversation implements Outlet {
     if (operation.kind !== 'mutation' && !(await this.#isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
-      run.endsBy(await fanOut.subscribe(subscription, run, client))
+      run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
       return
     }
     run.answer(await executor.execute(operation, request.variables, this.actor))
@@ -246,6 +248,10 @@ export class Conversation implements Outlet {
 
   #sendMessage(message: object): void {
     this.send(JSON.stringify(message))
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.#isOpen ? this.#wire.ready() : undefined
   }
 
   send(message: string): void {

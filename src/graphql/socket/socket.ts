@@ -26,6 +26,8 @@ export class Socket implements Wire, Waiting {
   readonly #unsent: Unsent
   readonly #observer: SocketObserver
   conversation: Conversation | undefined
+  /** Settles when the stream can take more, while it cannot. */
+  #drained: Promise<void> | undefined
   #bound = mostWaiting
   #isNoted = false
   #isSlow = false
@@ -55,6 +57,19 @@ export class Socket implements Wire, Waiting {
     if (!this.#isReading()) return
     this.#stream.write(frame)
     if (frame.length > small) this.#wrote(frame.length)
+  }
+
+  ready(): Promise<void> | undefined {
+    if (!this.#stream.writableNeedDrain) return undefined
+    this.#drained ??= new Promise<void>(resolve => {
+      const done = () => {
+        this.#stream.off('drain', done).off('close', done)
+        this.#drained = undefined
+        resolve()
+      }
+      this.#stream.on('drain', done).on('close', done)
+    })
+    return this.#drained
   }
 
   /** Never throws, because it is called to handle errors. */
