@@ -50,6 +50,21 @@ test('a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other client
   assert.match(body, /^duet_connections_refused_total [1-9]/m)
 })
 
+test('a WebSocket request that is refused still counts as a connection, and an open WebSocket does not', async () => {
+  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1' })
+  using clients = connections(app.port)
+  const upgrade = (version: string) =>
+    `GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
+  // It stays open until the client has read the answer and closes it, for a second at most.
+  const refused = await clients.open()
+  assert.match(await answerTo(refused, upgrade('12')), /^HTTP\/1.1 400 /)
+  assert.equal(await clients.answered(), false)
+  refused.destroy()
+  const other = await clients.open('127.0.0.2')
+  assert.match(await answerTo(other, upgrade('13')), /^HTTP\/1.1 101 /)
+  assert.ok(await clients.answered('127.0.0.2'))
+})
+
 /** `/metrics`, from an address that has a connection left. */
 async function sendFrom(localAddress: string, port: number): Promise<{ body: string }> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
