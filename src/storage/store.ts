@@ -6,7 +6,7 @@ import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.t
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
-import { credentialsOf, standingOf, userOf, userReads } from './entities/users.ts'
+import { accountOf, credentialsOf, standingOf, userOf, userReads } from './entities/users.ts'
 import { compile, compileGuarded } from './select/select.ts'
 import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
@@ -42,10 +42,11 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
       read: id => one(userReads.byId(id), userOf),
       standing: id => one(userReads.standing(id), standingOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
-      create: values => engine.write('createUser', values),
+      create: (values, role = 'member') => engine.write('createUser', values, role),
       replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
       delete: (id, actor) => engine.write('deleteUser', id, actor),
+      listAccounts: async (after, limit) => (await engine.read(userReads.accounts(after, limit))).map(accountOf),
       setRole: (user, role, mark) => engine.write('setRole', user, role, mark),
     },
     orders: {
