@@ -28,7 +28,7 @@ const hot: number[] = []
 const cold: number[] = []
 for (let round = 0; round <= rounds; round++) {
   const tokens = await Promise.all(
-    Array.from({ length: coldTokens }, () => signer.issue({ id: 1, role: 'member', mark: randomUUID() })),
+    Array.from({ length: coldTokens }, () => signer.issue({ id: 1, role: 'member', tokenVersion: randomUUID() })),
   )
   const coldCost = await microseconds(coldTokens, index => signer.verify(tokens[index] ?? ''))
   const hotCost = await microseconds(hotChecks, index => signer.verify(tokens[index % 100] ?? ''))

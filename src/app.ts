@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
 import { MemoryEventBus } from './cluster/event-bus.ts'
+import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import { MemoryRateLimiter } from './cluster/rate-limiter.ts'
 import { type Config, ConfigError, type DatabaseConfig } from './config.ts'
 import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
+import type { EventBus } from './core/events.ts'
 import { type Deliver, Feed } from './core/feed.ts'
 import { Janitor } from './core/janitor.ts'
 import { Orders } from './core/orders/operations.ts'
@@ -28,7 +30,7 @@ import { prefixes } from './rest/routes.ts'
 import { restComponents } from './rest/schemas.ts'
 import { serveTokens } from './rest/tokens.ts'
 import { serveUsers } from './rest/users.ts'
-import { KeyError, keysBeside, readKeys, type TokenKeys } from './security/keys.ts'
+import { KeyError, readKeys, readOrCreateKeys, type TokenKeys } from './security/keys.ts'
 import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication, bearerOf } from './server/authentication.ts'
@@ -49,7 +51,7 @@ import { shutDown } from './server/shutdown.ts'
 import { unreadBounds } from './server/unread.ts'
 import { Unsent } from './server/unsent.ts'
 import { type OpenDatabase, openDatabase } from './storage/database.ts'
-import { plantDemoData } from './storage/entities/demo-data.ts'
+import { seedDemoData } from './storage/entities/demo-data.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 
@@ -64,7 +66,7 @@ export interface App extends AsyncDisposable {
 }
 
 /** What the app needs from outside, in addition to its settings. */
-export interface World {
+export interface Dependencies {
   readonly logger: Logger
   readonly clock: Clock
   readonly randomness: Randomness
@@ -80,7 +82,7 @@ export const systemRandomness: Randomness = { id: randomUUID }
 /** Creates all parts, connects them and starts the server. This is the only place that knows all of them. */
 export async function startApp(
   config: Config,
-  { logger, clock, randomness, passwords = new Argon2Passwords(), unread }: World,
+  { logger, clock, randomness, passwords = new Argon2Passwords(), unread }: Dependencies,
 ): Promise<App> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
@@ -89,15 +91,21 @@ export async function startApp(
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
   const given = await givenKeys(config)
   const { engine, path } = parts.use(await openDatabase(config.database, { clock, observer, timeouts, randomness }))
-  const keys = given ?? (await keysBeside(`${path}-keys.json`))
+  const keys = given ?? (await readOrCreateKeys(`${path}-keys.json`))
   await engine.ping()
   const store = createStore(engine, timeouts.operation)
-  const demoLoginWorks = config.demoData && (await offerDemoData(engine, store, passwords, randomness))
+  const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy)
-  if (config.accessPolicy === 'open' && !config.loopback) logger.warn('ACCESS_POLICY is open beyond this machine')
+  if (config.accessPolicy === 'open' && !config.loopback)
+    logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
-  const bus = new MemoryEventBus()
+  const { database } = config
+  const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
+  const bus: EventBus =
+    database.kind === 'postgres'
+      ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
+      : new MemoryEventBus()
   const users = new Users({ store: store.users, access, passwords, randomness, bus })
   const orders = new Orders({ store: store.orders, access })
   const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
@@ -129,8 +137,8 @@ export async function startApp(
       fanOut,
       clock,
       initTimeoutMs: config.socketInitTimeoutMs,
-      admit: async authorization => tokens.admit(bearerOf(authorization)),
-      stillStands: user => tokens.stillStands(user),
+      authenticate: async authorization => tokens.authenticate(bearerOf(authorization)),
+      isStillValid: user => tokens.isStillValid(user),
       takeFor: operationLimit(rateLimit),
       clientOf: request => clientKey(proxies.clientOf(request)),
       socketsPerClient: config.socketsPerClient,
@@ -141,12 +149,19 @@ export async function startApp(
       report: error => reportFailure(error, logger),
     }),
   )
-  lifecycle.farewell = () => sockets.retire(1001, 'Going away')
+  lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
-  metrics.gauge('duet_subscription_groups', 'Groups of subscriptions that want to know the same', () => fanOut.groups)
-  parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  metrics.gauge(
+    'duet_subscription_groups',
+    'Groups of subscriptions with the same topic and selection',
+    () => fanOut.groups,
+  )
+  const feed = parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  metrics.gauge('duet_events_undelivered_age_seconds', 'Age of the oldest event that is not delivered yet, or 0', () =>
+    feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000,
+  )
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()
@@ -156,7 +171,7 @@ export async function startApp(
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   const answerOtherMethods = rememberMethods(server)
-  const describe = collectOperations(server, serviceOperations)
+  const openApiDocument = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: !config.metricsOpen })
   servePublicKeys(server, signer.publicKeys)
@@ -170,7 +185,7 @@ export async function startApp(
     serveTokens(rest, tokens)
   }
   serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show, sockets, lifecycle })
-  serveDocument(server, describe(restComponents))
+  serveDocument(server, openApiDocument(restComponents))
   serveDocs(server)
   answerOtherMethods()
 
@@ -216,13 +231,14 @@ async function givenKeys({ tokenKeys, database }: Config): Promise<TokenKeys | u
   }
 }
 
-async function offerDemoData(
+/** Writes the demo data into an empty database. Returns whether its login works. */
+async function ensureDemoData(
   engine: OpenDatabase['engine'],
   store: Store,
   passwords: Passwords,
   randomness: Randomness,
 ): Promise<boolean> {
-  await plantDemoData(engine, passwords, randomness)
+  await seedDemoData(engine, passwords, randomness)
   const user = await store.users.credentials(demoLogin.email)
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }

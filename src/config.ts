@@ -90,7 +90,7 @@ export function readConfig(environment: Environment): Config {
   const loopback = host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
   const poolMax = integer('DATABASE_POOL_MAX', read('DATABASE_POOL_MAX'), 1, 1000)
   const storage = database(read('DATABASE_URL'), poolMax)
-  const atHome = loopback && !production
+  const isLocal = loopback && !production
   return Object.freeze({
     production,
     host,
@@ -113,11 +113,12 @@ export function readConfig(environment: Environment): Config {
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
     corsOrigins: origins(read('CORS_ORIGINS')),
     metricsToken: token('METRICS_TOKEN', read('METRICS_TOKEN')),
-    metricsOpen: atHome,
+    metricsOpen: isLocal,
     logLevel: oneOf('LOG_LEVEL', read('LOG_LEVEL'), logLevels),
     drainMs: integer('DRAIN_MS', read('DRAIN_MS'), 0, 8_000),
-    demoData: oneOf('DEMO_DATA', read('DEMO_DATA') || String(atHome && storage.kind === 'sqlite'), booleans) === 'true',
-    accessPolicy: oneOf('ACCESS_POLICY', read('ACCESS_POLICY') || (atHome ? 'open' : 'enforced'), policies),
+    demoData:
+      oneOf('DEMO_DATA', read('DEMO_DATA') || String(isLocal && storage.kind === 'sqlite'), booleans) === 'true',
+    accessPolicy: oneOf('ACCESS_POLICY', read('ACCESS_POLICY') || (isLocal ? 'open' : 'enforced'), policies),
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', read('TOKEN_TTL_SECONDS'), 1, 365 * 86_400),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', read('IDEMPOTENCY_TTL_SECONDS'), 1, 365 * 86_400),
@@ -125,7 +126,7 @@ export function readConfig(environment: Environment): Config {
     rateLimit: Object.freeze({
       max: integer('RATE_LIMIT_MAX', read('RATE_LIMIT_MAX'), 0, 1_000_000_000),
       windowMs: integer('RATE_LIMIT_WINDOW_MS', read('RATE_LIMIT_WINDOW_MS'), 1, 86_400_000),
-      paths: paths(read('RATE_LIMIT_PATHS') || (atHome ? '/api/,/graphql' : '/')),
+      paths: paths(read('RATE_LIMIT_PATHS') || (isLocal ? '/api/,/graphql' : '/')),
     }),
     loginLimitMax: integer('LOGIN_LIMIT_MAX', read('LOGIN_LIMIT_MAX'), 0, 1_000_000),
     queryMaxDepth: integer('QUERY_MAX_DEPTH', read('QUERY_MAX_DEPTH'), 0, 20),
@@ -160,7 +161,7 @@ export const settings = {
     fallback: '1000',
     meaning: 'open connections of one client, WebSockets not counted; further ones are closed; 0: any number',
   },
-  MAINTENANCE: { fallback: 'off', meaning: 'on: every request but health answers 503; SIGUSR2 toggles it' },
+  MAINTENANCE: { fallback: 'off', meaning: 'on: every request except health gets 503; SIGUSR2 toggles it' },
   CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },
   METRICS_TOKEN: {
     fallback: '',
@@ -169,7 +170,7 @@ export const settings = {
   DEMO_DATA: {
     fallback: '',
     meaning: 'fill an empty database with demo data',
-    default: 'true for an embedded database on loopback outside production, else false',
+    default: 'true for SQLite on loopback outside production, else false',
   },
   ACCESS_POLICY: {
     fallback: '',
@@ -179,16 +180,16 @@ export const settings = {
   TOKEN_KEYS: {
     fallback: '',
     meaning: 'JWK Set of Ed25519 private keys, or the path of one; the first signs, all verify',
-    default: 'a key file beside an embedded database',
+    default: 'a key file next to the SQLite file',
   },
-  TOKEN_TTL_SECONDS: { fallback: '3600', meaning: "a token's life" },
+  TOKEN_TTL_SECONDS: { fallback: '3600', meaning: 'lifetime of a token' },
   IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
-  LINK_PREFIX: { fallback: '', meaning: 'put before Location and link addresses' },
+  LINK_PREFIX: { fallback: '', meaning: 'prefix of all addresses in Location and links' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },
   RATE_LIMIT_WINDOW_MS: { fallback: '60000', meaning: 'length of the window' },
   RATE_LIMIT_PATHS: {
     fallback: '',
-    meaning: 'paths under the limit, separated by commas; / covers all',
+    meaning: 'paths with a rate limit, separated by commas; / means all',
     default: '/api/,/graphql on loopback outside production, else /',
   },
   LOGIN_LIMIT_MAX: {
@@ -199,10 +200,13 @@ export const settings = {
   QUERY_MAX_COMPLEXITY: { fallback: '1000', meaning: 'cost that a GraphQL operation may have' },
   TRUST_PROXY: {
     fallback: '',
-    meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is believed, separated by commas',
+    meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas',
   },
   LOG_LEVEL: { fallback: 'info', meaning: logLevels.join(', ') },
-  DRAIN_MS: { fallback: '1000', meaning: 'milliseconds of further serving after SIGTERM, while clients turn away' },
+  DRAIN_MS: {
+    fallback: '1000',
+    meaning: 'milliseconds to keep serving after SIGTERM, while clients switch to other instances',
+  },
   NODE_ENV: { fallback: 'development', meaning: 'development, test or production: safe defaults for a public service' },
 } as const satisfies Readonly<Record<string, Setting>>
 
@@ -264,8 +268,8 @@ function proxies(value: string): readonly string[] {
     const [address = '', prefix, ...rest] = range.split('/')
     const family = isIP(address)
     const longest = family === 4 ? 32 : 128
-    const soundPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest)
-    if (family === 0 || !soundPrefix || rest.length > 0) {
+    const isValidPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest)
+    if (family === 0 || !isValidPrefix || rest.length > 0) {
       throw new ConfigError('TRUST_PROXY: must be addresses or CIDR ranges such as 10.0.0.0/8, separated by commas')
     }
   }

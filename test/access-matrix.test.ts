@@ -137,7 +137,7 @@ class Stage implements AsyncDisposable {
     clock.pass(60_000)
     this.#tokens.set('other user', await this.tokenOf(await this.person()))
     const admin = await this.person()
-    await this.#engine.write('setRole', { id: admin.id }, 'admin', 'a new mark')
+    await this.#engine.write('setRole', { id: admin.id }, 'admin', 'a new version')
     this.#tokens.set('admin', await this.tokenOf(admin))
     const gone = await this.person()
     this.#tokens.set('deleted user', await this.tokenOf(gone))
@@ -150,7 +150,13 @@ class Stage implements AsyncDisposable {
 
   /** Somebody with a password, or without one. */
   async person(secret: { hash: string } | null = { hash: this.#hash }): Promise<User> {
-    const values = { ...somebody(), ...profileOf(() => null), age: 30, password: secret, mark: `mark ${Math.random()}` }
+    const values = {
+      ...somebody(),
+      ...profileOf(() => null),
+      age: 30,
+      password: secret,
+      tokenVersion: `version ${Math.random()}`,
+    }
     const user = await this.#engine.write('createUser', values)
     return typeof user === 'string' ? assert.fail(user) : user
   }
@@ -176,7 +182,12 @@ class Stage implements AsyncDisposable {
   /** What the operation is about: the user, an order or a payment of theirs, as they would have made it themselves. */
   async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number }> {
     if (about === undefined) return owner
-    const actor = { kind: 'user', id: owner.id, role: 'member', mark: await this.#markOf(owner) } as const
+    const actor = {
+      kind: 'user',
+      id: owner.id,
+      role: 'member',
+      tokenVersion: await this.#tokenVersionOf(owner),
+    } as const
     const made =
       about === 'order'
         ? await this.#engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
@@ -196,7 +207,7 @@ class Stage implements AsyncDisposable {
     return 'refused' in made ? assert.fail(made.refused) : { id: Number(made[0]) }
   }
 
-  async #markOf({ id }: User): Promise<string> {
+  async #tokenVersionOf({ id }: User): Promise<string> {
     const [row] = await this.#engine.read(sql`select token_mark from users where id = ${id}`)
     return String(row?.[0])
   }

@@ -11,7 +11,7 @@ export async function backup({ database }: Config, file: string): Promise<number
     backupDatabase(database, file)
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return complain(`${file} exists already; it was left as it is`)
+    if (code === 'EEXIST') return complain(`${file} exists already; nothing was written`)
     if (syscall === 'open') return complain(`${file} cannot be written: ${code}`)
     throw error
   }

@@ -22,7 +22,7 @@ export async function createUser(config: Config, options: Options): Promise<numb
   const user = checked({ email, name, password })
   if (typeof user === 'string') return complain(user)
   const hash = await new Argon2Passwords().hash(user.password)
-  const values = { ...profileOf(() => null), ...user, password: { hash }, mark: systemRandomness.id() }
+  const values = { ...profileOf(() => null), ...user, password: { hash }, tokenVersion: systemRandomness.id() }
   const created = await withDatabase(config, engine => createStore(engine).users.create(values, role))
   if (created === 'email taken') return complain('another user logs in with this e-mail already')
   console.log(`User ${created.id} is created, with the role ${role}.`)

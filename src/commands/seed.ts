@@ -1,17 +1,17 @@
 import { systemRandomness } from '../app.ts'
 import type { Config } from '../config.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
-import { plantDemoData } from '../storage/entities/demo-data.ts'
+import { seedDemoData } from '../storage/entities/demo-data.ts'
 import { complain } from './complain.ts'
 import { refuseTemporary, withDatabase } from './with-database.ts'
 
 /** `duet seed` */
 export async function seed(config: Config): Promise<number> {
   refuseTemporary(config.database)
-  const plant = (engine: Parameters<typeof plantDemoData>[0]) =>
-    plantDemoData(engine, new Argon2Passwords(), systemRandomness)
-  const outcome = await withDatabase(config, plant)
-  if (outcome === 'not empty') return complain('the database is not empty; it was left as it is')
-  console.log('The demo data is there.')
+  const seedWith = (engine: Parameters<typeof seedDemoData>[0]) =>
+    seedDemoData(engine, new Argon2Passwords(), systemRandomness)
+  const outcome = await withDatabase(config, seedWith)
+  if (outcome === 'not empty') return complain('the database is not empty; nothing was changed')
+  console.log('The demo data was written.')
   return 0
 }

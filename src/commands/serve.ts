@@ -17,7 +17,7 @@ export async function serve(config: Config): Promise<number> {
     }
   }
   const stop = async () => app?.stopAtOnce()
-  const fail = lastResort({ logger, stop, exit, patienceMs: 10_000 })
+  const fail = lastResort({ logger, stop, exit, timeoutMs: 10_000 })
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
   // Registered before the start, because without a listener this signal ends the process.
@@ -25,12 +25,12 @@ export async function serve(config: Config): Promise<number> {
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
   app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
   // The listeners stay registered, so a second signal during the shutdown has no effect.
-  const told = new Promise(resolve => {
+  const stopSignal = new Promise(resolve => {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)
   })
   if (!config.production) process.stdout.write(greeting(app.url, app.demoLoginWorks))
-  await told
+  await stopSignal
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
   logger.info('stopped')

@@ -13,17 +13,17 @@ export async function setRole(config: Config, user: string, role: string): Promi
   refuseTemporary(config.database)
   requireFile(config.database)
   const id = idOf(user)
-  const who = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
+  const target = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
   const outcome = await withDatabase(config, engine =>
-    createStore(engine).users.setRole(who, role, systemRandomness.id()),
+    createStore(engine).users.setRole(target, role, systemRandomness.id()),
   )
   if (outcome === 'absent') {
     return complain(
       id === undefined
-        ? 'nobody can log in with this e-mail; a user without a password is named by the id'
-        : 'there is no such user',
+        ? 'no user can log in with this e-mail; for a user without a password, give the id'
+        : 'there is no user with this id',
     )
   }
-  console.log(`Done. The user is now ${role}, and has to log in again.`)
+  console.log(`Done. The user is now ${role} and has to log in again.`)
   return 0
 }

@@ -1,6 +1,6 @@
 import { systemClock, systemRandomness } from '../app.ts'
 import { type Config, ConfigError, type DatabaseConfig } from '../config.ts'
-import { isMissing, type OpenDatabase, openBeside } from '../storage/database.ts'
+import { isMissing, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
@@ -10,7 +10,7 @@ export async function withDatabase<Outcome>(
 ): Promise<Outcome> {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const timeouts = timeoutsOf(databaseTimeoutMs)
-  await using engine = await openBeside(database, {
+  await using engine = await openForCommand(database, {
     clock: systemClock,
     randomness: systemRandomness,
     observer,
@@ -21,7 +21,7 @@ export async function withDatabase<Outcome>(
 
 export function refuseTemporary(database: DatabaseConfig): void {
   if (database.kind === 'postgres' || database.path !== ':memory:') return
-  throw new ConfigError('DATABASE_URL: a temporary database is gone before anything could be done with it')
+  throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
 }
 
 /** A command must not create a new database because of a mistyped path. */

@@ -53,13 +53,13 @@ export class Access {
   }
 
   require(actor: Actor, operation: Operation, owner?: number): void {
-    if (!this.allows(actor, operation, owner)) throw refusal(actor)
+    if (!this.allows(actor, operation, owner)) throw notPermitted(actor)
   }
 
   /** For resources that look absent to callers who may not see them: returns whose resources the actor may reach. */
   reach(actor: Actor, operation: Operation): Reach {
     if (this.allows(actor, operation)) return 'everyone'
-    if (actor.kind === 'anonymous') throw refusal(actor)
+    if (actor.kind === 'anonymous') throw notPermitted(actor)
     return actor.id
   }
 }
@@ -72,7 +72,7 @@ export function invalidToken(): AppError {
 }
 
 /** An anonymous caller may still send a token, so it gets `unauthenticated`; an identified caller gets `forbidden`. */
-export function refusal(actor: Actor): AppError {
+export function notPermitted(actor: Actor): AppError {
   return actor.kind === 'anonymous'
     ? new AppError('unauthenticated', 'Authentication required')
     : new AppError('forbidden', 'Not permitted')

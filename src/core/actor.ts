@@ -9,7 +9,7 @@ export interface IdentifiedUser {
    * The token version of the user's row when the token was checked. Writes compare it again, because the token may have
    * been revoked since.
    */
-  readonly mark: string
+  readonly tokenVersion: string
 }
 
 export type Role = 'member' | 'admin'

@@ -3,9 +3,9 @@ export type Event = {
   readonly position: Position
   /** Milliseconds since 1970, by the clock of the store. */
   readonly at: number
-} & Happening
+} & EventContent
 
-export type Happening =
+export type EventContent =
   | { readonly kind: 'post-added'; readonly postId: number }
   | { readonly kind: 'comment-added'; readonly postId: number; readonly commentId: number }
   | { readonly kind: 'post-deleted'; readonly postId: number }
@@ -39,10 +39,17 @@ export function isAfter({ position: { transaction } }: Event, { from, to, runnin
 /** All events in order. Events are kept for a limited time. */
 export interface EventLog {
   now(): Promise<Snapshot>
-  /** Returns the next events after this position. `more`: further events exist, or may soon become visible. */
-  after(position: Position): Promise<{ readonly events: readonly Event[]; readonly more: boolean }>
+  after(position: Position): Promise<NextEvents>
   /** Deletes some of the expired events and returns how many. */
   purge(): Promise<number>
+}
+
+export interface NextEvents {
+  readonly events: readonly Event[]
+  /** Further events exist, or may soon become visible. */
+  readonly more: boolean
+  /** When the oldest event happened that cannot be delivered yet, because an earlier one may still appear. */
+  readonly heldSince?: number | undefined
 }
 
 /**

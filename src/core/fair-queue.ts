@@ -27,14 +27,20 @@ export class FairQueue {
     this.#mayWait = mayWait
   }
 
-  run<Outcome>(client: string, work: () => Promise<Outcome>): Promise<Outcome> {
+  /** `waitMs`: how long the task may wait for its turn. Then it is rejected with `unavailable`. */
+  run<Outcome>(client: string, work: () => Promise<Outcome>, waitMs?: number): Promise<Outcome> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
     const lane = this.#lanes.get(client) ?? { waiting: [], running: 0 }
     if (lane.waiting.length === 0) this.#putLast(client, lane)
-    lane.waiting.push({ start: () => work().then(resolve, reject), refuse: reject })
+    const start = () => Promise.try(work).then(resolve, reject)
+    const task: Work = { start, reject, waits: true, timer: undefined }
+    lane.waiting.push(task)
     this.#waiting++
     this.#startAll()
-    if (this.#waiting > this.#mayWait) this.#refuseOne(client, lane)
+    if (this.#waiting > this.#mayWait) this.#rejectOne(client, lane)
+    if (waitMs !== undefined && task.waits) {
+      task.timer = setTimeout(() => this.#giveUp(client, lane, task), waitMs)
+    }
     return promise
   }
 
@@ -59,16 +65,17 @@ export class FairQueue {
     return undefined
   }
 
-  #start(client: string, lane: Lane, { start }: Work): void {
+  #start(client: string, lane: Lane, task: Work): void {
+    settle(task)
     lane.waiting.shift()
     this.#waiting--
     this.#putLast(client, lane)
     lane.running++
     this.#running++
-    start().finally(() => {
+    task.start().finally(() => {
       lane.running--
       this.#running--
-      if (lane.running === 0 && lane.waiting.length === 0) this.#lanes.delete(client)
+      this.#forgetIdle(client, lane)
       this.#startAll()
     })
   }
@@ -79,12 +86,24 @@ export class FairQueue {
   }
 
   // Work that came last has waited for the shortest time. Of lanes of one length, the newcomer's gives way.
-  #refuseOne(client: string, newcomer: Lane): void {
+  #rejectOne(client: string, newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)
-    longest.waiting.pop()?.refuse(unavailable(new Error('Too many wait')))
+    const rejected = longest.waiting.pop()
     this.#waiting--
-    if (newcomer.waiting.length === 0 && newcomer.running === 0) this.#lanes.delete(client)
+    if (rejected !== undefined) settle(rejected).reject(unavailable(new Error('Too many tasks are waiting')))
+    this.#forgetIdle(client, newcomer)
+  }
+
+  #giveUp(client: string, lane: Lane, task: Work): void {
+    lane.waiting.splice(lane.waiting.indexOf(task), 1)
+    this.#waiting--
+    this.#forgetIdle(client, lane)
+    task.reject(unavailable(new Error('The task waited too long')))
+  }
+
+  #forgetIdle(client: string, { running, waiting }: Lane): void {
+    if (running === 0 && waiting.length === 0) this.#lanes.delete(client)
   }
 }
 
@@ -95,5 +114,13 @@ interface Lane {
 
 interface Work {
   start(): Promise<void>
-  refuse(reason: Error): void
+  reject(reason: Error): void
+  waits: boolean
+  timer: NodeJS.Timeout | undefined
+}
+
+function settle(task: Work): Work {
+  task.waits = false
+  clearTimeout(task.timer)
+  return task
 }

@@ -22,10 +22,11 @@ export class Feed implements AsyncDisposable {
   readonly #deliver: Deliver
   #position: Position
   #running: Promise<void> | undefined
-  #told = false
-  #patience = soonMs
+  #notified = false
+  #retryDelayMs = soonMs
   /** How many times the delivery of the next event failed although the store was available. */
   #tries = 0
+  #undeliveredSince: number | undefined
   #stopped = false
   #timer: NodeJS.Timeout | undefined
 
@@ -43,32 +44,39 @@ export class Feed implements AsyncDisposable {
     this.#lookAgainIn(pollMs)
   }
 
+  /** When the oldest event happened that is known and not delivered yet. Milliseconds since 1970. */
+  get undeliveredSince(): number | undefined {
+    return this.#undeliveredSince
+  }
+
   /** Rounds do not overlap. A notification during a round causes one more round after it. */
   look(): void {
-    this.#told = true
+    this.#notified = true
     if (this.#stopped) return
     this.#running ??= this.#round().finally(() => {
       this.#running = undefined
-      if (this.#told) this.look()
+      if (this.#notified) this.look()
     })
   }
 
   async #round(): Promise<void> {
-    this.#told = false
+    this.#notified = false
     clearTimeout(this.#timer)
     let next = pollMs
     try {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
-        const leftOut = await this.#handOver(found.events)
+        this.#undeliveredSince = found.events[0]?.at ?? found.heldSince
+        const skippedOne = await this.#handOver(found.events)
+        this.#undeliveredSince = found.heldSince
         if (this.#stopped) return
         // Events that are not visible yet wait for other transactions to end, which may take long. So the delay grows.
-        if (found.events.length > 0) this.#patience = soonMs
+        if (found.events.length > 0) this.#retryDelayMs = soonMs
         else if (found.more) {
-          next = this.#patience
-          this.#patience = Math.min(this.#patience * 2, retryMs)
+          next = this.#retryDelayMs
+          this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, retryMs)
         }
-        more = found.events.length > 0 && (found.more || leftOut)
+        more = found.events.length > 0 && (found.more || skippedOne)
       }
     } catch (error) {
       if (!isOutage(error)) this.#observer.trouble('Events could not be delivered', error)
@@ -77,7 +85,7 @@ export class Feed implements AsyncDisposable {
     this.#lookAgainIn(next)
   }
 
-  /** Returns true if an event was left out and the events after it are still to be delivered. */
+  /** Returns true if an event was skipped and the events after it are still to be delivered. */
   async #handOver(events: readonly Event[]): Promise<boolean> {
     try {
       for await (const { position } of this.#deliver(events)) {
@@ -90,7 +98,7 @@ export class Feed implements AsyncDisposable {
       if (isOutage(error) || ++this.#tries < mostTries) throw error
       // This event will never succeed. The events after it must not wait for it forever.
       this.#tries = 0
-      this.#observer.trouble('An event was left out: it could not be delivered', error)
+      this.#observer.trouble('An event was skipped because it could not be delivered', error)
       this.#position = events.find(({ position }) => isLater(position, this.#position))?.position ?? this.#position
       return true
     }

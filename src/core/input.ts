@@ -19,10 +19,10 @@ export function text(name: string, value: unknown, longest: number): string {
 }
 
 /** Text that is not blank. */
-export function filled(name: string, value: unknown, longest: number): string {
-  const said = text(name, value, longest)
-  if (isBlank(said)) throw badInput(`${name} must not be empty`)
-  return said
+export function nonBlankText(name: string, value: unknown, longest: number): string {
+  const result = text(name, value, longest)
+  if (isBlank(result)) throw badInput(`${name} must not be empty`)
+  return result
 }
 
 export function integer(name: string, value: unknown, least: number, most: number): number {

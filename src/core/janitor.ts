@@ -30,7 +30,7 @@ export class Janitor implements AsyncDisposable {
     try {
       while (!this.#stopped && (await this.#removeSome()) > 0);
     } catch (error) {
-      this.#observer.trouble('Removing what has had its time failed', error)
+      this.#observer.trouble('Expired rows could not be deleted', error)
     }
   }
 

@@ -1,4 +1,4 @@
-export interface RecentOptions<Entry> {
+export interface LruCacheOptions<Entry> {
   readonly dropped?: (entry: Entry) => void
   /** For entries of different sizes: `of` returns the weight of an entry, `most` is the maximum total weight. */
   readonly weights?: { readonly of: (entry: Entry) => number; readonly most: number }
@@ -11,12 +11,12 @@ export interface RecentOptions<Entry> {
  */
 export class LruCache<Key, Entry> {
   readonly #half: number
-  readonly #options: RecentOptions<Entry>
+  readonly #options: LruCacheOptions<Entry>
   #weight = 0
   #young = new Map<Key, Entry>()
   #old = new Map<Key, Entry>()
 
-  constructor(size: number, options: RecentOptions<Entry> = {}) {
+  constructor(size: number, options: LruCacheOptions<Entry> = {}) {
     this.#half = Math.max(1, size >> 1)
     this.#options = options
   }

@@ -30,14 +30,14 @@ export interface Passwords {
 /** The content of a token that concerns its user. */
 export interface Claims {
   readonly userId: number
-  /** The token version; see `Standing.mark`. */
-  readonly mark: string
+  /** The token version; see `TokenState.tokenVersion`. */
+  readonly tokenVersion: string
   /** Seconds since 1970. */
   readonly expiresAt: number
 }
 
 export interface TokenSigner {
-  issue(user: { readonly id: number; readonly role: string; readonly mark: string }): Promise<string>
+  issue(user: { readonly id: number; readonly role: string; readonly tokenVersion: string }): Promise<string>
   /** Returns `undefined` for a token that we did not sign, or that has expired. */
   verify(token: string): Promise<Claims | undefined>
 }

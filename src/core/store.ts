@@ -5,7 +5,7 @@ import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
 import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
-import type { Profile, Standing, User } from './users/user.ts'
+import type { Profile, TokenState, User } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
 export interface Store {
@@ -22,7 +22,7 @@ export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
   list(page: PageRequest): Promise<readonly User[]>
   read(id: number): Promise<User | undefined>
-  standing(id: number): Promise<Standing | undefined>
+  tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
   /** Without a role: a member. */
   create(values: UserValues, role?: Role): Promise<User | 'email taken'>
@@ -33,7 +33,7 @@ export interface UserStore {
   delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
   /** Users with an id above `after`, sorted by id, at most `limit` of them. */
   listAccounts(after: number, limit: number): Promise<readonly Account[]>
-  setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Promise<'set' | 'absent'>
+  setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
 }
 
 /** What an operator sees of a user. */
@@ -45,7 +45,7 @@ export interface Account {
   readonly name: string
 }
 
-export interface Credentials extends Standing {
+export interface Credentials extends TokenState {
   readonly id: number
   readonly passwordHash: string
 }
@@ -56,7 +56,7 @@ export interface UserValues extends Profile {
   /** A new password. `null` keeps an existing one. */
   readonly password: { readonly hash: string } | null
   /** The token version to store with a new row or a new password. */
-  readonly mark: string
+  readonly tokenVersion: string
 }
 
 /**

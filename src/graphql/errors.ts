@@ -39,7 +39,7 @@ export function refusal(code: Code, message: string, more: object = {}): Refusal
 }
 
 /** Errors that graphql-js has found, with our error code. */
-export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
+export function refusalFromGraphQL(code: Code, found: readonly GraphQLError[]): Refusal {
   const errors = found.map(({ message, locations }) => ({
     message: withShortEchoes(message),
     ...(locations && { locations: locations.slice(0, mostLocations) }),
@@ -52,7 +52,7 @@ export function refusalOf(code: Code, found: readonly GraphQLError[]): Refusal {
 const mostLocations = 10
 
 /** An error thrown by the core. `path` leads to the field that failed. */
-export function refusalFor(error: AppError, path: readonly string[] | undefined): Refusal {
+export function refusalFromCore(error: AppError, path: readonly string[] | undefined): Refusal {
   const code = codeOf[error.code]
   return new Refusal(code, [{ message: error.message, ...(path && { path }), extensions: { code } }], { cause: error })
 }

@@ -3,7 +3,7 @@ import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import type { Posts } from '../core/posts/operations.ts'
 import type { Fields } from '../server/fields.ts'
-import { refusal, refusalFor } from './errors.ts'
+import { refusal, refusalFromCore } from './errors.ts'
 import type { Documents, PreparedOperation } from './language/documents.ts'
 import { Introspection, introspectionBound } from './language/introspection.ts'
 import { Plans } from './language/plans.ts'
@@ -58,7 +58,7 @@ export class Executor {
         ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#posts)
         : await runQuery(this.#queries.get(operation, request.variables), request, this.#posts)
     } catch (error) {
-      throw error instanceof AppError ? refusalFor(error, undefined) : error
+      throw error instanceof AppError ? refusalFromCore(error, undefined) : error
     }
   }
 
@@ -69,7 +69,7 @@ export class Executor {
       this.#posts.authorise(actor, subscription.selection, subscription.values)
       return subscription
     } catch (error) {
-      throw error instanceof AppError ? refusalFor(error, undefined) : error
+      throw error instanceof AppError ? refusalFromCore(error, undefined) : error
     }
   }
 

@@ -1,10 +1,10 @@
 import { AppError } from '../core/errors.ts'
-import type { AskedChange, Posts } from '../core/posts/operations.ts'
+import type { Posts, RequestedChange } from '../core/posts/operations.ts'
 import type { Show } from '../core/store.ts'
-import { refusalFor } from './errors.ts'
+import { refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import type { PlanSize } from './language/limits/plan-size.ts'
-import { holdToSkippedRows, type Skip, skippedRows } from './language/limits/skipped-rows.ts'
+import { checkSkippedRows, type Skip, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, idIn, type Merged, planShown, type Request, showOf } from './language/plan.ts'
 import { argumentIn, type Variables } from './language/tree.ts'
 
@@ -18,7 +18,7 @@ interface PlannedText {
 
 interface PlannedChange {
   readonly key: string
-  readonly change: (request: Request) => AskedChange
+  readonly change: (request: Request) => RequestedChange
   /** Lists with an offset in the selection that is returned. */
   readonly skips: readonly Skip[]
 }
@@ -46,17 +46,17 @@ export async function runMutation(plan: MutationPlan, request: Request, posts: P
 async function change(planned: readonly PlannedChange[], request: Request, posts: Posts) {
   if (planned.length === 0) return []
   const asked = planned.map(({ change }) => change(request))
-  holdToSkippedRows(asked.reduce((sum, change, at) => sum + skippedBy(change, planned[at]?.skips), 0))
+  checkSkippedRows(asked.reduce((sum, change, at) => sum + skippedBy(change, planned[at]?.skips), 0))
   try {
     return await posts.change(request.actor, asked)
   } catch (error) {
     if (!(error instanceof AppError)) throw error
     const failed = error.at === undefined ? undefined : planned[error.at]
-    throw refusalFor(error, failed && [failed.key])
+    throw refusalFromCore(error, failed && [failed.key])
   }
 }
 
-function skippedBy(change: AskedChange, skips: readonly Skip[] = []): number {
+function skippedBy(change: RequestedChange, skips: readonly Skip[] = []): number {
   return 'show' in change ? skippedRows(skips, change.show.values) : 0
 }
 
@@ -64,7 +64,10 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
   const [{ name, args }] = fields
   const text = (argument: string, { variables }: Request) => String(argumentIn(args.get(argument), variables))
   const id = (argument: string, { variables }: Request) => idIn(args.get(argument), variables)
-  const shown = (root: 'post' | 'comment', change: (request: Request, show: Show) => AskedChange): PlannedChange => {
+  const shown = (
+    root: 'post' | 'comment',
+    change: (request: Request, show: Show) => RequestedChange,
+  ): PlannedChange => {
     const plan = planShown(root, key, fields, variables, size)
     return { key, skips: plan.skips, change: request => change(request, showOf(plan, request)) }
   }
@@ -76,14 +79,14 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
       })
     case 'addComment':
       return shown('comment', (request, show) => {
-        const [postId, said] = [id('postId', request), text('text', request)]
-        return { kind: 'add comment', postId, text: said, show }
+        const [postId, comment] = [id('postId', request), text('text', request)]
+        return { kind: 'add comment', postId, text: comment, show }
       })
     case 'likePost':
       return shown('post', (request, show) => ({ kind: 'like post', id: id('id', request), show }))
     case 'deletePost':
       return { key, skips: [], change: request => ({ kind: 'delete post', id: id('id', request) }) }
     default:
-      throw new Error(`No mutation is called ${name}`)
+      throw new Error(`Unknown mutation ${name}`)
   }
 }

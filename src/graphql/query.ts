@@ -2,7 +2,7 @@ import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import type { Introspection } from './language/introspection.ts'
 import type { PlanSize } from './language/limits/plan-size.ts'
-import { holdToSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
+import { checkSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, type Plan, Planner, type Request, valuesOf } from './language/plan.ts'
 import type { Variables } from './language/tree.ts'
 
@@ -30,7 +30,7 @@ export function planQuery(
 /** Returns the JSON of the answer's data. */
 export async function runQuery(plan: QueryPlan, request: Request, posts: Posts): Promise<string> {
   const values = valuesOf(plan, request)
-  holdToSkippedRows(skippedRows(plan.skips, values))
+  checkSkippedRows(skippedRows(plan.skips, values))
   if (plan.reads) return posts.read(request.actor, plan.selection, values)
   const entries = plan.selection.fields.map(field => {
     const value = field.kind === 'json' ? values[field.slot] : field.kind === 'text' ? JSON.stringify(field.text) : '[]'

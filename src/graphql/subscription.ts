@@ -1,7 +1,7 @@
 import { refusal } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { PlanSize, planBounds } from './language/limits/plan-size.ts'
-import { holdToSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
+import { checkSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
 import type { Subscription } from './subscriptions/fan-out.ts'
 
@@ -20,6 +20,6 @@ export function planSubscription({ tree }: PreparedOperation, request: Request):
       : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
   const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionText))
   const show = showOf(plan, request)
-  holdToSkippedRows(skippedRows(plan.skips, show.values))
+  checkSkippedRows(skippedRows(plan.skips, show.values))
   return { key, topic, ...show }
 }

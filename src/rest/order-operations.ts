@@ -1,4 +1,4 @@
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
 import { keyMalformed } from './payment-operations.ts'
 import { answer, json, paging, schema } from './schemas.ts'
@@ -33,14 +33,14 @@ const tracking = {
 
 const ofUser = [{ $ref: '#/components/parameters/UserId' }]
 const byId = [{ $ref: '#/components/parameters/OrderId' }]
-const hidden = 'Under the policy `enforced` an order looks absent to all but its user and admins.'
+const hidden = 'Under the policy `enforced` only its user and admins can see an order.'
 
 /** The OpenAPI operations on orders. */
 export const orderOperations = {
   list: {
     operationId: 'listOrders',
     summary: 'List the orders of a user',
-    description: 'In the order of their ids. Under the policy `enforced` this is for that user and for admins.',
+    description: 'Sorted by id. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: [...ofUser, ...paging],
@@ -59,16 +59,16 @@ export const orderOperations = {
   },
   create: {
     operationId: 'createOrder',
-    summary: 'Order something',
+    summary: 'Create an order',
     description:
-      'The amount is the sum of quantity times price. Under the policy `enforced` this is for that user and for admins.',
+      'The amount is the sum of quantity times price. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: ofUser,
     requestBody: { required: true, content: json(schema('OrderInput'), { items: { items } }) },
     responses: {
       201: {
-        description: 'The created order, to be paid.',
+        description: 'The created order, not yet paid.',
         headers: answerHeaders({ Location: { $ref: '#/components/headers/OrderLocation' } }),
         content: json(schema('Order'), { pending }),
       },
@@ -88,8 +88,8 @@ export const orderOperations = {
   },
   read: {
     operationId: 'readOrder',
-    summary: 'Read an order and what can be done with it',
-    description: `Follow \`_links\` rather than building paths: they offer what the status allows. ${hidden}`,
+    summary: 'Read an order and its possible actions',
+    description: `Follow \`_links\` instead of building paths: they contain the actions that the status allows. ${hidden}`,
     tags,
     security: tokenOptional,
     parameters: byId,
@@ -150,9 +150,9 @@ export const orderOperations = {
     operationId: 'payOrder',
     summary: "Pay an order's amount and ship it",
     description:
-      'Records the payment, moves the order to `shipped` and opens its tracking record, all or nothing. A body is not ' +
-      'needed and ignored. With an `Idempotency-Key` a repetition is answered like the first request, with the order ' +
-      `as it is then; without one it is answered 409. ${hidden}`,
+      'Stores the payment, sets the status to `shipped` and creates the tracking record, all or nothing. No body is ' +
+      'needed; a body is ignored. If an `Idempotency-Key` was sent, a repeated request with it gets the same answer as ' +
+      `the first, with the current order; without a key it gets 409. ${hidden}`,
     tags,
     security: tokenOptional,
     parameters: [...byId, { $ref: '#/components/parameters/OptionalIdempotencyKey' }],
@@ -168,7 +168,7 @@ export const orderOperations = {
       400: failure('The request is malformed.', [keyMalformed, 'Request body is not valid JSON']),
       401: response('Unauthenticated'),
       404: answer('OrderNotFound'),
-      409: failure('Somebody has paid it.', ['Order is already paid']),
+      409: failure('The order is already paid.', ['Order is already paid']),
       ...withBody,
       ...always,
     },
@@ -177,18 +177,18 @@ export const orderOperations = {
     operationId: 'cancelOrder',
     summary: 'Cancel an order that is not paid',
     description:
-      'The order and its items are gone. Cancelling what is absent succeeds; under the policy `enforced` so does ' +
-      "cancelling somebody else's order, and changes nothing.",
+      'Deletes the order and its items. Cancelling an absent order succeeds. Under the policy `enforced`, cancelling an ' +
+      'order of another user also succeeds, but changes nothing.',
     tags,
     security: tokenOptional,
     parameters: byId,
     responses: {
-      204: { description: 'The order is gone.', headers: answerHeaders() },
+      204: { description: 'The order does not exist any more.', headers: answerHeaders() },
       400: response('BadRequest'),
       401: response('Unauthenticated'),
-      409: failure('It is on its way.', ['Order is already shipped']),
+      409: failure('The order is already shipped.', ['Order is already shipped']),
       ...withBody,
       ...always,
     },
   },
-} as const satisfies Readonly<Record<string, Operation>>
+} as const satisfies Readonly<Record<string, OpenApiOperation>>

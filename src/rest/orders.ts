@@ -6,7 +6,7 @@ import { decodePage } from './decode/page.ts'
 import { decodeKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
 import { orderOperations } from './order-operations.ts'
-import { admission, markReplay } from './payments.ts'
+import { accessCheck, markReplay } from './payments.ts'
 import { headerOf, idIn, queryOf, type RestServer } from './routes.ts'
 
 export interface OrdersCore {
@@ -54,7 +54,7 @@ export function serveOrders(
     return { order_id: orderId, carrier, number, shipped_at: shippedAt }
   })
 
-  const paying = { ...options('pay'), onRequest: [authenticate, admission(payments, 'pay an order')] }
+  const paying = { ...options('pay'), onRequest: [authenticate, accessCheck(payments, 'pay an order')] }
   server.post(`${path}/payment`, paying, async (request, reply) => {
     const id = idIn(request)
     const key = () => decodeKey(headerOf(request, 'idempotency-key'), `/orders/${id}/payment`)

@@ -1,4 +1,4 @@
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
 import { answer, json, schema } from './schemas.ts'
 
@@ -14,11 +14,12 @@ export const paymentOperations = {
     operationId: 'createPayment',
     summary: 'Make a payment, once per key',
     description:
-      'The first request with a key pays and is answered 201. Any later one with that key, for 24 hours and whatever its ' +
-      'body, is answered 200 with the stored payment and pays nothing; two at the same time are no exception. A request ' +
-      'that failed leaves its key free, so after a lost answer or a 5xx send the same request again. Keys belong to ' +
-      'their caller: the same key of another user is another key, and callers without a token share theirs. Fields ' +
-      'beside `amount` are ignored; an order is paid by its own `pay` link. Under the policy `enforced` this takes a token.',
+      'The first request with a key makes the payment and gets 201. Later requests with the same key, for 24 hours and ' +
+      'with any body, get 200 and the stored payment; nothing more is paid. This also holds for concurrent requests. A ' +
+      'request that fails does not use up its key: after a lost response or a 5xx, send the same request again. A key ' +
+      'belongs to its caller: the same key of another user is a different key. All callers without a token share their ' +
+      'keys. Fields other than `amount` are ignored. To pay an order, follow its `pay` link. Under the policy `enforced` ' +
+      'a token is required.',
     tags,
     security: tokenOptional,
     parameters: [{ $ref: '#/components/parameters/IdempotencyKey' }],
@@ -28,7 +29,7 @@ export const paymentOperations = {
     },
     responses: {
       200: {
-        description: 'The key was used before: the stored payment.',
+        description: 'The key was used before. This is the stored payment.',
         headers: answerHeaders({ 'Idempotent-Replayed': { $ref: '#/components/headers/Replayed' } }),
         content: json(schema('Payment'), { payment }),
       },
@@ -52,7 +53,7 @@ export const paymentOperations = {
   read: {
     operationId: 'readPayment',
     summary: 'Read a payment',
-    description: 'Under the policy `enforced` a payment looks absent to all but its payer and admins.',
+    description: 'Under the policy `enforced` only the payer and admins can see a payment.',
     tags,
     security: tokenOptional,
     parameters: [{ $ref: '#/components/parameters/PaymentId' }],
@@ -68,4 +69,4 @@ export const paymentOperations = {
       ...always,
     },
   },
-} as const satisfies Readonly<Record<string, Operation>>
+} as const satisfies Readonly<Record<string, OpenApiOperation>>

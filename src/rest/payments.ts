@@ -10,7 +10,7 @@ import { headerOf, idIn, type RestServer } from './routes.ts'
 export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
   const path = `${prefix}/payments`
   const creating = {
-    onRequest: [authenticate, admission(payments, 'make a payment')],
+    onRequest: [authenticate, accessCheck(payments, 'make a payment')],
     config: { operation: paymentOperations.create, exactNumber: 'amount' },
   }
   server.post(path, creating, async (request, reply) => {
@@ -29,9 +29,12 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
 }
 
 /** Refuses a caller that needs a token and has none, before the body is read. */
-export function admission(payments: Payments, operation: Parameters<Payments['admit']>[1]): onRequestHookHandler {
+export function accessCheck(
+  payments: Payments,
+  operation: Parameters<Payments['checkAccess']>[1],
+): onRequestHookHandler {
   return (request, _reply, next) => {
-    payments.admit(request.actor, operation)
+    payments.checkAccess(request.actor, operation)
     next()
   }
 }

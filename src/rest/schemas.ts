@@ -8,7 +8,7 @@ const email = {
   type: 'string',
   maxLength: 320,
   pattern: '^[^\\s\\u0000-\\u001f\\u007f-\\u009f]*@[^\\s\\u0000-\\u001f\\u007f-\\u009f]*$',
-  description: 'Contains an `@`, and neither blanks nor control characters.',
+  description: 'Contains an `@`, but no whitespace and no control characters.',
 }
 const age = { minimum: 0, maximum: 150 }
 const avatar = {
@@ -20,10 +20,10 @@ const password = {
   minLength: 8,
   maxLength: 128,
   writeOnly: true,
-  description: 'Lets the user log in. Changing an existing one takes a token of that user or of an admin.',
+  description: 'Lets the user log in. Changing an existing password needs a token of that user or of an admin.',
 }
 
-const price = { type: 'integer', minimum: 0, maximum: orderBounds.price, description: 'Of one piece.' }
+const price = { type: 'integer', minimum: 0, maximum: orderBounds.price, description: 'Price of one piece.' }
 const item = {
   name: { ...name, maxLength: orderBounds.name },
   quantity: { type: 'integer', minimum: 1, maximum: orderBounds.quantity },
@@ -40,7 +40,7 @@ const link = {
   required: ['href'],
   properties: {
     href: { type: 'string' },
-    method: { enum: ['GET', 'POST', 'DELETE'], description: 'GET where it is absent.' },
+    method: { enum: ['GET', 'POST', 'DELETE'], description: 'If absent, the method is GET.' },
   },
 }
 
@@ -53,13 +53,13 @@ const optional = {
 export const restSchemas = {
   User: {
     type: 'object',
-    description: 'A user. `age` and `avatar` are there when they are set.',
+    description: 'A user. `age` and `avatar` are present only if they are set.',
     required: ['id', 'name', 'email'],
     properties: { id, name, email, age: { type: 'integer', ...age }, avatar: { type: 'string', ...avatar } },
   },
   UserInput: {
     type: 'object',
-    description: 'A whole user. `null` for an optional field means that it is not there.',
+    description: 'All fields of a user. `null` for an optional field means the same as leaving it out.',
     required: ['name', 'email'],
     properties: { name, email, ...optional, password: { type: ['string', 'null'], ...password } },
   },
@@ -70,7 +70,7 @@ export const restSchemas = {
   },
   Order: {
     type: 'object',
-    description: 'An order. Its links lead to what can be done with it in its status.',
+    description: 'An order. Its links are the actions that its status allows.',
     required: ['id', 'status', 'amount', '_links'],
     properties: {
       id,
@@ -78,7 +78,7 @@ export const restSchemas = {
       amount: { type: 'integer', minimum: 1, maximum: orderBounds.amount },
       _links: {
         type: 'object',
-        description: '`pay` and `cancel` while it is to be paid, `track` once it is shipped.',
+        description: '`pay` and `cancel` until the order is paid, `track` after it is shipped.',
         required: ['self'],
         properties: { self: link, pay: link, cancel: link, track: link },
       },
@@ -92,7 +92,7 @@ export const restSchemas = {
         type: 'array',
         minItems: 1,
         maxItems: orderBounds.items,
-        description: `In sum at least 1 and at most ${orderBounds.amount}.`,
+        description: `The sum of quantity times price is at least 1 and at most ${orderBounds.amount}.`,
         items: { type: 'object', required: ['name', 'quantity', 'price'], properties: item },
       },
     },
@@ -113,7 +113,11 @@ export const restSchemas = {
     properties: {
       id,
       amount,
-      order_id: { ...id, type: ['integer', 'null'], description: 'The order that it paid, if it paid one.' },
+      order_id: {
+        ...id,
+        type: ['integer', 'null'],
+        description: 'The order that was paid, if the payment is for an order.',
+      },
       created_at: instant,
     },
   },
@@ -121,14 +125,14 @@ export const restSchemas = {
     type: 'object',
     required: ['amount'],
     properties: {
-      amount: { ...amount, description: 'Its value has at most two decimals, however it is written; kept exactly.' },
+      amount: { ...amount, description: 'At most two decimals, in any notation. The value is stored exactly.' },
     },
   },
   Credentials: {
     type: 'object',
     required: ['email', 'password'],
     properties: {
-      email: { type: 'string', minLength: 1, maxLength: 320, description: 'Compared without regard to case.' },
+      email: { type: 'string', minLength: 1, maxLength: 320, description: 'Not case-sensitive.' },
       password: { type: 'string', minLength: 1, writeOnly: true },
     },
   },
@@ -147,9 +151,9 @@ export const restSchemas = {
 
 export const restResponses = {
   UserNotFound: failure('There is no such user.', ['User not found']),
-  OrderNotFound: failure('There is no such order, or not for this caller.', ['Order not found']),
-  PaymentNotFound: failure('There is no such payment, or not for this caller.', ['Payment not found']),
-  EmailTaken: failure('Another user who logs in has this e-mail.', ['Email is already in use']),
+  OrderNotFound: failure('There is no such order, or the caller may not see it.', ['Order not found']),
+  PaymentNotFound: failure('There is no such payment, or the caller may not see it.', ['Payment not found']),
+  EmailTaken: failure('Another user with a password has this e-mail.', ['Email is already in use']),
 }
 
 const inPath = (description: string) => ({
@@ -176,9 +180,9 @@ export const restParameters = {
     ...keyHeader,
     required: true,
     description:
-      'Names this payment: 1 to 255 visible ASCII characters, quotes around them not counted. A UUID will do.',
+      'Identifies this payment: 1 to 255 visible ASCII characters, not counting surrounding quotes. For example a UUID.',
   },
-  OptionalIdempotencyKey: { ...keyHeader, description: 'Lets this request be repeated without harm.' },
+  OptionalIdempotencyKey: { ...keyHeader, description: 'With a key, the request can be repeated safely.' },
 }
 
 function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, description: string): object {
@@ -188,8 +192,8 @@ function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, de
 
 /** The parameters of every list. */
 export const paging = [
-  inQuery('limit', 1, pageBounds.limit, 'How many at most.'),
-  inQuery('offset', 0, 0, 'How many to skip.'),
+  inQuery('limit', 1, pageBounds.limit, 'Maximum number of items.'),
+  inQuery('offset', 0, 0, 'Number of items to skip.'),
 ]
 
 export const restHeaders = {
@@ -201,17 +205,17 @@ export const restHeaders = {
   OrderLocation: { description: 'The path of the created order.', schema: { type: 'string' }, example: '/orders/7' },
   PaymentLocation: { description: 'The path of the payment.', schema: { type: 'string' }, example: '/payments/17' },
   PaymentLink: {
-    description: 'RFC 8288: where the payment of the order is.',
+    description: 'RFC 8288: the link to the payment of the order.',
     schema: { type: 'string' },
     example: '</payments/3>; rel="payment"',
   },
   Replayed: {
-    description: 'There when the key had been used before, and nothing was paid now.',
+    description: 'Present if the key was used before, so that nothing was paid by this request.',
     schema: { const: 'true' },
     example: 'true',
   },
   Pages: {
-    description: 'RFC 8288: `next`, `prev` and `first`, when there is more than this page.',
+    description: 'RFC 8288: the links `next`, `prev` and `first`, if there are other pages.',
     schema: { type: 'string' },
     example: '</users?limit=2&offset=2>; rel="next", </users?limit=2&offset=0>; rel="first"',
   },

@@ -1,17 +1,17 @@
 import { demoLogin } from '../core/demo.ts'
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, challengeHeader, failure, tokenIgnored, withBody } from '../server/openapi-parts.ts'
 import { json, schema } from './schemas.ts'
 
 const token = 'eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJkdWV0Iiwic3ViIjoiMSJ9.c2lnbmF0dXJl'
 
 /** The OpenAPI operation for logging in. */
-export const logIn: Operation = {
+export const logIn: OpenApiOperation = {
   operationId: 'createToken',
   summary: 'Log in',
   description:
-    'Ignores `Authorization`. Attempts have limits of their own, per client and per client and e-mail, which hold for the ' +
-    'right password too.',
+    'Ignores `Authorization`. Login attempts have separate limits: for each client, and for each client with one e-mail. ' +
+    'They apply even if the password is right.',
   tags: ['Tokens'],
   security: tokenIgnored,
   requestBody: { required: true, content: json(schema('Credentials'), { demo: demoLogin }) },
@@ -20,7 +20,7 @@ export const logIn: Operation = {
       description: 'A token.',
       headers: answerHeaders({
         'Cache-Control': {
-          description: 'A token is for one reader.',
+          description: 'A token must not be cached.',
           schema: { const: 'no-store' },
           example: 'no-store',
         },

@@ -1,4 +1,4 @@
-import type { Operation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../server/openapi.ts'
 import {
   always,
   answerHeaders,
@@ -39,8 +39,8 @@ export const userOperations = {
     operationId: 'listUsers',
     summary: 'List users',
     description:
-      'In the order of their ids. A page ends before its texts are longer than a million characters; the `Link` then ' +
-      'leads to the rest. Under the policy `enforced` this is for admins.',
+      'Sorted by id. A page ends before its texts exceed a million characters; the `Link` header then leads to the rest. ' +
+      'Under the policy `enforced`, only for admins.',
     tags,
     security: tokenOptional,
     parameters: paging,
@@ -59,7 +59,7 @@ export const userOperations = {
   create: {
     operationId: 'createUser',
     summary: 'Create a user',
-    description: 'The service assigns the id. Anyone may do this, under either policy.',
+    description: 'The service assigns the id. Every caller may do this, under both policies.',
     tags,
     security: tokenOptional,
     requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
@@ -87,7 +87,7 @@ export const userOperations = {
   read: {
     operationId: 'readUser',
     summary: 'Read a user',
-    description: 'Under the policy `enforced` this is for that user and for admins.',
+    description: 'Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: byId,
@@ -102,10 +102,10 @@ export const userOperations = {
   },
   replace: {
     operationId: 'replaceUser',
-    summary: 'Replace a user, or create one under this id',
+    summary: 'Replace a user, or create one with this id',
     description:
-      'What is not sent is removed, but for the password, which is kept. Under the policy `enforced` this is for that ' +
-      'user and for admins.',
+      'Fields that are not sent are removed, except the password, which is kept. Under the policy `enforced`, only for ' +
+      'that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: byId,
@@ -128,7 +128,7 @@ export const userOperations = {
   change: {
     operationId: 'changeUser',
     summary: 'Change fields of a user',
-    description: 'Only what is sent changes. Under the policy `enforced` this is for that user and for admins.',
+    description: 'Only the sent fields change. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: byId,
@@ -141,7 +141,7 @@ export const userOperations = {
       }),
     },
     responses: {
-      200: user('The user, whole, after the change.', { ada: { ...ada, age: 37 } }),
+      200: user('All fields of the user after the change.', { ada: { ...ada, age: 37 } }),
       400: badInput('name must not be empty', 'age must be an integer from 0 to 150', ...malformed),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
@@ -154,17 +154,17 @@ export const userOperations = {
     operationId: 'deleteUser',
     summary: 'Delete a user',
     description:
-      'Posts and comments of the user go too; orders and payments stay, as the record of what was sold. Deleting who is ' +
-      'absent already succeeds. Under the policy `enforced` this is for that user and for admins.',
+      'Also deletes the posts and comments of the user. Orders and payments are kept as records of sales. Deleting an ' +
+      'absent user succeeds. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
     parameters: byId,
     responses: {
-      204: { description: 'The user is gone.', headers: answerHeaders() },
+      204: { description: 'The user does not exist any more.', headers: answerHeaders() },
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       ...onWriting,
     },
   },
-} as const satisfies Readonly<Record<string, Operation>>
+} as const satisfies Readonly<Record<string, OpenApiOperation>>

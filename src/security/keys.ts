@@ -27,7 +27,7 @@ export async function readKeys(setOrPath: string): Promise<TokenKeys> {
 }
 
 /** Reads the key set from a file and creates it if it does not exist. Only the owner of the file can read it. */
-export async function keysBeside(path: string): Promise<TokenKeys> {
+export async function readOrCreateKeys(path: string): Promise<TokenKeys> {
   if (!existsSync(path)) {
     // The rename makes the file complete or absent, even after a crash. Half a key would make every later start fail.
     const draft = `${path}.new`

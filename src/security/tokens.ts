@@ -41,10 +41,10 @@ export class JwtSigner implements TokenSigner {
     return { keys: this.#keys.map(({ publicJwk }) => publicJwk) }
   }
 
-  issue({ id, role, mark }: { id: number; role: string; mark: string }): Promise<string> {
+  issue({ id, role, tokenVersion }: { id: number; role: string; tokenVersion: string }): Promise<string> {
     const [{ id: kid, privateKey }] = this.#keys
     const now = this.#seconds()
-    return new SignJWT({ role, ver: mark })
+    return new SignJWT({ role, ver: tokenVersion })
       .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
       .setIssuer(issuer)
       .setSubject(String(id))
@@ -70,7 +70,7 @@ export class JwtSigner implements TokenSigner {
       })
       const userId = idOf(payload.sub ?? '')
       if (userId === undefined || typeof payload.ver !== 'string' || payload.exp === undefined) return undefined
-      const claims = { userId, mark: payload.ver, expiresAt: payload.exp }
+      const claims = { userId, tokenVersion: payload.ver, expiresAt: payload.exp }
       this.#known.set(token, claims)
       return claims
     } catch {
@@ -80,7 +80,7 @@ export class JwtSigner implements TokenSigner {
 
   #keyOf(kid: string | undefined): CryptoKey {
     const key = this.#byId.get(kid ?? '')
-    if (key === undefined) throw new Error('The token names no key of ours')
+    if (key === undefined) throw new Error('The key id of the token is unknown')
     return key.publicKey
   }
 

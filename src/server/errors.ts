@@ -21,18 +21,18 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
 const retryAfterSeconds: Partial<Record<ErrorCode, number>> = { unavailable: 1, maintenance: 60 }
 
 /** Sends an error response. All errors have this shape. */
-export function refuse(reply: FastifyReply, status: number, text: string): FastifyReply {
+export function sendError(reply: FastifyReply, status: number, text: string): FastifyReply {
   return reply.code(status).send({ error: text })
 }
 
 /** Answers every error of a request: our own by its code, one of Fastify with a fixed text, any other with 500. */
 export function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   keepOpen(reply)
-  const refusal = refusalOf(error, request)
-  if (refusal !== undefined) return refuse(reply, refusal[0], refusal[1])
-  const known = error instanceof AppError ? error : fault(error)
-  prepareRefusal(known, request, reply)
-  return refuse(reply, statusOf[known.code], known.message)
+  const known = fastifyErrorOf(error, request)
+  if (known !== undefined) return sendError(reply, known[0], known[1])
+  const appError = error instanceof AppError ? error : fault(error)
+  prepareErrorAnswer(appError, request, reply)
+  return sendError(reply, statusOf[appError.code], appError.message)
 }
 
 /**
@@ -44,7 +44,7 @@ export function keepOpen(reply: FastifyReply): void {
 }
 
 /** Logs one of our errors and sets the headers that belong to its code. It does not write the body. */
-export function prepareRefusal(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
+export function prepareErrorAnswer(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
   const { code } = error
   reportFailure(error, request.log, traceOf(request))
   if (code === 'fault') dropHeadersOfHandler(reply)
@@ -56,21 +56,21 @@ export function prepareRefusal(error: AppError, request: FastifyRequest, reply: 
 /** Logs the details that callers do not get. */
 export function reportFailure(error: AppError, log: FastifyBaseLogger, trace: object = {}): void {
   const { code, cause: err = error } = error
-  if (code === 'fault') log.error({ ...trace, err }, 'A request met a fault')
-  else if (code === 'unavailable') log.warn({ ...trace, err }, 'A request was refused')
+  if (code === 'fault') log.error({ ...trace, err }, 'A request failed with an internal error')
+  else if (code === 'unavailable') log.warn({ ...trace, err }, 'A request failed because the service is unavailable')
 }
 
 // Errors that Fastify raises before our code runs. The texts are our own, because Fastify's may quote the input.
-function refusalOf(error: unknown, { raw }: FastifyRequest): readonly [status: number, text: string] | undefined {
+function fastifyErrorOf(error: unknown, { raw }: FastifyRequest): readonly [status: number, text: string] | undefined {
   // The client disconnected while it sent the body. Nobody reads the response, but this must not count as our fault.
   if (raw.errored !== null && error === raw.errored) return [400, 'Request was aborted']
   const { code, statusCode = 500, validation, message } = (error ?? {}) as Partial<FastifyError>
   if (!code?.startsWith('FST_') || statusCode >= 500) return undefined
   if (validation !== undefined) return [400, message ?? 'Bad request']
-  return refusals[code] ?? [statusCode, STATUS_CODES[statusCode] ?? 'Bad request']
+  return fastifyErrors[code] ?? [statusCode, STATUS_CODES[statusCode] ?? 'Bad request']
 }
 
-const refusals: Readonly<Record<string, readonly [status: number, text: string]>> = {
+const fastifyErrors: Readonly<Record<string, readonly [status: number, text: string]>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: [413, 'Request body is too large'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [415, 'Content-Type must be application/json'],
   FST_ERR_CTP_INVALID_JSON_BODY: [400, 'Request body is not valid JSON'],

@@ -14,7 +14,7 @@ export class Lifecycle {
   held: Promise<undefined> | undefined
   readonly connections = new Set<Socket>()
   /** Closes the connections that are WebSockets now. */
-  farewell: () => void = () => {}
+  closeSockets: () => void = () => {}
   readonly #inFlight = new Map<ServerResponse, FastifyReply>()
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
@@ -33,7 +33,7 @@ export class Lifecycle {
     return this.#inFlight.size
   }
 
-  admit(connection: Socket): void {
+  trackConnection(connection: Socket): void {
     this.lastArrival = performance.now()
     this.connections.add(connection)
     connection.on('close', () => this.connections.delete(connection))

@@ -67,7 +67,10 @@ export function logAnswers(server: FastifyInstance, logger: Logger): void {
 export function logAbandoned(reply: FastifyReply): void {
   const { request } = reply
   const { method, log } = request
-  log.info({ ...traceOf(request), method, path: pathOf(request), ms: elapsed(reply) }, 'abandoned by its client')
+  log.info(
+    { ...traceOf(request), method, path: pathOf(request), ms: elapsed(reply) },
+    'the client disconnected before the answer was sent',
+  )
 }
 
 /** A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged. */

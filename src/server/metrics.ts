@@ -14,12 +14,12 @@ export class Metrics {
   readonly requests = new Histogram(
     this.registry,
     'duet_http_request_seconds',
-    'Time of an answer over HTTP, by route and status',
+    'Duration of HTTP requests, by route and status',
     durations,
     true,
   )
-  readonly #storeReads = this.#distribution('duet_store_read_seconds', 'Time of a read of the store')
-  readonly #storeWrites = this.#distribution('duet_store_write_seconds', 'Time of a write, until it is durable')
+  readonly #storeReads = this.#distribution('duet_store_read_seconds', 'Duration of a read from the store')
+  readonly #storeWrites = this.#distribution('duet_store_write_seconds', 'Duration of a write, until it is durable')
   readonly #commitSizes = this.#distribution(
     'duet_store_commit_verbs',
     'Writes that shared one durable commit',
@@ -27,26 +27,32 @@ export class Metrics {
   )
   readonly #storeTroubles = this.#counter(
     'duet_store_troubles_total',
-    'Lost connections and other trouble of the store that no request was told about',
+    'Errors of the store that no request reported, such as lost connections',
   )
 
   readonly #eventLag = this.#distribution(
     'duet_events_lag_seconds',
-    'Time from the commit of an event to its sending',
+    'Time from the commit of an event until it is sent',
     [...durations, 5, 10],
   )
   readonly #delivered = this.#counter('duet_events_delivered_total', 'Events sent, once for each subscriber')
-  readonly #skipped = this.#counter('duet_events_skipped_total', 'Events about what was gone before they were sent')
-  readonly #slowCloses = this.#counter('duet_sockets_closed_slow_total', 'Sockets closed because they were not read')
+  readonly #skipped = this.#counter(
+    'duet_events_skipped_total',
+    'Events not sent because their post or comment was deleted before',
+  )
+  readonly #slowCloses = this.#counter(
+    'duet_sockets_closed_slow_total',
+    'Sockets closed because their clients did not read',
+  )
 
   readonly cutConnections = this.#counter(
     'duet_connections_cut_total',
-    'Connections cut because their clients did not read what they asked for',
+    'Connections closed because their clients did not read the answer',
   )
 
   readonly refusedConnections = this.#counter(
     'duet_connections_refused_total',
-    'Connections closed because their clients had too many',
+    'Connections closed because their clients had too many open',
   )
 
   constructor() {

@@ -4,33 +4,35 @@ const schemas = {
     type: 'object',
     description: 'The body of every failure.',
     required: ['error'],
-    properties: { error: { type: 'string', minLength: 1, description: 'What is wrong, for a person to read.' } },
+    properties: { error: { type: 'string', minLength: 1, description: 'A description of the error for people.' } },
   },
 }
 
 const headers = {
   RequestId: {
-    description: 'The `X-Request-Id` that was sent, when it is sane, else a new one. Logs carry it.',
+    description: 'The `X-Request-Id` of the request if it is valid, otherwise a new one. It is in the logs.',
     schema: { type: 'string', pattern: '^[\\w.:-]{1,128}$' },
     example: '5f0c9d3e-2c0b-4a53-9a2e-0d9b1a6f7c11',
   },
   RateLimitPolicy: {
-    description: 'Requests per window of so many seconds. On paths that are limited.',
+    description:
+      'The number of requests per window (`q`) and the window in seconds (`w`). Only on paths with a rate limit.',
     schema: { type: 'string' },
     example: '"default";q=100;w=60',
   },
   RateLimit: {
-    description: 'Requests that remain, and seconds until the window ends. On paths that are limited.',
+    description:
+      'The remaining requests (`r`) and the seconds until the window ends (`t`). Only on paths with a rate limit.',
     schema: { type: 'string' },
     example: '"default";r=99;t=60',
   },
   RetryAfter: {
-    description: 'Seconds after which a retry makes sense.',
+    description: 'How many seconds to wait before a retry.',
     schema: { type: 'string', pattern: '^\\d+$' },
     example: '60',
   },
   Challenge: {
-    description: 'RFC 6750. Names an error when a token was presented.',
+    description: 'RFC 6750. Contains an error if the request had a token.',
     schema: { type: 'string', pattern: '^Bearer' },
     example: 'Bearer error="invalid_token", error_description="Invalid or expired token"',
   },
@@ -79,26 +81,26 @@ export const busy = 'Service temporarily unavailable. Try again later.'
 
 const responses = {
   Unauthenticated: failure(
-    'No token where one is needed, or one that is invalid or expired.',
+    'A required token is missing, or the token is invalid or expired.',
     ['Authentication required', 'Invalid or expired token'],
     challengeHeader,
   ),
-  Forbidden: failure('The token is valid, and its user may not do this.', ['Not permitted']),
-  BodyTooLarge: failure('The body is larger than `BODY_LIMIT_BYTES`, one mebibyte unless set otherwise.', [
+  Forbidden: failure('The token is valid, but its user may not do this.', ['Not permitted']),
+  BodyTooLarge: failure('The body is larger than `BODY_LIMIT_BYTES`, by default one mebibyte.', [
     'Request body is too large',
   ]),
-  NotJson: failure('The body is of another type.', ['Content-Type must be application/json']),
+  NotJson: failure('The body has another content type.', ['Content-Type must be application/json']),
   TooManyRequests: failure('The rate limit is exceeded.', ['Too many requests. Try again later.'], retryAfter),
-  Fault: failure('A defect on our side.', ['Internal server error']),
+  Fault: failure('An internal error of the service.', ['Internal server error']),
   Unavailable: failure(
-    'The service is under maintenance, or a part that the request needs does not answer now.',
+    'The service is under maintenance, or a part that it needs, such as the database, does not respond.',
     ['Service under maintenance. Try again later.', busy],
     retryAfter,
   ),
-  NotReady: unlimitedFailure('The database does not answer, or the service is shutting down.', [busy], retryAfter),
+  NotReady: unlimitedFailure('The database does not respond, or the service is shutting down.', [busy], retryAfter),
   BadRequest: failure('The request is malformed.', ['Malformed URL', 'One Host header required']),
   Other: unlimitedFailure(
-    'What no operation is about: a request that is not good HTTP or did not arrive in time (408, 417, 431, 505).',
+    'Errors of HTTP itself: the request is not valid HTTP or did not arrive in time (408, 417, 431, 505).',
     ['Expectation cannot be met'],
   ),
 }
@@ -120,7 +122,7 @@ export const withBody = { 413: response('BodyTooLarge'), 415: response('NotJson'
 
 const securitySchemes = {
   token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'A token from `POST /tokens`.' },
-  metricsToken: { type: 'http', scheme: 'bearer', description: 'The value of `METRICS_TOKEN`, where that is set.' },
+  metricsToken: { type: 'http', scheme: 'bearer', description: 'The value of `METRICS_TOKEN`, if it is set.' },
 }
 
 export const commonComponents = { schemas, headers, responses, securitySchemes }

@@ -7,7 +7,7 @@ import { commonComponents } from './openapi-parts.ts'
 export type Part = Readonly<Record<string, unknown>>
 
 /** An OpenAPI 3.1 operation. It is only documentation: the core alone decides which input is accepted. */
-export interface Operation extends Part {
+export interface OpenApiOperation extends Part {
   readonly operationId: string
   readonly summary: string
   readonly tags: readonly [keyof typeof tags]
@@ -20,16 +20,16 @@ export type Components = Readonly<Partial<Record<'schemas' | 'responses' | 'head
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    operation?: Operation
+    operation?: OpenApiOperation
   }
 }
 
 const tags = {
-  Users: 'Accounts of people.',
-  Orders: 'What people order, what can be done with it, and where it is.',
-  Payments: 'Money, moved once per key.',
-  Tokens: 'Logging in, and who one is.',
-  Service: 'What operators, and whoever checks tokens, ask of the service. Served at the root only.',
+  Users: 'User accounts.',
+  Orders: 'Orders of users: create, read, pay, cancel and track them.',
+  Payments: 'Payments, made once per idempotency key.',
+  Tokens: 'Login, and the user of a token.',
+  Service: 'Health, metrics and the public keys of tokens. Served at the root only.',
 } as const
 
 /** These routes are not served below `/api`. A gateway may send them to another place than the API. */
@@ -39,7 +39,7 @@ const atTheRoot = { servers: [{ url: '/', description: 'The root only' }] }
  * Collects the operations of all routes that are registered from now on: those in the route's config, and those in
  * `known`, by path. Routes below `/api` duplicate those at the root, so the document lists `/api` as a server instead.
  */
-export function collectOperations(server: FastifyInstance, known: Readonly<Record<string, Operation>>) {
+export function collectOperations(server: FastifyInstance, known: Readonly<Record<string, OpenApiOperation>>) {
   const paths: Record<string, Record<string, unknown>> = {}
   server.addHook('onRoute', ({ url, method, config }) => {
     const operation = config?.operation ?? known[url]
@@ -56,7 +56,7 @@ export function collectOperations(server: FastifyInstance, known: Readonly<Recor
     info,
     servers: [
       { url: '/', description: 'The root' },
-      { url: '/api', description: 'The same interface below a prefix of its own' },
+      { url: '/api', description: 'The same interface below a prefix' },
     ],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
@@ -78,16 +78,16 @@ const info = {
   summary: 'The resource-style HTTP interface of a content-and-account service.',
   description: `Bodies are JSON in UTF-8. Every failure has its real status and the body \`{"error": "<text>"}\`.
 
-Unknown fields of a body are ignored; known ones of a wrong type are refused, never converted. An id that cannot name a
-resource (\`abc\`, \`0\`, \`01\`, \`1.5\`) is absent.
+Unknown fields of a body are ignored. Known fields of a wrong type are refused, never converted. An id that no resource
+can have (\`abc\`, \`0\`, \`01\`, \`1.5\`) is treated like the id of an absent resource.
 
-A token is optional where the access policy lets anyone in, but a token that is invalid or expired is refused
-everywhere. Under the policy \`open\` everyone may do everything that is described here but change an existing password;
-under \`enforced\` users may see and change themselves and what is theirs, and admins everything.
+A token is optional where the access policy allows every caller, but an invalid or expired token is refused everywhere.
+Under the policy \`open\` every caller may use every operation described here, but only the user and admins may change
+an existing password. Under \`enforced\` users may read and change only their own data, and admins all data.
 
-Answers are not to be kept (\`Cache-Control: no-store\`) unless they say otherwise.
+Responses must not be cached (\`Cache-Control: no-store\`) unless their headers say otherwise.
 
-\`HEAD\` works where \`GET\` does. Another method on a known path is answered 405 with \`Allow\`.`,
+\`HEAD\` works where \`GET\` does. Another method on a known path gets 405 with \`Allow\`.`,
   license: { name: 'MIT', identifier: 'MIT' },
 } as const
 

@@ -23,12 +23,12 @@ export function answerParserError(error: Error & { code?: string }, socket: Sock
     current.shouldKeepAlive = false
     current.once('close', () => socket.destroySoon())
   } else {
-    const [status, text] = refusals[error.code ?? ''] ?? [400, 'Malformed HTTP request']
+    const [status, text] = parserErrors[error.code ?? ''] ?? [400, 'Malformed HTTP request']
     answerRaw(socket, current?.req.headers, status, text, tools)
   }
 }
 
-const refusals: Readonly<Record<string, readonly [status: number, text: string]>> = {
+const parserErrors: Readonly<Record<string, readonly [status: number, text: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'Request header fields are too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'Chunk extensions are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request was not received in time'],

@@ -11,7 +11,7 @@ export const pipelineLength = 100
  */
 export function serveInTurn(server: Server): void {
   const [serve] = server.listeners('request') as RequestListener[]
-  if (serve === undefined) throw new Error('The server serves nothing yet')
+  if (serve === undefined) throw new Error('The server has no request listener yet')
   const pipelines = new WeakMap<Socket, Pipeline>()
   server.removeListener('request', serve)
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { refuse } from './errors.ts'
+import { sendError } from './errors.ts'
 
 /**
  * Refuses requests whose headers Node's parser accepts although a proxy in front of us may interpret them
@@ -9,9 +9,9 @@ import { refuse } from './errors.ts'
  */
 export function refuseAmbiguousHeaders(server: FastifyInstance): void {
   server.addHook('onRequest', ({ raw }, reply, next) => {
-    const refusal = refusalOf(raw.headers, raw.httpVersion)
-    if (refusal === undefined) return next()
-    refuse(reply.header('connection', 'close'), refusal[0], refusal[1])
+    const problem = problemOf(raw.headers, raw.httpVersion)
+    if (problem === undefined) return next()
+    sendError(reply.header('connection', 'close'), problem[0], problem[1])
   })
   // By default Node answers 417 itself, without a body. With this listener the hook above answers.
   server.server.on('checkExpectation', (request: IncomingMessage, response) => {
@@ -19,7 +19,7 @@ export function refuseAmbiguousHeaders(server: FastifyInstance): void {
   })
 }
 
-function refusalOf(headers: IncomingHttpHeaders, version: string): readonly [number, string] | undefined {
+function problemOf(headers: IncomingHttpHeaders, version: string): readonly [number, string] | undefined {
   const { host, expect, 'transfer-encoding': coding } = headers
   if (version !== '1.1' && version !== '1.0') return [505, 'HTTP version is not supported']
   if (host === undefined ? version === '1.1' : host.includes(',')) return [400, 'One Host header required']

@@ -1,6 +1,6 @@
 import { type IncomingMessage, METHODS } from 'node:http'
 import type { FastifyInstance } from 'fastify'
-import { refuse } from './errors.ts'
+import { sendError } from './errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -12,14 +12,14 @@ declare module 'fastify' {
 /** Refuses unknown paths and methods before the body is read. */
 export function refuseUnrouted(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, next) => {
-    if (request.url === malformedUrl) return refuse(reply, 400, 'Malformed URL')
-    if (request.url === unknownMethod) return refuse(reply, 400, 'Unknown method')
-    if (request.is404) return refuse(reply, 404, 'Not found')
+    if (request.url === malformedUrl) return sendError(reply, 400, 'Malformed URL')
+    if (request.url === unknownMethod) return sendError(reply, 400, 'Unknown method')
+    if (request.is404) return sendError(reply, 404, 'Not found')
     const { allow } = request.routeOptions.config
     if (allow === undefined) return next()
     reply.header('allow', allow)
     if (request.method === 'OPTIONS') reply.code(204).send()
-    else refuse(reply, 405, 'Method not allowed')
+    else sendError(reply, 405, 'Method not allowed')
   })
 }
 

@@ -87,7 +87,7 @@ export function createServer({
   routeUpgrades(server)
   acceptJsonBodies(server)
   limitConnections(server.server, { most: connectionsPerClient, proxies, onRefused })
-  server.server.on('connection', connection => lifecycle.admit(connection))
+  server.server.on('connection', connection => lifecycle.trackConnection(connection))
   server.setErrorHandler(answerError)
 
   server.addHook('onRequest', (request, reply, next) => {

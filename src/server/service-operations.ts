@@ -1,4 +1,4 @@
-import type { Operation, Part } from './openapi.ts'
+import type { OpenApiOperation, Part } from './openapi.ts'
 import {
   always,
   answerHeaders,
@@ -15,7 +15,7 @@ const badRequest = unlimitedFailure('The request is malformed.', ['One Host head
 
 function state(name: string): Part {
   return {
-    description: 'It is.',
+    description: `The service is ${name}.`,
     headers: requestId,
     content: {
       'application/json': {
@@ -27,19 +27,19 @@ function state(name: string): Part {
 }
 
 /** The routes of the server itself, by path. All of them are GET routes. */
-export const serviceOperations: Readonly<Record<string, Operation>> = {
+export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
   '/health/live': {
     operationId: 'getLiveness',
-    summary: 'Is the process alive?',
-    description: 'Answers under maintenance too, is never limited, and asks nothing of the database.',
+    summary: 'Check that the process is alive',
+    description: 'Also works under maintenance. It has no rate limit and does not use the database.',
     tags,
     security: tokenIgnored,
     responses: { 200: state('live'), 400: badRequest, 500: response('Fault'), default: response('Other') },
   },
   '/health/ready': {
     operationId: 'getReadiness',
-    summary: 'Should it get traffic?',
-    description: 'Answers under maintenance too, and is never limited.',
+    summary: 'Check that the service can take requests',
+    description: 'Also works under maintenance, and has no rate limit.',
     tags,
     security: tokenIgnored,
     responses: {
@@ -52,14 +52,14 @@ export const serviceOperations: Readonly<Record<string, Operation>> = {
   },
   '/metrics': {
     operationId: 'getMetrics',
-    summary: 'Measurements for Prometheus',
+    summary: 'Metrics for Prometheus',
     description:
-      'Off in production or beyond loopback unless `METRICS_TOKEN` is set; asks for that token where it is. Never limited.',
+      'If `METRICS_TOKEN` is set, this needs that token. If not, it is off in production and outside loopback. No rate limit.',
     tags,
     security: [{}, { metricsToken: [] }],
     responses: {
       200: {
-        description: 'All measurements, in the text format of Prometheus.',
+        description: 'All metrics, in the text format of Prometheus.',
         headers: requestId,
         content: {
           'text/plain': {
@@ -72,7 +72,7 @@ export const serviceOperations: Readonly<Record<string, Operation>> = {
       },
       400: badRequest,
       401: unlimitedFailure('The token is missing or wrong.', ['Metrics need their token'], challengeHeader),
-      404: failure('Metrics are off: the path is like any unknown one.', ['Not found']),
+      404: failure('Metrics are off, so this path is unknown.', ['Not found']),
       500: response('Fault'),
       503: response('Unavailable'),
       default: response('Other'),
@@ -80,15 +80,19 @@ export const serviceOperations: Readonly<Record<string, Operation>> = {
   },
   '/.well-known/jwks.json': {
     operationId: 'getPublicKeys',
-    summary: 'The keys that tokens are signed with',
-    description: 'The public halves, as a JSON Web Key Set (RFC 7517). Tokens name theirs by `kid`.',
+    summary: 'Read the public keys of tokens',
+    description: 'A JSON Web Key Set (RFC 7517). The `kid` of a token tells which key signed it.',
     tags,
     security: tokenIgnored,
     responses: {
       200: {
-        description: 'The key set. The first key signs, all of them verify.',
+        description: 'The key set. The first key signs new tokens; all keys verify.',
         headers: answerHeaders({
-          'Cache-Control': { description: 'Five minutes.', schema: { type: 'string' }, example: 'public, max-age=300' },
+          'Cache-Control': {
+            description: 'May be cached for five minutes.',
+            schema: { type: 'string' },
+            example: 'public, max-age=300',
+          },
         }),
         content: {
           'application/json': {

@@ -17,27 +17,30 @@ export async function shutDown(
   server: FastifyInstance,
   lifecycle: Lifecycle,
   drainMs: number,
-  patienceMs = cutAfterMs,
+  timeoutMs = cutAfterMs,
 ): Promise<void> {
   const begun = performance.now()
   const silence = () => performance.now() - lifecycle.lastArrival
   lifecycle.drain()
   await until(() => lifecycle.connections.size === 0 && silence() >= drainMs, begun + drainMs)
   if (drainMs > 0) await stopListening(server, lifecycle, silence)
-  lifecycle.farewell()
+  lifecycle.closeSockets()
   const stopped = performance.now()
   let closed = false
   const closing = server.close().then(() => {
     closed = true
   })
-  while (!closed && performance.now() < begun + patienceMs) {
+  while (!closed && performance.now() < begun + timeoutMs) {
     // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
     if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
-    await Promise.race([closing, moment()])
+    await Promise.race([closing, shortDelay()])
   }
   if (!closed)
-    server.log.warn({ connections: lifecycle.connections.size }, 'cutting connections that did not end in time')
+    server.log.warn(
+      { connections: lifecycle.connections.size },
+      'closing connections whose requests did not end in time',
+    )
   server.server.closeAllConnections()
   await closing
 }
@@ -64,9 +67,9 @@ function closeUnused({ connections }: Lifecycle): void {
 }
 
 async function until(done: () => boolean, deadline: number): Promise<void> {
-  while (!done() && performance.now() < deadline) await moment()
+  while (!done() && performance.now() < deadline) await shortDelay()
 }
 
-function moment(): Promise<unknown> {
+function shortDelay(): Promise<unknown> {
   return new Promise(resolve => setTimeout(resolve, 10))
 }

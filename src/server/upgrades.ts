@@ -35,7 +35,7 @@ export function routeUpgrades(server: FastifyInstance): void {
       if (answerOn(stream) !== undefined) closeWhenAnswered(stream)
       else route(server, request, stream, head)
     } catch (err) {
-      server.log.error({ err }, 'A request for a WebSocket met a fault')
+      server.log.error({ err }, 'A WebSocket request failed with an internal error')
       stream.destroy()
     }
   })

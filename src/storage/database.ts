@@ -36,7 +36,7 @@ export async function openDatabase(address: DatabaseAddress, options: OpenOption
 }
 
 /** Opens a database for a command. A server may have the same database open at the same time. */
-export async function openBeside(
+export async function openForCommand(
   address: DatabaseAddress,
   options: OpenOptions,
 ): Promise<Engine<typeof verbs> & AsyncDisposable> {

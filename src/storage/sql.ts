@@ -12,7 +12,7 @@ export interface Statement {
   readonly text: string
   readonly values: readonly Value[]
   /** Whether the statement may be slow, as estimated before it runs. */
-  readonly heavy?: boolean
+  readonly heavy?: boolean | undefined
 }
 
 /** Builds a statement from a template: sql`select name from users where id = ${id}`. */

@@ -1,12 +1,13 @@
+import { FairQueue } from '../core/fair-queue.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
-import { Semaphore } from '../core/semaphore.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
+import { callerOf } from './entities/actors.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
-import { accountOf, credentialsOf, standingOf, userOf, userReads } from './entities/users.ts'
+import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { compile, compileGuarded } from './select/select.ts'
 import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
@@ -14,11 +15,11 @@ import type { verbs } from './verbs.ts'
 
 /**
  * Implements the core's store on either engine. A mutation with a heavy selection is a heavy change. Heavy changes run
- * one at a time, so that another write waits for at most one of them and not for a queue of them. `patienceMs` is how
- * long a heavy change may wait for its turn.
+ * one at a time, so that another write waits for at most one of them and not for a queue of them. Their callers take
+ * turns. `timeoutMs` is how long a heavy change may wait for its turn.
  */
-export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): Store {
-  const heavyChanges = new Semaphore({ atOnce: 1, mayWait: heavyWaiting })
+export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): Store {
+  const heavyChanges = new FairQueue({ atOnce: 1, mayWait: heavyWaiting })
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -40,14 +41,14 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
     users: {
       list: async ({ limit, offset }) => (await engine.read(listUsers(limit + 1, offset))).map(userOf),
       read: id => one(userReads.byId(id), userOf),
-      standing: id => one(userReads.standing(id), standingOf),
+      tokenState: id => one(userReads.tokenState(id), tokenStateOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
       create: (values, role = 'member') => engine.write('createUser', values, role),
       replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
       delete: (id, actor) => engine.write('deleteUser', id, actor),
       listAccounts: async (after, limit) => (await engine.read(userReads.accounts(after, limit))).map(accountOf),
-      setRole: (user, role, mark) => engine.write('setRole', user, role, mark),
+      setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
     },
     orders: {
       async listOf(userId, { limit, offset }) {
@@ -74,7 +75,7 @@ export function createStore(engine: Engine<typeof verbs>, patienceMs?: number): 
       },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))
-        return weightShownBy(changes) > heavy ? heavyChanges.run(change, patienceMs) : change()
+        return weightShownBy(changes) > heavy ? heavyChanges.run(callerOf(actor), change, timeoutMs) : change()
       },
     },
     events: createEventLog(engine),

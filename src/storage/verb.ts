@@ -14,6 +14,24 @@ export interface Verb {
 
 export type Steps<Outcome> = Generator<Statement, Outcome, readonly Row[]>
 
+/**
+ * What PostgreSQL has to know about a verb before it runs, as functions of the verb's arguments. SQLite has a single
+ * writer and needs none of it.
+ */
+export interface Traits<Args extends readonly unknown[] = never[]> {
+  /** Who calls. Callers take turns when connections are scarce. Default: one caller for all. */
+  readonly caller?: (...args: Args) => string
+  /**
+   * Names of the rows that the verb locks. Verbs that need the same row wait for it in this process, where waiting
+   * takes no connection.
+   */
+  readonly locks?: (...args: Args) => readonly string[]
+  /** Whether the verb may write events. Default: no. The engine throws if a verb that may not write events does. */
+  readonly events?: (...args: Args) => boolean
+}
+
+export type TraitsOf<V extends Verbs> = { readonly [Name in keyof V]?: Traits<ArgsOf<V[Name]>> }
+
 export function serializable<V extends Verb>(verb: V): V & { readonly isolation: 'serializable' } {
   return Object.assign(verb, { isolation: 'serializable' } as const)
 }
@@ -24,6 +42,7 @@ export type Verbs = Readonly<Record<string, Verb>>
 export interface Catalogue<V extends Verbs = Verbs> {
   readonly url: string
   readonly verbs: V
+  readonly traits?: TraitsOf<V>
 }
 
 export type ArgsOf<V> = V extends (...args: infer Args) => Steps<unknown> ? Args : never

@@ -36,7 +36,7 @@ describe('Upkeep', () => {
     const observer = { trouble: (message: string, cause: unknown) => told.push([message, cause]) }
     await using upkeep = new Janitor(async () => (await steps.shift()?.()) ?? 0, observer)
     await upkeep.run()
-    assert.deepEqual(told, [['Removing what has had its time failed', error]])
+    assert.deepEqual(told, [['Expired rows could not be deleted', error]])
     assert.equal(steps.length, 2)
     await upkeep.run()
     assert.deepEqual([steps.length, told.length], [0, 1])

@@ -1,6 +1,6 @@
 import type { History, Intent } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
-import { patienceMs, waitUntil } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
 /** Asks once, and notes what came of it. No answer: nothing. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {
@@ -13,7 +13,7 @@ export async function attempt(history: History, url: string, intent: Intent): Pr
     method: 'POST',
     headers,
     ...body,
-    signal: AbortSignal.timeout(patienceMs),
+    signal: AbortSignal.timeout(testTimeoutMs),
   }).catch(() => undefined)
   if (answer === undefined) return undefined
   if (answer.status > 201) noted.fail(answer.status)

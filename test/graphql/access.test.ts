@@ -78,7 +78,7 @@ for (const kind of engineKinds) {
       const { id, email, name } = await createMember(app)
       {
         await using engine = app.database.open(catalogue)
-        await engine.write('setRole', { id }, 'admin', 'another mark')
+        await engine.write('setRole', { id }, 'admin', 'another version')
       }
       admin = { id, email, name, token: await logIn(app, email, 'right password') }
       const text = 'mutation { createPost(title: "T", content: "C") { id } }'

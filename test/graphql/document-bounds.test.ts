@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { GraphQLError, Kind, parse, visit } from 'graphql'
 import { Refusal } from '../../src/graphql/errors.ts'
-import { documentBounds, holdToBounds } from '../../src/graphql/language/limits/document.ts'
+import { checkBounds, documentBounds } from '../../src/graphql/language/limits/document.ts'
 import { startTestApp } from '../support/app.ts'
 import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
@@ -16,7 +16,7 @@ const noData: Data = { users: [], posts: [], comments: [] }
 
 function verdictOf(text: string): 'within' | 'beyond' | 'no token' {
   try {
-    holdToBounds(text)
+    checkBounds(text)
     return 'within'
   } catch (error) {
     if (error instanceof GraphQLError) return 'no token'

@@ -26,7 +26,7 @@ for (const kind of engineKinds) {
       bob = await createMember(app)
       const { id, email } = await createMember(app)
       engine = app.database.open(catalogue)
-      await engine.write('setRole', { id }, 'admin', 'another mark')
+      await engine.write('setRole', { id }, 'admin', 'another version')
       const { body } = await send(app, 'POST /tokens', { email, password: 'right password' })
       admin = { id, email, name: 'Admin', token: JSON.parse(body).token }
     })

@@ -88,7 +88,7 @@ export class Service implements AsyncDisposable {
     // Logging in would take longer than a whole run: passwords are hashed slowly.
     const tokenOf = async (id: number) => {
       const [row] = await this.engine.read(sql`select role, token_mark from users where id = ${id}`)
-      return signer.issue({ id, role: String(row?.[0]), mark: String(row?.[1]) })
+      return signer.issue({ id, role: String(row?.[0]), tokenVersion: String(row?.[1]) })
     }
     const tokens = { ann: await tokenOf(ann.id), bob: await tokenOf(bob.id), admin: await tokenOf(admin.id) }
     return new Session(this, { ann: ann.id, bob: bob.id }, tokens)

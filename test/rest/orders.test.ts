@@ -429,7 +429,7 @@ for (const kind of engineKinds) {
     await using engine = app.database.open(catalogue)
     const { email, ...user } = await createMember(app)
     const boss = await createUser(app, { password: 'right password' })
-    await engine.write('setRole', { id: boss.id }, 'admin', 'a new mark')
+    await engine.write('setRole', { id: boss.id }, 'admin', 'a new version')
     const admin = await logIn(app, boss.email, 'right password')
     const [pending, shipped] = [
       await createOrder(app, user.id, someItems(), user.token),

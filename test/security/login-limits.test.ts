@@ -110,7 +110,7 @@ test('an attempt that nobody could judge, because hashing or the store was not t
   const store: Pick<UserStore, 'credentials'> = {
     credentials: async () => {
       if (away === 'store') throw unavailable(new Error('away'))
-      return { id: 1, role: 'member', mark: 'm', passwordHash: 'h' }
+      return { id: 1, role: 'member', tokenVersion: 'm', passwordHash: 'h' }
     },
   }
   const passwords: Passwords = {

@@ -11,20 +11,20 @@ import { ended } from '../support/ended.ts'
 import { RawConnection } from '../support/http.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { patienceMs, waitUntil, within } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 
 const live = 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
 
 function startServer() {
   return startTestServer((fastify, lifecycle) => {
-    serveHealth(fastify, { ping: async () => {} }, lifecycle, patienceMs)
+    serveHealth(fastify, { ping: async () => {} }, lifecycle, testTimeoutMs)
     fastify.post('/echo', ({ body }) => ({ body }))
   })
 }
 
 /** What a shutdown logs that was held up by a connection until its time was over. */
-const cutting = /cutting connections/
+const cutting = /closing connections/
 
 async function isRefused(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')

@@ -70,7 +70,7 @@ describe('a user that cannot be created', () => {
       [[...ann, '--password', 'correct horse'], /usage: /],
       [[...ann, 'ann'], /usage: /],
       [['--email', 'ann'], /email must be an e-mail address/],
-      [[...ann, '--role', 'root'], /a role is member or admin/],
+      [[...ann, '--role', 'root'], /the role must be member or admin/],
       [[...ann, '--name', ' '], /name must not be empty/],
       [[...ann, '--password-stdin'], /password must be at least 8 characters/, 'short\n'],
     ] as const) {

@@ -69,7 +69,11 @@ export const verbs = {
   }),
 }
 
-export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
+export const catalogue: Catalogue<typeof verbs> = {
+  url: import.meta.url,
+  verbs,
+  traits: { run: { events: statements => statements.some(({ text }) => text.includes('into outbox')) } },
+}
 
 /** The table that these verbs write. */
 export const notes: Migration = {

@@ -121,10 +121,10 @@ describe('A post that is created while its author is deleted, on PostgreSQL', { 
 })
 
 async function createAuthor(session: Session): Promise<IdentifiedUser> {
-  const mark = 'mark'
-  const values = { name: 'Ann', email: 'ann@example.com', ...profileOf(() => null), password: null, mark }
+  const tokenVersion = 'version'
+  const values = { name: 'Ann', email: 'ann@example.com', ...profileOf(() => null), password: null, tokenVersion }
   const user = await session.run(verbs.createUser(values))
-  return user === 'email taken' ? assert.fail() : { kind: 'user', id: user.id, role: 'member', mark }
+  return user === 'email taken' ? assert.fail() : { kind: 'user', id: user.id, role: 'member', tokenVersion }
 }
 
 function createPost(author: IdentifiedUser) {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { profileOf } from '../../src/core/users/user.ts'
-import { plantDemoData } from '../../src/storage/entities/demo-data.ts'
+import { seedDemoData } from '../../src/storage/entities/demo-data.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { engineKinds } from '../support/engines.ts'
 
 const passwords = { hash: async (password: string) => `hash of ${password}`, matches: async () => false }
-const randomness = { id: () => 'mark' }
+const randomness = { id: () => 'version' }
 
 for (const kind of engineKinds) {
   describe(`Demo data on ${kind.name}`, { skip: kind.skip }, () => {
@@ -16,7 +16,7 @@ for (const kind of engineKinds) {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
-      assert.equal(await plantDemoData(engine, passwords, randomness), 'planted')
+      assert.equal(await seedDemoData(engine, passwords, randomness), 'seeded')
       const rows = (statement: Statement) => engine.read(statement)
       assert.deepEqual(
         await rows(sql`select id, email, role, login_key, password_hash from users where id <= 2 order by id`),
@@ -37,19 +37,19 @@ for (const kind of engineKinds) {
       assert.deepEqual(wrongSums, [])
       const others = await rows(sql`select count(*) from orders where user_id > 1`)
       assert.ok(Number(others[0]?.[0]) > 2)
-      const values = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, mark: 'm' }
+      const values = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, tokenVersion: 'm' }
       const created = await createStore(engine).users.create(values)
       assert.ok(created !== 'email taken' && created.id === 6)
     })
 
-    it('is planted once, and never where somebody has been', async () => {
+    it('is seeded once, and never where somebody has been', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
-      const both = await Promise.all([1, 2].map(() => plantDemoData(engine, passwords, randomness)))
-      assert.deepEqual(both.sort(), ['not empty', 'planted'])
+      const both = await Promise.all([1, 2].map(() => seedDemoData(engine, passwords, randomness)))
+      assert.deepEqual(both.sort(), ['not empty', 'seeded'])
       for (let id = 1; id <= 5; id++) await engine.write('deleteUser', id, { kind: 'anonymous' })
-      assert.equal(await plantDemoData(engine, passwords, randomness), 'not empty')
+      assert.equal(await seedDemoData(engine, passwords, randomness), 'not empty')
       assert.deepEqual(await engine.read(sql`select count(*) from users`), [[0]])
     })
   })

@@ -37,9 +37,9 @@ for (const kind of engineKinds) {
 
       for (const meanwhile of ['delete', 'change'] as const) {
         const { id } = await users.create(anonymous, input(`first-${meanwhile}`))
-        const standing = await store.users.standing(id)
-        assert.ok(standing)
-        const owner: Actor = { kind: 'user', id, ...standing }
+        const tokenState = await store.users.tokenState(id)
+        assert.ok(tokenState)
+        const owner: Actor = { kind: 'user', id, ...tokenState }
         const { promise, resolve } = Promise.withResolvers<void>()
         const asked = Promise.withResolvers<void>()
         hashing.wait = promise

@@ -10,6 +10,7 @@ import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
 import { engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
+import { newPostgresDatabase } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** A row of the outbox that is so old, in words that both engines know. */
@@ -58,14 +59,14 @@ for (const kind of engineKinds) {
     })
 
     const newUser = async (email: string): Promise<number> => {
-      const values = { name: 'Ann', email, ...profileOf(() => null), password: null, mark: 'mark' }
+      const values = { name: 'Ann', email, ...profileOf(() => null), password: null, tokenVersion: 'version' }
       const created = await engine.write('createUser', values)
       return created === 'email taken' ? assert.fail() : created.id
     }
 
     it('tells what verbs write down, with all that it is about, and the time', async () => {
       const userId = await newUser('ann@example.com')
-      const actor = { kind: 'user', id: userId, role: 'member', mark: 'mark' } as const
+      const actor = { kind: 'user', id: userId, role: 'member', tokenVersion: 'version' } as const
       const from = await beginning(log)
       const earliest = Date.now()
       const { posts } = createStore(engine)
@@ -81,7 +82,7 @@ for (const kind of engineKinds) {
       } as const
       await posts.change(actor, [{ kind: 'add comment', postId: id, text: 'x', show: shown }])
       await posts.change(actor, [{ kind: 'delete post', id, reach: 'everyone' }])
-      await engine.write('setRole', { id: userId }, 'admin', 'new mark')
+      await engine.write('setRole', { id: userId }, 'admin', 'new version')
       const events = await allAfter(log, from, 4)
       const told = events.map(({ position, at, ...happening }) => {
         assert.ok(position.id > 0 && position.transaction > 0)
@@ -224,4 +225,121 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     await client(0).query('rollback')
     assert.deepEqual(postsIn(await allAfter(log, from, 1)), [2])
   })
+
+  it('a writer of ours that has its number, but no event yet, holds back the events of later ones', async () => {
+    const from = await beginning(log)
+    await beginLikeAVerb(client(0))
+    await client(1).query(insertOf('postgres', 2))
+    const held = await log.after(from)
+    assert.deepEqual([held.events, held.more, typeof held.heldSince], [[], true, 'number'])
+    await client(0).query(insertOf('postgres', 1))
+    await client(0).query('commit')
+    const events = await allAfter(log, from, 2)
+    assert.deepEqual(postsIn(events), [1, 2])
+    const { more, heldSince } = await log.after(events.at(-1)?.position ?? assert.fail())
+    assert.deepEqual([more, heldSince], [false, undefined])
+  })
+
+  it('a writer that has locked the outbox, and has no number yet, hides nothing that will come before', async () => {
+    const from = await beginning(log)
+    await client(0).query('begin; lock table outbox in row exclusive mode')
+    await client(1).query(insertOf('postgres', 1))
+    const found = await log.after(from)
+    // It got its number after the other one's event, so that event may be told or not, but it is never lost.
+    await client(0).query(insertOf('postgres', 2))
+    await client(0).query('commit')
+    const rest = await allAfter(log, found.events.at(-1)?.position ?? from, 2 - found.events.length)
+    assert.deepEqual(postsIn([...found.events, ...rest]), [1, 2])
+  })
+
+  it('an open transaction of somebody else, in this database or another, holds back nothing', async () => {
+    const elsewhere = new pg.Client({ connectionString: await newPostgresDatabase('nothing') })
+    await elsewhere.connect()
+    await elsewhere.query('begin; create table t (x int); insert into t values (1)')
+    await client(0).query('begin; update counters set next = next')
+    await client(1).query('begin isolation level repeatable read; select * from outbox')
+    const from = await beginning(log)
+    await execute(database, insertOf('postgres', 1))
+    assert.deepEqual(postsIn((await log.after(from)).events), [1])
+    for (const each of [client(0), client(1), elsewhere]) await each.query('rollback')
+    await elsewhere.end()
+  })
+
+  it('old events are not purged while an earlier one may still appear', async () => {
+    await execute(database, 'delete from outbox')
+    await beginLikeAVerb(client(0))
+    await client(1).query(insertOf('postgres', 1, 4_000))
+    assert.equal(await log.purge(), 0)
+    await client(0).query('rollback')
+    assert.equal(await log.purge(), 1)
+  })
+
+  it('numbers of another server, from a restored backup, hold back nothing and are purged', async () => {
+    await execute(database, 'delete from outbox')
+    await client(0).query(
+      `insert into outbox (transaction_id, kind, post_id, created_at)
+       values ('9000000000'::xid8, 'post-added', 7, now_plus(-4000))`,
+    )
+    const from = await beginning(log)
+    assert.deepEqual(await log.after(from), { events: [], more: false, heldSince: undefined })
+    assert.equal(await log.purge(), 1)
+  })
+
+  it('readers see every event once and in one order, while writers begin, write and end in any order', async () => {
+    const writers = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const writer = new pg.Client({ connectionString: database.location })
+        await writer.connect()
+        return writer
+      }),
+    )
+    const from = await beginning(log)
+    const written = new Set<number>()
+    let next = 100
+    let running = writers.length
+    const write = async (writer: pg.Client, random: () => number) => {
+      for (let round = 0; round < 40; round++) {
+        await beginLikeAVerb(writer)
+        const ids = Array.from({ length: 1 + Math.floor(random() * 3) }, () => next++)
+        for (const id of ids) await writer.query(insertOf('postgres', id))
+        const keeps = random() < 0.9
+        await writer.query(keeps ? 'commit' : 'rollback')
+        if (keeps) for (const id of ids) written.add(id)
+      }
+      running--
+    }
+    const read = async () => {
+      const events: Event[] = []
+      for (let done = false; !done; ) {
+        done = running === 0
+        const found = await log.after(events.at(-1)?.position ?? from)
+        events.push(...found.events)
+        if (found.more || found.events.length > 0) done = false
+      }
+      return postsIn(events)
+    }
+    const [one, other] = await Promise.all([
+      read(),
+      read(),
+      ...writers.map((writer, seed) => write(writer, randomFrom(seed))),
+    ])
+    for (const writer of writers) await writer.end()
+    assert.deepEqual([...one].sort(ascending), [...written].sort(ascending))
+    assert.deepEqual(other, one)
+  })
 })
+
+const ascending = (one: number, other: number) => one - other
+
+/** As `PostgresSession.begin` does: the lock first, then a write that brings the number. */
+async function beginLikeAVerb(client: pg.Client): Promise<void> {
+  await client.query('begin; lock table outbox in row exclusive mode; select pg_current_xact_id()')
+}
+
+function randomFrom(seed: number): () => number {
+  let state = seed + 1
+  return () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+}

@@ -5,7 +5,7 @@ import { PostgresPool } from '../../src/storage/postgres/pool.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { patienceMs, waitUntil } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
 describe('A connection to PostgreSQL that breaks while the server still works for it', { skip: postgres.skip }, () => {
   const parts = new AsyncDisposableStack()
@@ -28,7 +28,7 @@ describe('A connection to PostgreSQL that breaks while the server still works fo
       if (count === 0) return
       await pool.use(inAMinute(), async session => {
         assert.notEqual(session.slot.id, broken.slot)
-        await session.begin(undefined, inAMinute())
+        await session.begin({ isolation: undefined, events: false }, inAMinute())
         await beginSome(count - 1)
         await session.commit()
       })
@@ -43,7 +43,7 @@ function openPool({ location }: TestDatabase): PostgresPool {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   let slots = 0
   const randomness = { id: () => `slot-${++slots}` }
-  return new PostgresPool({ url: location, poolMax: 5, observer, randomness, timeouts: timeoutsOf(patienceMs) })
+  return new PostgresPool({ url: location, poolMax: 5, observer, randomness, timeouts: timeoutsOf(testTimeoutMs) })
 }
 
 /** A statement gets no answer in time; the server goes on with it, inside a transaction. */
@@ -51,7 +51,7 @@ function breakConnection(pool: PostgresPool, admin: pg.Client): Promise<{ slot: 
   return pool.use(inAMinute(), async session => {
     const [row] = await session.run(sql`select pg_backend_pid()`, inAMinute())
     const pid = Number(row?.[0])
-    await session.begin(undefined, inAMinute())
+    await session.begin({ isolation: undefined, events: false }, inAMinute())
     await assert.rejects(session.run(sql`select pg_sleep(50)`, performance.now()))
     assert.equal(session.broken, true)
     await waitUntil(() => isAsleep(admin, pid))

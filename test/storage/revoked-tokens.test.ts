@@ -70,7 +70,7 @@ const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 
   setRole: 'takes no actor',
   purgeKeys: 'takes no actor',
   purgeOutbox: 'takes no actor',
-  plantDemoData: 'takes no actor',
+  seedDemoData: 'takes no actor',
 }
 
 test('every verb of the store is tried with a revoked token, or is known to take no actor', () => {
@@ -123,9 +123,9 @@ for (const kind of engineKinds) {
 type Revoke = (engine: Engine<typeof verbs>, id: number) => Promise<unknown>
 
 const revocations: Readonly<Record<string, Revoke>> = {
-  'another role': (engine, id) => engine.write('setRole', { id }, 'member', newMark()),
+  'another role': (engine, id) => engine.write('setRole', { id }, 'member', newTokenVersion()),
   'another password': (engine, id) =>
-    engine.write('changeUser', id, { password: { hash: 'hash' }, mark: newMark() }, rightsOfAnyone),
+    engine.write('changeUser', id, { password: { hash: 'hash' }, tokenVersion: newTokenVersion() }, rightsOfAnyone),
   'no user any more': (engine, id) => engine.write('deleteUser', id, anonymous),
   'another user under the same id': async (engine, id) => {
     await engine.write('deleteUser', id, anonymous)
@@ -149,9 +149,9 @@ async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {
 async function createAdmin(engine: Engine<typeof verbs>): Promise<Extract<Actor, { kind: 'user' }>> {
   const user = await engine.write('createUser', newUser())
   assert.ok(user !== 'email taken')
-  const mark = newMark()
-  await engine.write('setRole', { id: user.id }, 'admin', mark)
-  return { kind: 'user', id: user.id, role: 'admin', mark }
+  const tokenVersion = newTokenVersion()
+  await engine.write('setRole', { id: user.id }, 'admin', tokenVersion)
+  return { kind: 'user', id: user.id, role: 'admin', tokenVersion }
 }
 
 /** All rows of all tables that verbs write. */
@@ -172,11 +172,17 @@ let numbers = 0
 
 function newUser() {
   const email = `person-${++numbers}@example.com`
-  return { name: 'Person', email, ...profileOf(() => null), password: { hash: 'hash' }, mark: newMark() }
+  return {
+    name: 'Person',
+    email,
+    ...profileOf(() => null),
+    password: { hash: 'hash' },
+    tokenVersion: newTokenVersion(),
+  }
 }
 
-function newMark(): string {
-  return `mark-${++numbers}`
+function newTokenVersion(): string {
+  return `version-${++numbers}`
 }
 
 /** An id that the service has not assigned yet. */

@@ -42,7 +42,7 @@ const largest = 9007199254740991
 let people = 0
 
 function somebody(password: UserValues['password'] = null): UserValues {
-  return { name: 'A', email: `${++people}@example.com`, ...profileOf(() => null), password, mark: 'm' }
+  return { name: 'A', email: `${++people}@example.com`, ...profileOf(() => null), password, tokenVersion: 'm' }
 }
 
 function idIn(outcome: User | 'email taken'): number {
@@ -77,8 +77,8 @@ describe('Assigned ids while users go, on PostgreSQL', { skip: postgres.skip }, 
     await using database = await postgres.create()
     await database.migrate()
     await using engine = database.open(catalogue)
-    const { mark, password, ...values } = somebody()
-    const outcome = await engine.write('replaceWhileContended', 7, { ...values, mark, password }, 5)
+    const { tokenVersion, password, ...values } = somebody()
+    const outcome = await engine.write('replaceWhileContended', 7, { ...values, tokenVersion, password }, 5)
     assert.deepEqual(outcome, { user: { id: 7, ...values }, created: true })
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError, unavailable } from '../../src/core/errors.ts'
-import type { Admitted } from '../../src/core/tokens/operations.ts'
+import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { Conversation, type ConversationParts, socketBounds } from '../../src/graphql/socket/protocol.ts'
 import { TestClock } from '../support/clock.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -35,8 +35,8 @@ function told(id: string, postId: number) {
   return { id, type: 'next', payload: { data: { postAdded: { id: String(postId) } } } }
 }
 
-function admission(id: number, expiresAt = Date.now() / 1000 + 100): Admitted {
-  return { actor: { kind: 'user', id, role: 'member', mark: 'mark' }, expiresAt }
+function authenticated(id: number, expiresAt = Date.now() / 1000 + 100): AuthenticatedUser {
+  return { actor: { kind: 'user', id, role: 'member', tokenVersion: 'version' }, expiresAt }
 }
 
 describe('Conversation', () => {
@@ -123,10 +123,14 @@ describe('Conversation', () => {
     assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], undefined])
   })
 
-  it('after a closing during the admission nothing more is said', async () => {
-    for (const outcome of [admission(1), new AppError('unauthenticated', 'Invalid token'), unavailable(undefined)]) {
-      const { promise, resolve, reject } = Promise.withResolvers<Admitted>()
-      using talk = converse({ admit: () => promise })
+  it('a socket that is closed during authentication gets no further message', async () => {
+    for (const outcome of [
+      authenticated(1),
+      new AppError('unauthenticated', 'Invalid token'),
+      unavailable(undefined),
+    ]) {
+      const { promise, resolve, reject } = Promise.withResolvers<AuthenticatedUser>()
+      using talk = converse({ authenticate: () => promise })
       talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
       await turn()
       talk.conversation.closed()
@@ -138,19 +142,19 @@ describe('Conversation', () => {
   })
 
   it('is acknowledged only when it is known who comes', async () => {
-    const { promise, resolve } = Promise.withResolvers<Admitted>()
-    using talk = converse({ admit: () => promise }, 'Bearer x')
+    const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
+    using talk = converse({ authenticate: () => promise }, 'Bearer x')
     talk.say({ type: 'connection_init' })
     await turn()
     assert.deepEqual(talk.wire.sent, [])
-    resolve(admission(3))
+    resolve(authenticated(3))
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
-    assert.deepEqual(talk.conversation.actor, admission(3).actor)
+    assert.deepEqual(talk.conversation.actor, authenticated(3).actor)
   })
 
   it('while the store is away nobody with a token is admitted: closed with 1013', async () => {
-    using talk = converse({ admit: () => Promise.reject(unavailable(new Error('away'))) })
+    using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
     assert.equal(talk.wire.closed?.[0], 1013)
@@ -161,16 +165,18 @@ describe('Conversation', () => {
   })
 
   it('the token of connection_init counts where the request carried another, whichever is known first', async () => {
-    const admissions = new Map(['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<Admitted>()]))
-    const admit = (key: string) => admissions.get(key)?.promise ?? assert.fail(key)
-    using talk = converse({ admit }, 'Bearer header')
+    const authentications = new Map(
+      ['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<AuthenticatedUser>()]),
+    )
+    const authenticate = (key: string) => authentications.get(key)?.promise ?? assert.fail(key)
+    using talk = converse({ authenticate }, 'Bearer header')
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer init' } })
-    admissions.get('Bearer init')?.resolve(admission(2))
+    authentications.get('Bearer init')?.resolve(authenticated(2))
     await turn()
-    admissions.get('Bearer header')?.resolve(admission(1))
+    authentications.get('Bearer header')?.resolve(authenticated(1))
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
-    assert.deepEqual(talk.conversation.actor, admission(2).actor)
+    assert.deepEqual(talk.conversation.actor, authenticated(2).actor)
   })
 
   it('a token that lives 60 days keeps its socket until then: no timer is longer than timers can be', async t => {
@@ -178,7 +184,7 @@ describe('Conversation', () => {
     const clock = new TestClock()
     const expiry = clock.now() + 60 * days
     const timers = t.mock.method(globalThis, 'setTimeout')
-    using talk = converse({ clock, admit: async () => admission(1, expiry / 1000) })
+    using talk = converse({ clock, authenticate: async () => authenticated(1, expiry / 1000) })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
@@ -276,20 +282,20 @@ describe('Conversation', () => {
 describe('Sockets', () => {
   it('whoever is revoked while being admitted is closed as well', async () => {
     const stage = new FanOutStage()
-    const { promise, resolve } = Promise.withResolvers<Admitted>()
-    const standing = new Set([1])
+    const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
+    const valid = new Set([1])
     await using server = await serveSockets(stage, {
-      admit: () => promise,
-      stillStands: async ({ id }) => standing.has(id),
+      authenticate: () => promise,
+      isStillValid: async ({ id }) => valid.has(id),
     })
     using client = await SocketClient.open(server)
     client.send({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     client.send({ type: 'ping' })
     await client.until(() => client.messages.some(({ type }) => type === 'pong'))
     // The token was found good just before its user was deleted, and the answer is on its way.
-    standing.delete(1)
+    valid.delete(1)
     await server.sockets.revoke(1)
-    resolve(admission(1))
+    resolve(authenticated(1))
     await waitUntil(() => client.isClosed || client.messages.some(({ type }) => type === 'connection_ack'))
     client.send({ type: 'ping' })
     await waitUntil(() => client.isClosed || client.messages.filter(({ type }) => type === 'pong').length === 2)

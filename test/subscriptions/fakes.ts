@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
-import type { Event, EventLog, Happening, Position, Snapshot } from '../../src/core/events.ts'
+import type { Event, EventContent, EventLog, Position, Snapshot } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
@@ -16,7 +16,7 @@ import {
   type Subscriber,
   type Subscription,
 } from '../../src/graphql/subscriptions/fan-out.ts'
-import { patienceMs } from '../support/wait.ts'
+import { testTimeoutMs } from '../support/wait.ts'
 
 /** A store of which the test decides when it answers, and what. */
 export class FakePosts implements PostStore {
@@ -44,7 +44,7 @@ export class FakeLog implements EventLog {
   /** Answers late, with what could be seen when it was asked. */
   held: Promise<void> | undefined
 
-  add(happening: Happening): Event {
+  add(happening: EventContent): Event {
     const id = this.events.length + 1
     const event = { position: { transaction: id, id }, at: 1000, ...happening }
     this.events.push(event)
@@ -112,7 +112,7 @@ export class FanOutStage {
       groups: 10_000,
       groupsPerClient: 200,
       readsAtOnce: 4,
-      readMs: patienceMs,
+      readMs: testTimeoutMs,
       report: error => this.reported.push(error),
       ...parts,
     })
@@ -130,7 +130,7 @@ export class FanOutStage {
   }
 
   /** Delivers what is put into the log. */
-  async happen(...happenings: readonly Happening[]): Promise<readonly Event[]> {
+  async happen(...happenings: readonly EventContent[]): Promise<readonly Event[]> {
     return this.deliver(happenings.map(each => this.log.add(each)))
   }
 
@@ -155,14 +155,14 @@ export async function shortly<Outcome>(what: string, promise: Promise<Outcome>):
   }
 }
 
-export function postAdded(postId: number): Happening {
+export function postAdded(postId: number): EventContent {
   return { kind: 'post-added', postId }
 }
 
-export function commentAdded(postId: number, commentId: number): Happening {
+export function commentAdded(postId: number, commentId: number): EventContent {
   return { kind: 'comment-added', postId, commentId }
 }
 
-export function postDeleted(postId: number): Happening {
+export function postDeleted(postId: number): EventContent {
   return { kind: 'post-deleted', postId }
 }

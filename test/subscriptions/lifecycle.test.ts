@@ -313,7 +313,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       assert.equal((await client.closed).code, 1001)
       late.write(Buffer.concat([Buffer.from(bytes.slice(-2)), clientFrame('{"type":"connection_init"}')]))
       await disposal
-      assert.doesNotMatch(JSON.stringify(app.logs), /cutting connections/)
+      assert.doesNotMatch(JSON.stringify(app.logs), /closing connections/)
     })
 
     it('1013 when maintenance begins; when it is over, sockets are made again', async () => {

@@ -9,7 +9,7 @@ import { Sockets, type SocketsParts } from '../../src/graphql/socket/sockets.ts'
 import { unreadBounds } from '../../src/server/unread.ts'
 import { Unsent } from '../../src/server/unsent.ts'
 import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
-import { patienceMs } from '../support/wait.ts'
+import { testTimeoutMs } from '../support/wait.ts'
 import type { FanOutStage } from './fakes.ts'
 
 /** The other end, as a list of what it was sent. */
@@ -36,12 +36,12 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
   return {
     executor: stage.executor,
     fanOut: stage.fanOut,
-    admit: async () => assert.fail('nobody has a token'),
-    stillStands: async () => true,
+    authenticate: async () => assert.fail('nobody has a token'),
+    isStillValid: async () => true,
     client: 'a client',
     take: () => undefined,
     clock: { now: Date.now },
-    initTimeoutMs: patienceMs,
+    initTimeoutMs: testTimeoutMs,
     report: error => stage.reported.push(error),
     ...parts,
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
-import type { Admitted } from '../../src/core/tokens/operations.ts'
+import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { Conversation, type ConversationParts } from '../../src/graphql/socket/protocol.ts'
 import { clientFrame, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -112,14 +112,14 @@ describe('A fault in what is done for a socket', () => {
 })
 
 describe('Somebody whose token has died since', () => {
-  const admitted: Admitted = {
-    actor: { kind: 'user', id: 1, role: 'member', mark: 'mark' },
+  const authenticated: AuthenticatedUser = {
+    actor: { kind: 'user', id: 1, role: 'member', tokenVersion: 'version' },
     expiresAt: Date.now() / 1000 + 1000,
   }
 
-  const connect = async (stillStands: ConversationParts['stillStands']) => {
+  const connect = async (isStillValid: ConversationParts['isStillValid']) => {
     const wire = new FakeWire()
-    const talk = converse(wire, { admit: async () => admitted, stillStands })
+    const talk = converse(wire, { authenticate: async () => authenticated, isStillValid })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
     assert.deepEqual(wire.sent.splice(0), [{ type: 'connection_ack' }])
@@ -128,12 +128,12 @@ describe('Somebody whose token has died since', () => {
 
   for (const [what, query] of Object.entries({ query: post, subscription: posts })) {
     it(`is closed with 4403 at the next ${what}, and is told nothing`, async () => {
-      let stands = true
-      using talk = await connect(async () => stands)
+      let isValid = true
+      using talk = await connect(async () => isValid)
       talk.begin('{ post(id: 2) { id } }')
       await turn()
       assert.deepEqual([talk.wire.sent.splice(0).length, talk.wire.closed], [2, undefined])
-      stands = false
+      isValid = false
       talk.begin(query)
       await turn()
       assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], [4403, 'Forbidden']])
@@ -157,15 +157,15 @@ describe('Somebody whose token has died since', () => {
   it('has one read for all sockets with the same token when its user is revoked', async () => {
     const stage = new FanOutStage()
     let asked = 0
-    let stands = true
-    const stillStands = async () => {
+    let isValid = true
+    const isStillValid = async () => {
       asked++
-      return stands
+      return isValid
     }
-    await using server = await serveSockets(stage, { admit: async () => admitted, stillStands })
+    await using server = await serveSockets(stage, { authenticate: async () => authenticated, isStillValid })
     const clients = await Promise.all(Array.from({ length: 20 }, () => SocketClient.connect(server, { token: 'x' })))
     asked = 0
-    stands = false
+    isValid = false
     await server.sockets.revoke(1)
     for (const client of clients) assert.equal((await client.closed).code, 4403)
     assert.equal(asked, 1)
@@ -174,11 +174,11 @@ describe('Somebody whose token has died since', () => {
   it('is closed where a defect keeps that from being found out; where the store is away it is tried again', async () => {
     const stage = new FanOutStage()
     let failure: Error | undefined
-    const stillStands = async () => {
+    const isStillValid = async () => {
       if (failure !== undefined) throw failure
       return true
     }
-    await using server = await serveSockets(stage, { admit: async () => admitted, stillStands })
+    await using server = await serveSockets(stage, { authenticate: async () => authenticated, isStillValid })
     using client = await SocketClient.connect(server, { token: 'x' })
     failure = unavailable(new Error('away'))
     await assert.rejects(server.sockets.revoke(1), { code: 'unavailable' })

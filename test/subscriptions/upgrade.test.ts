@@ -164,7 +164,7 @@ describe('A request for a socket', () => {
     using socket = await RawSocket.open(own.port, upgradeLines({}, '/nothing'))
     assertRefusal(socket.handshake, 404)
     await own[Symbol.asyncDispose]()
-    assert.doesNotMatch(JSON.stringify(own.logs), /cutting connections/)
+    assert.doesNotMatch(JSON.stringify(own.logs), /closing connections/)
   })
 
   it('that comes right behind another request on its connection does not end the process', async () => {

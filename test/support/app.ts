@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { type App, startApp, systemClock, systemRandomness, type World } from '../../src/app.ts'
+import { type App, type Dependencies, startApp, systemClock, systemRandomness } from '../../src/app.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
@@ -22,7 +22,7 @@ interface Running extends AsyncDisposable {
 /** The whole app, as `duet serve` starts it, on a free port and a temporary database. */
 export async function startTestApp(
   env: Environment = {},
-  world: Partial<World> = {},
+  dependencies: Partial<Dependencies> = {},
 ): Promise<Running & { readonly app: App }> {
   const config = readConfig({
     ...generous,
@@ -39,7 +39,7 @@ export async function startTestApp(
     clock: systemClock,
     randomness: systemRandomness,
     passwords: cheapPasswords(),
-    ...world,
+    ...dependencies,
   })
   return {
     app,
@@ -56,12 +56,12 @@ export type TestApp = Running & { readonly app: App; readonly database: TestData
 export async function startTestAppOn(
   kind: EngineKind,
   env: Environment = {},
-  world: Partial<World> = {},
+  dependencies: Partial<Dependencies> = {},
 ): Promise<TestApp> {
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await kind.create())
   const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-  const running = parts.use(await startTestApp({ DATABASE_URL: address, TOKEN_KEYS: tokenKeys, ...env }, world))
+  const running = parts.use(await startTestApp({ DATABASE_URL: address, TOKEN_KEYS: tokenKeys, ...env }, dependencies))
   const all = parts.move()
   return { ...running, database, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }

@@ -12,7 +12,7 @@ import { type Timeouts, timeoutsOf } from '../../src/storage/timeouts.ts'
 import type { Catalogue, Verbs } from '../../src/storage/verb.ts'
 import { postgresMissing } from './postgres.ts'
 import { migrationsOf, newPostgresDatabase, sqliteTemplatePath } from './templates.ts'
-import { patienceMs } from './wait.ts'
+import { testTimeoutMs } from './wait.ts'
 
 /** A database of either kind, to open as often as a test likes. */
 export interface TestDatabase extends AsyncDisposable {
@@ -98,7 +98,7 @@ export function databaseAt(kind: TestDatabase['kind'], location: string): TestDa
   return kind === 'sqlite' ? sqliteAt(location) : postgresAt(location)
 }
 
-function engineOptions({ observer, clock, timeouts = timeoutsOf(patienceMs) }: OpenOptions = {}) {
+function engineOptions({ observer, clock, timeouts = timeoutsOf(testTimeoutMs) }: OpenOptions = {}) {
   return { observer: { ...silent, ...observer }, clock: clock ?? { now: Date.now }, timeouts }
 }
 

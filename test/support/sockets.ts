@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { ErrorBody } from './graphql.ts'
 import { ask, parseResponse, type RawResponse } from './http.ts'
-import { patienceMs, waitUntil, within } from './wait.ts'
+import { testTimeoutMs, waitUntil, within } from './wait.ts'
 
 /** Whatever serves: an app, or anything else with an address. */
 interface Served {
@@ -134,7 +134,7 @@ export class SocketClient implements Disposable {
 
   /** Waits; fails when the socket is closed before. */
   async until(condition: () => boolean): Promise<void> {
-    const deadline = performance.now() + patienceMs
+    const deadline = performance.now() + testTimeoutMs
     while (!condition()) {
       if (this.#closed !== undefined)
         assert.fail(`The socket was closed with ${this.#closed.code} ${this.#closed.reason}`)
@@ -208,9 +208,12 @@ export class Operation {
    * told. `happen` makes an event with the given text in it and returns the id of what it is about.
    */
   async listening(happen: (text: string) => Promise<string>): Promise<this> {
-    const giveUp = performance.now() + patienceMs
+    const giveUp = performance.now() + testTimeoutMs
     for (let made = 1; ; made++) {
-      assert.ok(performance.now() < giveUp, `${this.id} was told nothing of ${made} events in ${patienceMs / 1000} s`)
+      assert.ok(
+        performance.now() < giveUp,
+        `${this.id} was told nothing of ${made} events in ${testTimeoutMs / 1000} s`,
+      )
       const text = `beacon ${++beacons}`
       const id = await happen(text)
       const isTold = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)

@@ -9,12 +9,12 @@ const { setTimeout, clearTimeout } = globalThis
  * How long a test waits for anything that will happen on a working service. It is long, because a busy machine is no
  * defect, and it ends, so that a defect is told by an assertion.
  */
-export const patienceMs = inForm(120_000, 300_000)
+export const testTimeoutMs = inForm(120_000, 300_000)
 
 /** The bounds of the service itself, where a test is not about them: as generous as the test's own. */
 export const generous = {
-  DATABASE_TIMEOUT_MS: String(patienceMs),
-  SOCKET_INIT_TIMEOUT_MS: String(patienceMs),
+  DATABASE_TIMEOUT_MS: String(testTimeoutMs),
+  SOCKET_INIT_TIMEOUT_MS: String(testTimeoutMs),
   SOCKETS_PER_CLIENT: '100000',
   SOCKET_MESSAGES_PER_SECOND: '0',
 } as const
@@ -24,7 +24,7 @@ export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const
 
 /** Waits until a condition holds, looking every few milliseconds; fails when it never does. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + patienceMs
+  const deadline = Date.now() + testTimeoutMs
   while (!(await condition())) {
     if (Date.now() > deadline) throw new AssertionError({ message: `Waited in vain until ${condition}` })
     await pause(5)
@@ -37,7 +37,7 @@ export async function within<Value>(promise: Promise<Value>, what: string | (() 
   const timer = setTimeout(() => {
     const message = `Waited in vain for ${typeof what === 'string' ? what : what()}`
     reject(new AssertionError({ message }))
-  }, patienceMs)
+  }, testTimeoutMs)
   try {
     return await Promise.race([promise, late])
   } finally {

@@ -32,7 +32,7 @@ export class Payments {
   }
 
   /** Throws if the actor may not pay at all. This check needs no other part of the request. */
-  admit(actor: Actor, operation: 'make a payment' | 'pay an order'): void {
+  checkAccess(actor: Actor, operation: 'make a payment' | 'pay an order'): void {
     this.#access.reach(actor, operation)
   }
 

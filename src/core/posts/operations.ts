@@ -1,8 +1,8 @@
-import { type Access, invalidToken, refusal } from '../access.ts'
+import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
-import { badInput, filled } from '../input.ts'
+import { badInput, nonBlankText } from '../input.ts'
 import { type SelectedField, type SelectedObject, type Selection, type SlotValues, showsPrivate } from '../selection.ts'
 import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
 import { mostStoredBytes, postBounds } from './post.ts'
@@ -40,12 +40,12 @@ export class Posts {
     const shown = (field: SelectedField) =>
       (field.kind === 'one' && showsPrivate(field, isOwn(field) ? 'its own' : undefined)) ||
       (field.kind === 'many' && showsPrivate(field))
-    if (fields.some(shown)) throw refusal(actor)
+    if (fields.some(shown)) throw notPermitted(actor)
   }
 
-  async change(actor: Actor, asked: readonly AskedChange[]): Promise<readonly ChangeResult[]> {
+  async change(actor: Actor, asked: readonly RequestedChange[]): Promise<readonly ChangeResult[]> {
     for (const [at, change] of asked.entries()) aboutChange(at, () => this.#authoriseChange(actor, change))
-    holdToStoredBytes(asked)
+    checkStoredBytes(asked)
     const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
     const outcome = await this.#store.change(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
@@ -53,20 +53,20 @@ export class Posts {
     return outcome
   }
 
-  #authoriseChange(actor: Actor, change: AskedChange): void {
+  #authoriseChange(actor: Actor, change: RequestedChange): void {
     // The author of a post to delete is known only when the store reads the post.
     if (change.kind === 'delete post') this.#access.reach(actor, 'delete a post')
     else this.#access.require(actor, operationOf[change.kind])
     if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
     const mine = isOwn[change.kind] ? "its author's" : undefined
     if (change.show.selection.fields.some(field => field.kind === 'one' && showsPrivate(field, mine)))
-      throw refusal(actor)
+      throw notPermitted(actor)
   }
 
-  #checked(actor: Actor, change: AskedChange): Change {
+  #checked(actor: Actor, change: RequestedChange): Change {
     switch (change.kind) {
       case 'create post': {
-        const title = filled('title', change.title, postBounds.title)
+        const title = nonBlankText('title', change.title, postBounds.title)
         return { ...change, title, content: longText('content', change.content, postBounds.content) }
       }
       case 'add comment':
@@ -84,18 +84,18 @@ export class Posts {
  * on the size of responses uses the stored length of texts, so a long text must not consist mainly of such characters.
  */
 function longText(name: string, value: unknown, longest: number): string {
-  const said = filled(name, value, longest)
-  if (said.length <= anyCharacters) return said
+  const result = nonBlankText(name, value, longest)
+  if (result.length <= anyCharacters) return result
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones
-  const others = said.replaceAll(/[\u0001-\u0007\u000b\u000e-\u001f]/g, '').length
-  if (others < said.length * 0.9) throw badInput(`${name} must have fewer control characters`)
-  return said
+  const others = result.replaceAll(/[\u0001-\u0007\u000b\u000e-\u001f]/g, '').length
+  if (others < result.length * 0.9) throw badInput(`${name} must have fewer control characters`)
+  return result
 }
 
 /** A thousand texts of this length fit into a response, whatever characters they consist of. */
 const anyCharacters = 1_000
 
-function holdToStoredBytes(asked: readonly AskedChange[]): void {
+function checkStoredBytes(asked: readonly RequestedChange[]): void {
   let bytes = 0
   for (const change of asked) {
     // A character takes at least one byte, so after the limit is exceeded `length` is enough, and cheaper.
@@ -104,7 +104,7 @@ function holdToStoredBytes(asked: readonly AskedChange[]): void {
   if (bytes > mostStoredBytes) throw badInput(`An operation stores at most ${mostStoredBytes} bytes of text`)
 }
 
-function textsOf(change: AskedChange): readonly string[] {
+function textsOf(change: RequestedChange): readonly string[] {
   if (change.kind === 'create post') return [change.title, change.content]
   return change.kind === 'add comment' ? [change.text] : []
 }
@@ -112,10 +112,10 @@ function textsOf(change: AskedChange): readonly string[] {
 type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
 
 /** A change as the caller requests it. `Posts` adds the reach of the actor. */
-export type AskedChange = WithoutReach<Change>
+export type RequestedChange = WithoutReach<Change>
 
 /** In these changes the caller is the author, so the private fields of the author may be read. */
-const isOwn: Readonly<Partial<Record<AskedChange['kind'], true>>> = { 'create post': true, 'add comment': true }
+const isOwn: Readonly<Partial<Record<RequestedChange['kind'], true>>> = { 'create post': true, 'add comment': true }
 
 const operationOf = {
   'create post': 'create a post',

@@ -25,7 +25,7 @@ export interface Login {
 }
 
 /** Long connections also need to know when the token expires. */
-export interface Admitted {
+export interface AuthenticatedUser {
   readonly actor: IdentifiedUser
   /** Seconds since 1970. */
   readonly expiresAt: number
@@ -66,20 +66,21 @@ export class Tokens {
   }
 
   async identify(token: string): Promise<Actor> {
-    return (await this.admit(token)).actor
+    return (await this.authenticate(token)).actor
   }
 
   /** The user of the token must still exist, and the token version must not have changed. */
-  async admit(token: string): Promise<Admitted> {
+  async authenticate(token: string): Promise<AuthenticatedUser> {
     const claims = await this.#signer.verify(token)
-    const standing = claims === undefined ? undefined : await this.#store.standing(claims.userId)
-    if (claims === undefined || standing === undefined || standing.mark !== claims.mark) throw invalidToken()
-    return { actor: { kind: 'user', id: claims.userId, ...standing }, expiresAt: claims.expiresAt }
+    const tokenState = claims === undefined ? undefined : await this.#store.tokenState(claims.userId)
+    if (claims === undefined || tokenState === undefined || tokenState.tokenVersion !== claims.tokenVersion)
+      throw invalidToken()
+    return { actor: { kind: 'user', id: claims.userId, ...tokenState }, expiresAt: claims.expiresAt }
   }
 
   /** Whether a user whose token was accepted earlier would still be accepted, ignoring the expiry of the token. */
-  async stillStands({ id, mark }: IdentifiedUser): Promise<boolean> {
-    return (await this.#store.standing(id))?.mark === mark
+  async isStillValid({ id, tokenVersion }: IdentifiedUser): Promise<boolean> {
+    return (await this.#store.tokenState(id))?.tokenVersion === tokenVersion
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Access, invalidToken, refusal } from '../access.ts'
+import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
@@ -48,7 +48,7 @@ export class Users {
 
   async readSelf(actor: Actor): Promise<User> {
     this.#access.require(actor, 'read oneself')
-    if (actor.kind === 'anonymous') throw refusal(actor)
+    if (actor.kind === 'anonymous') throw notPermitted(actor)
     return present(await this.#store.read(actor.id))
   }
 
@@ -101,12 +101,14 @@ export class Users {
   async #whole(input: UserInput, client: string | undefined): Promise<UserValues> {
     const { name, email, password } = input
     const secret =
-      password === undefined ? { password: null, mark: this.#randomness.id() } : await this.#secret(password, client)
+      password === undefined
+        ? { password: null, tokenVersion: this.#randomness.id() }
+        : await this.#secret(password, client)
     return { name, email, ...profileOf(field => input[field] ?? null), ...secret }
   }
 
-  async #secret(password: string, client: string | undefined): Promise<Pick<UserValues, 'password' | 'mark'>> {
-    return { password: { hash: await this.#passwords.hash(password, client) }, mark: this.#randomness.id() }
+  async #secret(password: string, client: string | undefined): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
+    return { password: { hash: await this.#passwords.hash(password, client) }, tokenVersion: this.#randomness.id() }
   }
 }
 
@@ -122,7 +124,7 @@ function present(user: User | undefined): User {
 
 function accepted<Outcome>(actor: Actor, outcome: Outcome | WriteRefusal): Exclude<Outcome, WriteRefusal> {
   if (outcome === 'email taken') throw new AppError('conflict', 'Email is already in use')
-  if (outcome === 'password protected') throw refusal(actor)
+  if (outcome === 'password protected') throw notPermitted(actor)
   if (outcome === 'token revoked') throw invalidToken()
   return outcome as Exclude<Outcome, WriteRefusal>
 }

@@ -1,6 +1,6 @@
 import type { Role } from '../actor.ts'
 import { AppError } from '../errors.ts'
-import { badInput, filled, integer, text } from '../input.ts'
+import { badInput, integer, nonBlankText, text } from '../input.ts'
 
 export interface User extends Profile {
   readonly id: number
@@ -16,10 +16,10 @@ export interface UserInput extends Partial<Profile> {
 }
 
 /** The properties of a user that are compared when a token is checked. */
-export interface Standing {
+export interface TokenState {
   readonly role: Role
   /** The token version: a random value in the user's row. A token with another version is revoked. */
-  readonly mark: string
+  readonly tokenVersion: string
 }
 
 /** Lengths in characters. */
@@ -33,9 +33,9 @@ export const userBounds = Object.freeze({
 
 /** What the fields that every user has, and a password, must be. */
 export const userRules = {
-  name: (value: unknown) => filled('name', value, userBounds.name),
+  name: (value: unknown) => nonBlankText('name', value, userBounds.name),
   email(value: unknown) {
-    const email = filled('email', value, userBounds.email)
+    const email = nonBlankText('email', value, userBounds.email)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
     const isAddress = email.includes('@') && !/[\s\u0000-\u001f\u007f-\u009f]/.test(email)
     if (!isAddress) throw badInput('email must be an e-mail address')

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../../core/errors.ts'
-import { answerError, keepOpen, prepareRefusal, statusOf } from '../../server/errors.ts'
+import { answerError, keepOpen, prepareErrorAnswer, statusOf } from '../../server/errors.ts'
 import type { Fields } from '../../server/fields.ts'
 import type { Lifecycle } from '../../server/lifecycle.ts'
 import { takeUpgrade } from '../../server/upgrades.ts'
-import { type Code, Refusal, refusal, refusalFor } from '../errors.ts'
+import { type Code, Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor, OperationRequest } from '../execute.ts'
 import type { Sockets } from '../socket/sockets.ts'
 import { preferredType } from './accept.ts'
@@ -83,7 +83,7 @@ function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyRe
   if (refused === undefined) return answerError(error, request, reply)
   keepOpen(reply)
   const { cause } = refused
-  if (cause instanceof AppError) prepareRefusal(cause, request, reply)
+  if (cause instanceof AppError) prepareErrorAnswer(cause, request, reply)
   const status = cause instanceof AppError ? statusOf[cause.code] : statusOfCode[refused.code]
   return reply
     .code(refused instanceof MethodRefusal ? 405 : status)
@@ -96,12 +96,12 @@ function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined
   if (error instanceof AppError) {
     if (error.code === 'bad-input' && request.raw.socketUpgrade === undefined)
       return refusal('BAD_REQUEST', error.message)
-    return ofOperations.has(error.code) ? refusalFor(error, undefined) : undefined
+    return ofOperations.has(error.code) ? refusalFromCore(error, undefined) : undefined
   }
   const { code } = error as { code?: unknown }
   if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return refusal('BAD_REQUEST', 'Request body is not valid JSON')
   const isServers = typeof code === 'string' && code.startsWith('FST_')
-  return isServers || request.raw.errored !== null ? undefined : refusalFor(fault(error), undefined)
+  return isServers || request.raw.errored !== null ? undefined : refusalFromCore(fault(error), undefined)
 }
 
 const ofOperations = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'fault'])

@@ -14,11 +14,11 @@ import {
 } from 'graphql'
 import { LruCache } from '../../core/lru-cache.ts'
 import type { Fields } from '../../server/fields.ts'
-import { refusal, refusalOf } from '../errors.ts'
+import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'
 import { type Cost, costOf } from './limits/cost.ts'
 import { depthOf } from './limits/depth.ts'
-import { holdToBounds } from './limits/document.ts'
+import { checkBounds } from './limits/document.ts'
 import { fieldsCanBeMerged } from './merging.ts'
 import { type Node, treesOf, type Variables } from './tree.ts'
 
@@ -60,7 +60,7 @@ export class Documents {
     const options = { maxErrors: 10, hideSuggestions: !suggestions, allowEmptySelectionSets: false }
     // The other rules follow fragments and would not end if these are circular.
     const errors = validate(schema, parsed, depth === undefined ? [NoFragmentCyclesRule] : rules, options)
-    if (errors.length > 0) throw refusalOf('GRAPHQL_VALIDATION_FAILED', errors)
+    if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
     // Parse again without locations, because they keep every token of the text in memory.
     const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
     this.#known.set(text, document)
@@ -76,10 +76,10 @@ const bytesPerField = 1200
 
 function parseWithin(text: string): DocumentNode {
   try {
-    holdToBounds(text)
+    checkBounds(text)
     return parse(text)
   } catch (error) {
-    throw error instanceof GraphQLError ? refusalOf('GRAPHQL_PARSE_FAILED', [error]) : error
+    throw error instanceof GraphQLError ? refusalFromGraphQL('GRAPHQL_PARSE_FAILED', [error]) : error
   }
 }
 
@@ -164,7 +164,7 @@ export class PreparedOperation {
     if (large !== undefined) throw refusal('BAD_USER_INPUT', `Variable "$${large}" has more than ${mostValues} values.`)
     const options = { maxErrors: 10, hideSuggestions: !suggestions }
     const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)
-    if (errors !== undefined) throw refusalOf('BAD_USER_INPUT', errors)
+    if (errors !== undefined) throw refusalFromGraphQL('BAD_USER_INPUT', errors)
     return variableValues.coerced
   }
 

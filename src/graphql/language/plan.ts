@@ -5,7 +5,7 @@ import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import type { PlanSize } from './limits/plan-size.ts'
 import type { Skip } from './limits/skipped-rows.ts'
-import { type Argument, argumentIn, type Field, isWanted, type Node, type Variables } from './tree.ts'
+import { type Argument, argumentIn, type Field, isIncluded, type Node, type Variables } from './tree.ts'
 
 /** A selection, and functions that compute the values of its slots for each request. */
 export interface Plan {
@@ -42,7 +42,7 @@ export function collect(selections: readonly (readonly Node[])[], variables: Var
     visited.add(nodes)
     size?.addVisits(nodes.length)
     for (const node of nodes) {
-      if (!isWanted(node, variables)) continue
+      if (!isIncluded(node, variables)) continue
       if (node.kind === 'spread') visit(node.fragment.selections)
       else {
         const known = collected.get(node.key)
@@ -107,7 +107,7 @@ export class Planner {
       case 'many':
         return this.#many(key, first, fields)
       case 'introspection':
-        throw new Error('Introspection is at the top only')
+        throw new Error('Introspection fields are allowed at the top level only')
     }
   }
 

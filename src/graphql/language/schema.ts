@@ -8,7 +8,7 @@ import { dateTimeOf } from './date-time.ts'
 export function loadSchema(): GraphQLSchema {
   const schema = buildSchema(readFileSync(join(import.meta.dirname, '..', '..', '..', 'api', 'schema.graphql'), 'utf8'))
   const dateTime = schema.getType('DateTime')
-  if (!isScalarType(dateTime)) throw new Error('The schema has no DateTime')
+  if (!isScalarType(dateTime)) throw new Error('api/schema.graphql has no scalar DateTime')
   dateTime.coerceInputValue = dateTimeOf
   dateTime.coerceInputLiteral = literal => dateTimeOf(literal.kind === Kind.STRING ? literal.value : undefined)
   checkEntities(schema)

@@ -73,7 +73,7 @@ export function argumentIn(argument: Argument | undefined, variables: Variables)
   return value
 }
 
-export function isWanted({ conditions }: Node, variables: Variables): boolean {
+export function isIncluded({ conditions }: Node, variables: Variables): boolean {
   return conditions.every(({ argument, wanted }) => argumentIn(argument, variables) === wanted)
 }
 
@@ -111,7 +111,7 @@ export function treesOf(
     const name = node.name.value
     const introspection = isIntrospection(name)
     const definition = schema.getField(type, name)
-    if (definition === undefined) throw new Error(`${type.name} has no ${name}`)
+    if (definition === undefined) throw new Error(`${type.name} has no field ${name}`)
     const inner = getNamedType(definition.type)
     return {
       kind: introspection ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),

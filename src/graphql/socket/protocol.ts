@@ -1,9 +1,9 @@
 import { type Actor, anonymous, type IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
 import type { Allowance } from '../../core/ports.ts'
-import type { Admitted } from '../../core/tokens/operations.ts'
+import type { AuthenticatedUser } from '../../core/tokens/operations.ts'
 import type { Fields } from '../../server/fields.ts'
-import { Refusal, refusal, refusalFor } from '../errors.ts'
+import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor, OperationRequest } from '../execute.ts'
 import type { FanOut } from '../subscriptions/fan-out.ts'
 import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, Violation } from './messages.ts'
@@ -13,9 +13,9 @@ export interface ConversationParts {
   readonly executor: Executor
   readonly fanOut: FanOut
   /** Authenticates an `Authorization` header. Rejects if it contains no valid token. */
-  readonly admit: (authorization: string) => Promise<Admitted>
+  readonly authenticate: (authorization: string) => Promise<AuthenticatedUser>
   /** Whether a token that was accepted before has not been revoked since. */
-  readonly stillStands: (user: IdentifiedUser) => Promise<boolean>
+  readonly isStillValid: (user: IdentifiedUser) => Promise<boolean>
   /** The client key of the rate limit. Groups of subscriptions are counted per client. */
   readonly client: string
   /** Counts an operation of this client. Returns undefined if operations have no rate limit. */
@@ -45,11 +45,11 @@ export class Conversation implements Outlet {
   readonly #operations = new Map<string, Run>()
   #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
   /** Settles when the client is authenticated. */
-  #admission: Promise<void> | undefined
-  #patience: NodeJS.Timeout | undefined
+  #authentication: Promise<void> | undefined
+  #initTimer: NodeJS.Timeout | undefined
   /** The number of operations that are still running. */
   #executing = 0
-  #farewell: (() => void) | undefined
+  #endWhenIdle: (() => void) | undefined
   #expiry: NodeJS.Timeout | undefined
   actor: Actor = anonymous
 
@@ -58,8 +58,8 @@ export class Conversation implements Outlet {
     this.#parts = parts
     this.#wire = wire
     const tooLate = () => this.end(4408, 'Connection initialisation timeout')
-    this.#patience = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
-    if (authorization !== undefined) this.#admission = this.#admit(authorization)
+    this.#initTimer = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
+    if (authorization !== undefined) this.#authentication = this.#authenticate(authorization)
   }
 
   get #isOpen(): boolean {
@@ -68,7 +68,7 @@ export class Conversation implements Outlet {
 
   receive(message: Buffer): void {
     this.guarded(() => {
-      if (this.#isOpen) this.#obey(messageIn(message))
+      if (this.#isOpen) this.#handle(messageIn(message))
     })
   }
 
@@ -99,20 +99,20 @@ export class Conversation implements Outlet {
 
   /** Starts no more operations, and closes the socket when the running ones are answered. */
   endSoon(code: number, reason: string): void {
-    this.#farewell = () => this.end(code, reason)
-    if (this.#executing === 0) this.#farewell()
+    this.#endWhenIdle = () => this.end(code, reason)
+    if (this.#executing === 0) this.#endWhenIdle()
   }
 
   /** Call it when the socket is closed. */
   closed(): void {
     this.#state = 'over'
-    clearTimeout(this.#patience)
+    clearTimeout(this.#initTimer)
     clearTimeout(this.#expiry)
     for (const run of this.#operations.values()) run.stop()
     this.#operations.clear()
   }
 
-  #obey({ type, id, payload }: Message): void {
+  #handle({ type, id, payload }: Message): void {
     if (type === 'connection_init') this.#initialise(payload)
     else if (type === 'subscribe') this.#begin(id, payload)
     else if (type === 'complete' && typeof id === 'string') this.#stop(id)
@@ -131,11 +131,11 @@ export class Conversation implements Outlet {
     const given = payload?.authorization ?? payload?.Authorization ?? undefined
     if (given !== undefined && typeof given !== 'string') throw new Violation(4400, 'Invalid message')
     this.#state = 'initialising'
-    clearTimeout(this.#patience)
-    const admitted = Promise.resolve(this.#admission)
+    clearTimeout(this.#initTimer)
+    const earlier = Promise.resolve(this.#authentication)
     // Checked after the token of the upgrade request, so that this token takes precedence.
-    this.#admission = given === undefined ? admitted : admitted.then(() => this.#admit(given))
-    this.#admission.then(this.#acknowledge).catch(this.#abandon)
+    this.#authentication = given === undefined ? earlier : earlier.then(() => this.#authenticate(given))
+    this.#authentication.then(this.#acknowledge).catch(this.#abandon)
   }
 
   readonly #acknowledge = (): void => {
@@ -145,13 +145,13 @@ export class Conversation implements Outlet {
   }
 
   /** Never rejects: if authentication fails, the socket is closed. */
-  async #admit(authorization: string): Promise<void> {
+  async #authenticate(authorization: string): Promise<void> {
     try {
       if (this.#state === 'over') return
-      const { actor, expiresAt } = await this.#parts.admit(authorization)
+      const { actor, expiresAt } = await this.#parts.authenticate(authorization)
       this.actor = actor
       // Check again, now that `actor` is set. A revocation during the first check could not find this socket.
-      if (!(await this.#parts.stillStands(actor))) return this.end(4403, 'Forbidden')
+      if (!(await this.#parts.isStillValid(actor))) return this.end(4403, 'Forbidden')
       if (this.#isOpen) this.#expireAt(expiresAt * 1000)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
@@ -171,7 +171,7 @@ export class Conversation implements Outlet {
 
   #begin(id: unknown, payload: unknown): void {
     if (this.#state !== 'acknowledged') throw new Violation(4401, 'Unauthorized')
-    if (this.#farewell !== undefined) return
+    if (this.#endWhenIdle !== undefined) return
     const request = requestIn(payload)
     if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength) {
       throw new Violation(4400, 'Invalid message')
@@ -197,7 +197,7 @@ export class Conversation implements Outlet {
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
     // A mutation checks the token itself, in its transaction.
-    if (operation.kind !== 'mutation' && !(await this.#stillStands())) return this.end(4403, 'Forbidden')
+    if (operation.kind !== 'mutation' && !(await this.#isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
       run.endsBy(await fanOut.subscribe(subscription, run, client))
@@ -207,14 +207,14 @@ export class Conversation implements Outlet {
   }
 
   /** The token may have been revoked on another instance whose event has not arrived yet. */
-  async #stillStands(): Promise<boolean> {
+  async #isStillValid(): Promise<boolean> {
     const { actor } = this
-    return actor.kind === 'anonymous' || this.#parts.stillStands(actor)
+    return actor.kind === 'anonymous' || this.#parts.isStillValid(actor)
   }
 
   #done(): void {
     this.#executing--
-    if (this.#executing === 0) this.#farewell?.()
+    if (this.#executing === 0) this.#endWhenIdle?.()
   }
 
   /**
@@ -237,7 +237,7 @@ export class Conversation implements Outlet {
     const cause = error instanceof Refusal ? error.cause : error
     const known = cause instanceof AppError ? cause : fault(cause)
     this.#parts.report(known)
-    return error instanceof Refusal ? error : refusalFor(known, undefined)
+    return error instanceof Refusal ? error : refusalFromCore(known, undefined)
   }
 
   #fail(id: string, { errors }: Refusal): void {

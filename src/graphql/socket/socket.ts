@@ -64,7 +64,7 @@ export class Socket implements Wire, Waiting {
       // Nothing more is parsed: what the client still sends is dropped. The stream ends behind the close frame.
       this.#stream.removeAllListeners('data').resume()
       this.#stream.end()
-      setTimeout(() => this.#stream.destroy(), farewellMs).unref()
+      setTimeout(() => this.#stream.destroy(), closeTimeoutMs).unref()
     } catch {
       this.#stream.destroy()
     }
@@ -91,10 +91,10 @@ export class Socket implements Wire, Waiting {
    */
   beat(): void {
     this.#note()
-    if (this.bytes === 0) this.#askForLife()
+    if (this.bytes === 0) this.#checkAlive()
   }
 
-  #askForLife(): void {
+  #checkAlive(): void {
     if (++this.#quietBeats % beatsPerPing > 0) return
     if (this.#ping !== undefined) {
       this.#stream.destroy()
@@ -147,7 +147,7 @@ const mostWaiting = 1024 * 1024
 /** After a message of up to this size, it is not worth checking immediately whether bytes wait. */
 const small = 4096
 /** How long a client may take to read the remaining bytes and to answer the close frame. */
-const farewellMs = 5_000
+const closeTimeoutMs = 5_000
 
 const pingBytes = 8
 const pingHead = Buffer.from([0x89, pingBytes])

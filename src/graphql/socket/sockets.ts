@@ -41,7 +41,7 @@ export class Sockets implements AsyncDisposable {
   /** The number of sockets of each client, including those that are being closed. */
   readonly #openOf = new Map<string, number>()
   #retired: { readonly code: number; readonly reason: string } | undefined
-  readonly #heart = setInterval(() => this.beat(), beatMs).unref()
+  readonly #heartbeat = setInterval(() => this.beat(), beatMs).unref()
 
   constructor(parts: SocketsParts) {
     this.#parts = parts
@@ -130,16 +130,16 @@ export class Sockets implements AsyncDisposable {
     for (const { conversation } of this.#sockets) {
       const actor = conversation?.actor
       if (actor?.kind !== 'user' || actor.id !== userId) continue
-      const stands = known.get(actor.mark) ?? (await this.#stillStands(actor))
-      known.set(actor.mark, stands)
-      if (!stands) conversation?.end(4403, 'Forbidden')
+      const isValid = known.get(actor.tokenVersion) ?? (await this.#isStillValid(actor))
+      known.set(actor.tokenVersion, isValid)
+      if (!isValid) conversation?.end(4403, 'Forbidden')
     }
   }
 
   /** A permanent error counts as revoked. If the store is unavailable, the error is thrown. */
-  async #stillStands(user: IdentifiedUser): Promise<boolean> {
+  async #isStillValid(user: IdentifiedUser): Promise<boolean> {
     try {
-      return await this.#parts.stillStands(user)
+      return await this.#parts.isStillValid(user)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unavailable') throw error
       this.#parts.report(error instanceof AppError ? error : fault(error))
@@ -173,7 +173,7 @@ export class Sockets implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#heart)
+    clearInterval(this.#heartbeat)
     this.retire(1001, 'Going away')
     this.#server.close()
   }

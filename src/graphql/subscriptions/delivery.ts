@@ -24,9 +24,9 @@ export class Delivery {
   }
 
   /** Call it after the last `waitFor`. The groups have this much time. */
-  start(patienceMs: number): void {
+  start(timeoutMs: number): void {
     if (this.#waited.size === 0) this.#done.resolve()
-    else this.#timer = setTimeout(() => this.#goOn(), patienceMs)
+    else this.#timer = setTimeout(() => this.#goOn(), timeoutMs)
   }
 
   told(group: Group): void {

@@ -4,7 +4,7 @@ import { type Event, type EventLog, isAfter, isLater, type Position } from '../.
 import { FairQueue } from '../../core/fair-queue.ts'
 import { isSameTopic, subjectOf, type Topic, topicOf } from '../../core/posts/topics.ts'
 import type { PostStore } from '../../core/store.ts'
-import { type Refusal, refusal, refusalFor } from '../errors.ts'
+import { type Refusal, refusal, refusalFromCore } from '../errors.ts'
 import { SharedMessage } from '../socket/shared-message.ts'
 import { Delivery } from './delivery.ts'
 import type { Group, Member, Pending, Subscriber, Subscription } from './group.ts'
@@ -75,7 +75,7 @@ export class FanOut {
       const since = await this.#parts.log.now()
       // Check the post only after that. If it was deleted before, it is not found; if later, an event follows.
       if (!(await this.#exists(subscription.topic))) {
-        throw refusalFor(new AppError('not-found', 'Post not found'), [subscription.key])
+        throw refusalFromCore(new AppError('not-found', 'Post not found'), [subscription.key])
       }
       member.since = since
       for (const tell of member.held.splice(0)) tell()
@@ -195,10 +195,10 @@ export class FanOut {
       return { data, ms: performance.now() - begun }
     }
     try {
-      const found = await (group.strikes === 0 ? this.#reads : this.#suspects).run(group.owner, read)
+      const found = await (group.timedOutReads === 0 ? this.#reads : this.#suspects).run(group.owner, read)
       if (found === undefined) return 'again'
-      group.strikes = found.ms > this.#parts.readMs ? group.strikes + 1 : 0
-      if (group.strikes >= mostStrikes) return tooExpensive()
+      group.timedOutReads = found.ms > this.#parts.readMs ? group.timedOutReads + 1 : 0
+      if (group.timedOutReads >= mostTimedOutReads) return tooExpensive()
       return found.data === `{"${key}":null}` ? 'gone' : new SharedMessage(found.data)
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unavailable') return this.#refusalOf(error)
@@ -208,7 +208,7 @@ export class FanOut {
 
   /** A read got no answer. If the store answers another request, the group's own read is the cause. */
   async #missed(group: Group, error: AppError): Promise<Message | 'again'> {
-    if (await this.#storeAnswers()) return ++group.strikes < mostStrikes ? 'again' : tooExpensive()
+    if (await this.#storeAnswers()) return ++group.timedOutReads < mostTimedOutReads ? 'again' : tooExpensive()
     for (const delivery of this.#underWay) delivery.fail(error)
     await pause(retryMs, undefined, { ref: false })
     return 'again'
@@ -285,7 +285,7 @@ export class FanOut {
   }
 
   #refusalOf(error: unknown): Refusal {
-    if (error instanceof AppError && error.code === 'answer-too-large') return refusalFor(error, undefined)
+    if (error instanceof AppError && error.code === 'answer-too-large') return refusalFromCore(error, undefined)
     this.#parts.report(error instanceof AppError ? error : fault(error))
     return refusal('INTERNAL_SERVER_ERROR', 'Internal server error')
   }
@@ -306,7 +306,7 @@ const mostLateMs = 60_000
  * A group ends after this many reads in a row that did not finish in time. A single one may happen when the store has
  * just come back.
  */
-const mostStrikes = 2
+const mostTimedOutReads = 2
 const retryMs = 250
 /** Maximum milliseconds of sending before other work gets its turn. */
 const sliceMs = 5

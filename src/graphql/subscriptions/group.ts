@@ -55,7 +55,7 @@ export class Group {
   /** If true, deliveries do not wait for this group. */
   isLate = false
   /** The number of reads in a row that did not finish in time. */
-  strikes = 0
+  timedOutReads = 0
   /** When the read of its next event began, in milliseconds of `performance.now()`. */
   readingSince = Number.POSITIVE_INFINITY
   /** The group is far behind: it reads the events after this position from the log itself, until it has caught up. */

@@ -1,4 +1,4 @@
-import { badInput, filled, integer } from '../../core/input.ts'
+import { badInput, integer, nonBlankText } from '../../core/input.ts'
 import { type OrderItem, orderBounds } from '../../core/orders/order.ts'
 import { isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
@@ -14,7 +14,7 @@ export function decodeItems(body: unknown): readonly OrderItem[] {
 function itemOf(place: string, item: unknown): OrderItem {
   if (!isObject(item)) throw badInput(`${place} must be an object`)
   return {
-    name: filled(`${place}.name`, item.name, orderBounds.name),
+    name: nonBlankText(`${place}.name`, item.name, orderBounds.name),
     quantity: integer(`${place}.quantity`, item.quantity, 1, orderBounds.quantity),
     price: integer(`${place}.price`, item.price, 0, orderBounds.price),
   }

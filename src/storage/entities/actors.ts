@@ -6,7 +6,12 @@ import type { Steps } from '../verb.ts'
 export function* isRevoked(actor: Actor): Steps<boolean> {
   if (actor.kind === 'anonymous') return false
   const [row] = yield sql`select token_mark from users where id = ${actor.id}`
-  return row?.[0] !== actor.mark
+  return row?.[0] !== actor.tokenVersion
+}
+
+/** For `Traits.caller`. All callers without a token count as one. */
+export function callerOf(actor: Actor): string {
+  return actor.kind === 'user' ? String(actor.id) : 'anonymous'
 }
 
 /** Adds an event that tells every instance that the user's tokens are revoked. */

@@ -10,14 +10,14 @@ import { itemRows, ship } from './orders.ts'
  * Fills an empty database with demo data. The ids are fixed, so the documentation can name them. A database that is not
  * empty is left unchanged.
  */
-export async function plantDemoData(
+export async function seedDemoData(
   engine: Engine<typeof demoVerbs>,
   passwords: Passwords,
   randomness: Randomness,
-): Promise<'planted' | 'not empty'> {
+): Promise<'seeded' | 'not empty'> {
   const [row] = await engine.read(emptiness)
   if (row?.[0] !== 1) return 'not empty'
-  return engine.write('plantDemoData', await passwords.hash(demoLogin.password), randomness.id())
+  return engine.write('seedDemoData', await passwords.hash(demoLogin.password), randomness.id())
 }
 
 // The counter is above 1 if there ever was a user, even if all users were deleted.
@@ -25,14 +25,14 @@ const emptiness = sql`select count(*) from counters where name = 'users' and nex
                       and not exists (select 1 from users) and not exists (select 1 from orders)`
 
 export const demoVerbs = {
-  *plantDemoData(hash: string, mark: string): Steps<'planted' | 'not empty'> {
+  *seedDemoData(hash: string, tokenVersion: string): Steps<'seeded' | 'not empty'> {
     yield sql`select next from counters where name = 'users' for update`
     const [empty] = yield emptiness
     if (empty?.[0] !== 1) return 'not empty'
-    yield* plantUsers(hash, mark)
-    yield* plantPosts()
-    yield* plantOrders()
-    return 'planted'
+    yield* insertUsers(hash, tokenVersion)
+    yield* insertPosts()
+    yield* insertOrders()
+    return 'seeded'
   },
 }
 
@@ -44,12 +44,12 @@ const people = [
   ['Edsger Dijkstra', 'edsger@example.com', 72, 'member'],
 ] as const
 
-function* plantUsers(hash: string, mark: string): Steps<void> {
+function* insertUsers(hash: string, tokenVersion: string): Steps<void> {
   for (const [index, [name, email, age, role]] of people.entries()) {
     const login = index < 2 ? { key: email, hash } : { key: null, hash: null }
     yield sql`insert into users (id, name, email, age, role, login_key, password_hash, token_mark, created_at)
               values (${index + 1}, ${name}, ${email}, ${age}, ${role}, ${login.key}, ${login.hash},
-                      ${`${mark}-${index}`}, now_plus(${-(60 - index) * day}))`
+                      ${`${tokenVersion}-${index}`}, now_plus(${-(60 - index) * day}))`
   }
   yield sql`update counters set next = ${people.length + 1} where name = 'users'`
 }
@@ -81,7 +81,7 @@ const titles = [
 
 const remarks = ['I read this twice.', 'Would it work backwards, too?', 'This belongs on the wall.'] as const
 
-function* plantPosts(): Steps<void> {
+function* insertPosts(): Steps<void> {
   for (const [index, title] of titles.entries()) {
     const author = (index % people.length) + 1
     yield sql`insert into posts (author_id, title, content, likes, published_at)
@@ -131,7 +131,7 @@ const orders: readonly DemoOrder[] = [
   },
 ]
 
-function* plantOrders(): Steps<void> {
+function* insertOrders(): Steps<void> {
   for (const [index, { user, shipped, items }] of orders.entries()) {
     const cents = amountOf(items) * 100
     yield sql`insert into orders (user_id, amount_cents, created_at) values (${user}, ${cents}, now_plus(${-9 * day}))`

@@ -4,8 +4,8 @@ import { allows, amountOf, type Order, type OrderItem, type StoredItem } from '.
 import type { TrackedOrder } from '../../core/store.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
-import type { Steps } from '../verb.ts'
-import { isRevoked } from './actors.ts'
+import type { Steps, TraitsOf } from '../verb.ts'
+import { callerOf, isRevoked } from './actors.ts'
 
 export const orderVerbs = {
   *createOrder(userId: number, items: readonly OrderItem[], actor: Actor): Steps<Order | 'absent' | 'token revoked'> {
@@ -28,6 +28,16 @@ export const orderVerbs = {
     yield sql`delete from orders where id = ${id}`
     return 'gone'
   },
+}
+
+export const orderTraits: TraitsOf<typeof orderVerbs> = {
+  createOrder: { caller: (_userId, _items, actor) => callerOf(actor) },
+  cancelOrder: { caller: (_id, actor) => callerOf(actor), locks: lockOf },
+}
+
+/** For `Traits.locks`. */
+export function lockOf(orderId: number): readonly string[] {
+  return [`order ${orderId}`]
 }
 
 /** A shipped order has a payment and a tracking record. The tracking number contains the order id, so it is unique. */

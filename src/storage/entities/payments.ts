@@ -4,9 +4,9 @@ import { allows } from '../../core/orders/order.ts'
 import type { Payment } from '../../core/payments/payment.ts'
 import type { Claim, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
 import { type Row, sql } from '../sql.ts'
-import type { Steps } from '../verb.ts'
-import { isRevoked } from './actors.ts'
-import { lockOrder, ownerIn, ship } from './orders.ts'
+import type { Steps, TraitsOf } from '../verb.ts'
+import { callerOf, isRevoked } from './actors.ts'
+import { lockOf, lockOrder, ownerIn, ship } from './orders.ts'
 
 export const paymentVerbs = {
   *pay(actor: Actor, purpose: Purpose, claim: Claim | null): Steps<Paid | PaymentRefusal> {
@@ -31,6 +31,13 @@ export const paymentVerbs = {
                              order by expires_at, id limit ${atMost}
                            ) returning id`
     return gone.length
+  },
+}
+
+export const paymentTraits: TraitsOf<typeof paymentVerbs> = {
+  pay: {
+    caller: callerOf,
+    locks: (_actor, purpose) => ('orderId' in purpose ? lockOf(purpose.orderId) : []),
   },
 }
 

@@ -3,9 +3,9 @@ import { answerTooLarge } from '../../core/errors.ts'
 import { changeError } from '../../core/posts/operations.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { answerOf, bounds } from '../engine.ts'
-import { sql } from '../sql.ts'
-import type { Steps } from '../verb.ts'
-import { isRevoked } from './actors.ts'
+import { type Statement, sql } from '../sql.ts'
+import type { Steps, TraitsOf } from '../verb.ts'
+import { callerOf, isRevoked } from './actors.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
 export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
@@ -22,6 +22,8 @@ export const postReads = {
 export const postVerbs = {
   *changePosts(actor: Actor, changes: readonly CompiledChange[]): Steps<readonly ChangeResult[] | ChangeRefusal> {
     if (yield* isRevoked(actor)) return { refused: 'token revoked', at: 0 }
+    const named = postsNamedBy(changes)
+    if (named.length > 1) yield lockPosts(named)
     const results: ChangeResult[] = []
     let bytes = 0
     for (const [at, change] of changes.entries()) {
@@ -36,6 +38,26 @@ export const postVerbs = {
     }
     return results
   },
+}
+
+export const postTraits: TraitsOf<typeof postVerbs> = {
+  changePosts: {
+    caller: callerOf,
+    locks: (_actor, changes) => postsNamedBy(changes).map(id => `post ${id}`),
+    events: (_actor, changes) => changes.some(({ kind }) => kind !== 'like post'),
+  },
+}
+
+/** Ids of the posts that the changes refer to, in ascending order and without duplicates. */
+function postsNamedBy(changes: readonly CompiledChange[]): readonly number[] {
+  const ids = changes.map(change => ('postId' in change ? change.postId : 'id' in change ? change.id : null))
+  return [...new Set(ids.filter(id => id !== null))].sort((one, other) => one - other)
+}
+
+/** Transactions that lock the same posts in one order cannot wait for each other. */
+function lockPosts(ids: readonly number[]): Statement {
+  const places = ids.map((_, index) => `$${index + 1}`).join(', ')
+  return { text: `select id from posts where id in (${places}) order by id for update`, values: ids }
 }
 
 function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | ChangeRefusal['refused']> {

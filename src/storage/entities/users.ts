@@ -1,11 +1,11 @@
 import type { Actor, Role } from '../../core/actor.ts'
 import type { Account, Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
-import { loginKeyOf, profileFields, profileOf, type Standing, type User } from '../../core/users/user.ts'
+import { loginKeyOf, profileFields, profileOf, type TokenState, type User } from '../../core/users/user.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
-import type { Steps } from '../verb.ts'
-import { isRevoked, revoked } from './actors.ts'
+import type { Steps, TraitsOf } from '../verb.ts'
+import { callerOf, isRevoked, revoked } from './actors.ts'
 
 export const userVerbs = {
   *createUser(values: UserValues, role: Role = 'member'): Steps<User | 'email taken'> {
@@ -43,7 +43,7 @@ export const userVerbs = {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     const known = yield* lockUser(id)
     if (known === undefined) return 'absent'
-    return yield* updateUser(known, { ...known.user, password: null, mark: '', ...changes }, rights)
+    return yield* updateUser(known, { ...known.user, password: null, tokenVersion: '', ...changes }, rights)
   },
 
   /** A user with much content is deleted in several transactions, so that other writes can run between them. */
@@ -57,15 +57,32 @@ export const userVerbs = {
     return 'gone'
   },
 
-  *setRole(user: { id: number } | { loginKey: string }, role: Role, mark: string): Steps<'set' | 'absent'> {
+  *setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Steps<'set' | 'absent'> {
     const [row] =
       'id' in user
-        ? yield sql`update users set role = ${role}, token_mark = ${mark} where id = ${user.id} returning id`
-        : yield sql`update users set role = ${role}, token_mark = ${mark} where login_key = ${user.loginKey} returning id`
+        ? yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where id = ${user.id} returning id`
+        : yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where login_key = ${user.loginKey} returning id`
     if (row === undefined) return 'absent'
     yield revoked(Number(row[0]))
     return 'set'
   },
+}
+
+const lockOf = (id: number) => [`user ${id}`]
+
+const writesUser = {
+  caller: (_id: number, _values: Partial<UserValues>, { actor }: WriteRights) => callerOf(actor),
+  locks: lockOf,
+  // A new password revokes the user's tokens.
+  events: (_id: number, { password }: Partial<UserValues>) => password !== undefined && password !== null,
+}
+
+export const userTraits: TraitsOf<typeof userVerbs> = {
+  createUser: { locks: () => ['user counter'] },
+  replaceUser: writesUser,
+  changeUser: writesUser,
+  deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf, events: () => true },
+  setRole: { events: () => true },
 }
 
 /** Deletes some of the user's posts with their comments, and of the user's comments. Returns whether more may exist. */
@@ -98,7 +115,7 @@ export const userReads = {
   accounts: (after: number, limit: number) =>
     sql`select id, role, email, name, case when login_key is null then 0 else 1 end from users
         where id > ${after} order by id limit ${limit}`,
-  standing: (id: number) => sql`select role, token_mark from users where id = ${id}`,
+  tokenState: (id: number) => sql`select role, token_mark from users where id = ${id}`,
   credentials: (loginKey: string) =>
     sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
 }
@@ -118,12 +135,12 @@ export function accountOf([id, role, email, name, canLogIn]: Row): Account {
   return { id, role, email, name, canLogIn: canLogIn === 1 } as Account
 }
 
-export function standingOf([role, mark]: Row): Standing {
-  return { role, mark } as Standing
+export function tokenStateOf([role, tokenVersion]: Row): TokenState {
+  return { role, tokenVersion } as TokenState
 }
 
-export function credentialsOf([role, mark, id, passwordHash]: Row): Credentials {
-  return { role, mark, id, passwordHash } as Credentials
+export function credentialsOf([role, tokenVersion, id, passwordHash]: Row): Credentials {
+  return { role, tokenVersion, id, passwordHash } as Credentials
 }
 
 interface KnownUser {
@@ -139,12 +156,12 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
 }
 
 function* insertUser(id: number, values: UserValues, role: Role): Steps<User | 'email taken' | 'id taken'> {
-  const { name, email, password, mark } = values
+  const { name, email, password, tokenVersion } = values
   const loginKey = password === null ? null : loginKeyOf(email)
   const profile = profileFields.map(field => values[field])
   const created = yield {
     text: insertion,
-    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, mark, role],
+    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, tokenVersion, role],
   }
   if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
@@ -160,12 +177,12 @@ function* updateUser(
   rights: WriteRights,
 ): Steps<User | WriteRefusal> {
   const { id } = user
-  const { name, email, password, mark } = values
+  const { name, email, password, tokenVersion } = values
   if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
   const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
-  const secret = [password?.hash ?? null, password === null ? null : mark]
+  const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
   yield { text: update, values: [id, name, email, ...profile, loginKey, ...secret] }
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }

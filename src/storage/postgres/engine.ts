@@ -1,18 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
+import { FairQueue } from '../../core/fair-queue.ts'
+import { KeyedQueue } from '../../core/keyed-queue.ts'
 import { LruCache } from '../../core/lru-cache.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
-import { Semaphore } from '../../core/semaphore.ts'
 import { answerOf, bounds, type Engine, type EngineOptions } from '../engine.ts'
 import { type Migration, migrate } from '../migrate.ts'
 import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
-import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from '../verb.ts'
+import type { ArgsOf, Catalogue, OutcomeOf, Steps, Traits, Verb, Verbs } from '../verb.ts'
 import { type Failure, failureOf, postgresError } from './errors.ts'
 import { getTypeParser, PostgresPool } from './pool.ts'
-import type { PostgresSession } from './session.ts'
+import type { PostgresSession, TransactionKind } from './session.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly url: string
@@ -34,40 +35,44 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
+  /** Limits the writes that run at once, and the heavy reads, so that connections stay free for ordinary reads. */
+  readonly #writers: FairQueue
+  readonly #heavyReads: FairQueue
   /**
-   * Limits the writes that run at once. Writes may wait for each other's locks while they hold connections; this keeps
-   * some connections free for reads.
+   * Of the writes that lock the same row, one runs and one waits in PostgreSQL; the row is never idle between them.
+   * The others wait here, so that they take no connection from writes of other rows.
    */
-  readonly #writers: Semaphore
+  readonly #locked = new KeyedQueue(2)
 
   constructor(options: PostgresOptions<V>) {
     this.#pool = new PostgresPool(options)
     this.#catalogue = options.catalogue
     this.#observer = options.observer
     this.#timeouts = options.timeouts
-    const forReads = Math.ceil(options.poolMax / 5)
-    this.#writers = new Semaphore({ atOnce: Math.max(1, options.poolMax - forReads), mayWait: bounds.waiting })
+    const { poolMax } = options
+    this.#writers = new FairQueue({ atOnce: Math.max(1, poolMax - Math.ceil(poolMax / 5)), mayWait: bounds.waiting })
+    this.#heavyReads = new FairQueue({ atOnce: Math.ceil(poolMax / 4), mayWait: bounds.waiting })
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
     const deadline = started + this.#timeouts.operation
+    const read = () =>
+      this.#withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
     try {
-      return await this.#withRetries(deadline, () =>
-        this.#pool.use(deadline, session => session.run(statement, deadline)),
-      )
+      return await (statement.heavy ? this.#heavyReads.run('', read, this.#timeouts.operation) : read())
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
   }
 
-  async readText({ text, values }: Statement): Promise<string> {
+  async readText({ text, values, heavy }: Statement): Promise<string> {
     let bounded = this.#bounded.get(text)
     if (bounded === undefined) {
       bounded = this.dialect.bounded(text)
       this.#bounded.set(text, bounded)
     }
-    return answerOf(await this.read({ text: bounded, values }))
+    return answerOf(await this.read({ text: bounded, values, heavy }))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
@@ -76,11 +81,13 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const started = performance.now()
     const deadline = started + this.#timeouts.operation
     try {
-      const steps = () => verb(...(args as unknown as readonly never[]))
-      const outcome = await this.#writers.run(
-        () => this.#withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline)),
-        this.#timeouts.operation,
-      )
+      const given = args as unknown as readonly never[]
+      const traits = this.#catalogue.traits?.[name] as Traits | undefined
+      const caller = traits?.caller?.(...given) ?? ''
+      const kind = { isolation: verb.isolation, events: traits?.events?.(...given) ?? false }
+      const write = () => this.#withRetries(deadline, () => this.#transact(kind, () => verb(...given), deadline))
+      const queued = () => this.#writers.run(caller, write, Math.max(0, deadline - performance.now()))
+      const outcome = await this.#locked.run(traits?.locks?.(...given) ?? [], caller, queued, deadline)
       this.#observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
     } finally {
@@ -88,21 +95,24 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     }
   }
 
-  /** A read-only server (a standby, or one during a failover) counts as unavailable. */
+  /**
+   * Commits a transaction that writes its commit mark. So a standby, a full disk and a replica that does not confirm
+   * make the database unavailable. It does not wait for its turn among the writes: a busy database is available.
+   */
   async ping(): Promise<void> {
-    const [row] = await this.read(sql`select current_setting('transaction_read_only')`)
-    if (row?.[0] !== 'off') throw unavailable(new Error('The database only reads'))
+    const deadline = performance.now() + this.#timeouts.operation
+    await this.#withRetries(deadline, () => this.#transact(justTheMark, nothing, deadline))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool[Symbol.asyncDispose]()
   }
 
-  async #transact(isolation: Verb['isolation'], steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
+  async #transact(kind: TransactionKind, steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
     // A transaction that begins too late would be cut off in the middle, and its connection would be lost too.
     const begun = (session: PostgresSession) => {
       if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
-      return transact(session, isolation, steps, deadline)
+      return transact(session, kind, steps, deadline)
     }
     const outcome = await this.#pool.use(deadline, begun)
     if (!(outcome instanceof CommitInDoubt)) return outcome
@@ -171,14 +181,17 @@ class CommitInDoubt {
 
 async function transact(
   session: PostgresSession,
-  isolation: Verb['isolation'],
+  kind: TransactionKind,
   steps: () => Steps<unknown>,
   deadline: number,
 ): Promise<unknown> {
   let outcome: unknown
   try {
-    await session.begin(isolation, deadline)
-    outcome = await drive(guarded(steps()), statement => session.run(statement, deadline))
+    await session.begin(kind, deadline)
+    outcome = await drive(guarded(steps()), statement => {
+      if (!kind.events && statement.text.includes('into outbox')) throw fault(new Error('An event without its lock'))
+      return session.run(statement, deadline)
+    })
   } catch (error) {
     await session.rollback()
     throw error
@@ -199,6 +212,10 @@ const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseM
   overloaded: { most: 1, pauseMs: 0 },
   defect: { most: 1, pauseMs: 0 },
 }
+
+const justTheMark: TransactionKind = { isolation: undefined, events: false }
+
+function* nothing(): Steps<void> {}
 
 function touchMark(slot: string): Statement {
   return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, 0, now())

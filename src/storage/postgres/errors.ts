@@ -39,6 +39,11 @@ export function postgresError(error: unknown): AppError {
   return ['defect', 'race'].includes(failureOf(error)) ? fault(cause) : unavailable(cause)
 }
 
+/** The server, or the role, has no connection left for us. */
+export function isTooManyConnections(error: unknown): boolean {
+  return sqlState(error) === '53300'
+}
+
 function isStalePlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && (error as Error).message.includes('cached plan')
 }

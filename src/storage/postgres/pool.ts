@@ -1,9 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { unavailable } from '../../core/errors.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../engine.ts'
 import type { Timeouts } from '../timeouts.ts'
-import { postgresError } from './errors.ts'
+import { isTooManyConnections, postgresError } from './errors.ts'
 import { type CommitSlot, PostgresSession } from './session.ts'
 
 export interface PoolOptions {
@@ -40,9 +41,12 @@ export class PostgresPool implements AsyncDisposable {
   readonly #freeSlots: CommitSlot[] = []
   /** Functions that reject the callers waiting for a connection. A `pg.Pool` that is closing never settles them. */
   readonly #waiting = new Set<(cause: Error) => void>()
+  readonly #max: number
+  #growing: NodeJS.Timeout | undefined
   #closed = false
 
   constructor({ url, poolMax, observer, randomness, timeouts }: PoolOptions) {
+    this.#max = poolMax
     this.#randomness = randomness
     this.#timeouts = timeouts
     this.#pool = new pg.Pool({
@@ -78,7 +82,32 @@ export class PostgresPool implements AsyncDisposable {
     }
   }
 
+  /** If PostgreSQL gives no further connection, the caller waits for one that is in use. */
   async #connect(deadline: number): Promise<pg.PoolClient> {
+    for (;;) {
+      try {
+        return await this.#connectOnce(deadline)
+      } catch (error) {
+        if (!isTooManyConnections(error) || this.#closed) throw error
+        this.#stopGrowing()
+        // All connections belong to other programs. Ask again soon.
+        if (this.#pool.totalCount === 0) await delay(refusedMs)
+        if (performance.now() > deadline) throw error
+      }
+    }
+  }
+
+  /** For some seconds, the pool makes do with the connections that it has. */
+  #stopGrowing(): void {
+    const { options } = this.#pool
+    options.max = Math.max(1, Math.min(this.#pool.totalCount, this.#max))
+    this.#growing ??= setTimeout(() => {
+      this.#growing = undefined
+      options.max = this.#max
+    }, refusedMs * 100).unref()
+  }
+
+  async #connectOnce(deadline: number): Promise<pg.PoolClient> {
     const connecting = this.#pool.connect()
     const { promise: late, reject } = Promise.withResolvers<never>()
     const refuse = (cause: Error) => reject(unavailable(cause))
@@ -118,6 +147,7 @@ export class PostgresPool implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
+    clearTimeout(this.#growing)
     for (const refuse of this.#waiting) refuse(new Error('The store is closed'))
     await this.#pool.end()
   }
@@ -128,5 +158,8 @@ export class PostgresPool implements AsyncDisposable {
 export function getTypeParser(oid: number): (text: string) => string | number {
   return integerTypes.has(oid) ? Number : text => text
 }
+
+/** How long to wait before asking for a connection again. */
+const refusedMs = 50
 
 const integerTypes = new Set([20, 21, 23])

@@ -13,6 +13,11 @@ export interface CommitSlot {
   attempt: number
 }
 
+export interface TransactionKind {
+  readonly isolation: Verb['isolation']
+  readonly events: boolean
+}
+
 /** A connection with its prepared statements, and with the commit mark that shows whether its last commit happened. */
 export class PostgresSession {
   readonly #client: PoolClient
@@ -37,9 +42,10 @@ export class PostgresSession {
 
   /**
    * Begins a transaction and writes its commit mark, in one round trip. The lock timeout is random: if two transactions
-   * wait for each other, one of them gives up first.
+   * wait for each other, one of them gives up first. A transaction that may write events locks the outbox before its
+   * first write, because that write gives it its number; see `entities/outbox.ts`. Such locks do not exclude each other.
    */
-  async begin(isolation: Verb['isolation'], deadline: number): Promise<void> {
+  async begin({ isolation, events }: TransactionKind, deadline: number): Promise<void> {
     const attempt = ++this.slot.attempt
     const lockWait = Math.round(this.#timeouts.lock * (0.3 + Math.random()))
     // Slightly less than the remaining time, so that PostgreSQL gives up before we do and the connection stays usable.
@@ -47,6 +53,7 @@ export class PostgresSession {
     await this.#ask(
       `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
        set local lock_timeout = ${lockWait}; set local statement_timeout = ${left};
+       ${events ? 'lock table outbox in row exclusive mode;' : ''}
        insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
        on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at
        ${attempt === 1 ? forgetOldMarks : ''}`,

@@ -66,7 +66,7 @@ export function postgresPage(list: List): Page {
 
 function postgresByPublication(list: List): Page {
   const { table, owner, published, order, limit, offset } = list
-  if (owner !== undefined) throw new Error('No index has the rows of an owner by their publication')
+  if (owner !== undefined) throw new Error('No index supports a filter by publication on the rows of one owner')
   const sorting = ['published_at', 'id']
   const sorted = orderBy(sorting, order)
   const first = `select published_at, id from ${table}${where(published)} order by ${sorted} limit 1 offset ${offset}`

@@ -69,7 +69,7 @@ class Compiler {
 
   #value({ entity, alias, columns }: Scope, name: string): string {
     const field = entity === 'Query' ? undefined : entities[entity].fields[name]
-    if (field === undefined) throw new Error(`${entity} has no ${name}`)
+    if (field === undefined) throw new Error(`${entity} has no field ${name}`)
     const column = columnOf(name)
     columns.add(column)
     // An id is a number in the database and a string in the API.
@@ -126,7 +126,7 @@ class Compiler {
 
 function relationOf(entity: EntityName | 'Query', name: string): Relation {
   const relation = (entity === 'Query' ? roots : entities[entity].relations)[name]
-  if (relation === undefined) throw new Error(`${entity} has no ${name}`)
+  if (relation === undefined) throw new Error(`${entity} has no relation ${name}`)
   return relation
 }
 

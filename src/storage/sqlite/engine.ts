@@ -19,8 +19,8 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>) {
     const now = () => clock.now()
     const reading = new SqliteConnection(path, 'read', timeouts.operation)
-    const [mark] = reading.run({ text: 'pragma user_version', values: [] })
-    this.#guard = new SqliteGuard(path, Number(mark?.[0]), observer)
+    const [userVersion] = reading.run({ text: 'pragma user_version', values: [] })
+    this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer)
     this.#reader = new SqliteReader(reading, this.#guard, now)
     this.#writer = new SqliteWriter({ path, guard: this.#guard, catalogueUrl: catalogue.url, now, observer, timeouts })
     this.#observer = observer

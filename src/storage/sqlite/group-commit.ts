@@ -2,7 +2,7 @@ import { type AppError, unavailable } from '../../core/errors.ts'
 import type { Verbs } from '../verb.ts'
 import { type SqliteConnection, sqliteError } from './connection.ts'
 
-/** The name of a verb that writes nothing. It is queued like the other verbs, so it fails or waits when they do. */
+/** The name of a verb that changes nothing. It is queued like the other verbs, so it fails or waits when they do. */
 export const pingVerb = '(ping)'
 
 /** `now` is the time that `now_plus(seconds)` is relative to in this verb. */

@@ -16,18 +16,18 @@ export class SqliteGuard implements Disposable {
   readonly #timer: NodeJS.Timeout
   readonly #known = new Map<string, Stats>()
   /** Valid values of `user_version` in the file's header: the current one, and the one that is still in the WAL. */
-  readonly #marks: Set<number>
+  readonly #userVersions: Set<number>
   #largest = 0
   #lost: Error | undefined
 
-  /** `mark` is the database's `user_version` as SQLite reads it. */
-  constructor(path: string, mark: number, observer: Pick<StoreObserver, 'trouble'>) {
+  /** `userVersion` is the database's `user_version` as SQLite reads it. */
+  constructor(path: string, userVersion: number, observer: Pick<StoreObserver, 'trouble'>) {
     this.#path = path
     this.#observer = observer
     this.#descriptor = openSync(path, 'r')
-    this.#marks = new Set([mark, readHeader(this.#descriptor)?.mark ?? mark])
+    this.#userVersions = new Set([userVersion, readHeader(this.#descriptor)?.userVersion ?? userVersion])
     this.#look(['']) // a WAL file here may belong to another process, which deletes it when it closes the file
-    this.#timer = setInterval(() => this.#lookAround(), lookEveryMs).unref()
+    this.#timer = setInterval(() => this.#lookAround(), checkEveryMs).unref()
   }
 
   /** Throws if the file is known to be lost. */
@@ -95,8 +95,8 @@ export class SqliteGuard implements Disposable {
   /** Tells how something other than SQLite changed the file in place, or undefined if nothing did. */
   #change(size: number): string | undefined {
     const header = readHeader(this.#descriptor)
-    if (header === undefined) return 'is no database any more'
-    if (!this.#marks.has(header.mark)) return 'was overwritten'
+    if (header === undefined) return 'is not a database any more'
+    if (!this.#userVersions.has(header.userVersion)) return 'was overwritten'
     // If SQLite is about to extend the file, its header already contains the new size.
     if (size < this.#largest && size < header.bytes) return 'was cut off'
     this.#largest = size
@@ -114,7 +114,7 @@ export class SqliteGuard implements Disposable {
   }
 }
 
-const lookEveryMs = 500
+const checkEveryMs = 500
 
 function isTouched(known: Stats | undefined, found: Stats): boolean {
   return known?.mtimeMs !== found.mtimeMs || known.size !== found.size
@@ -122,7 +122,7 @@ function isTouched(known: Stats | undefined, found: Stats): boolean {
 
 interface Header {
   /** `user_version`. It gets a new value whenever a server claims the file. */
-  readonly mark: number
+  readonly userVersion: number
   /** The size of the file according to its header. */
   readonly bytes: number
 }
@@ -132,7 +132,7 @@ function readHeader(descriptor: number): Header | undefined {
   const header = Buffer.alloc(100)
   const read = readSync(descriptor, header, 0, header.length, 0)
   if (read < header.length || header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return undefined
-  const told = header.readUInt16BE(16)
-  const pageSize = told === 1 ? 65_536 : told
-  return { mark: header.readInt32BE(60), bytes: header.readUInt32BE(28) * pageSize }
+  const stored = header.readUInt16BE(16)
+  const pageSize = stored === 1 ? 65_536 : stored
+  return { userVersion: header.readInt32BE(60), bytes: header.readUInt32BE(28) * pageSize }
 }

@@ -25,7 +25,8 @@ export class SqliteReader implements Disposable {
   }
 
   read(statement: Statement): Promise<readonly Row[]> {
-    if (this.#waiting.length >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many reads wait')))
+    if (this.#waiting.length >= bounds.waiting)
+      return Promise.reject(unavailable(new Error('Too many reads are waiting')))
     return new Promise((resolve, reject) => {
       if (this.#waiting.push({ statement, resolve, reject }) === 1) setImmediate(() => this.#readAll())
     })

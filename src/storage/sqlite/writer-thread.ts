@@ -1,6 +1,6 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { ErrorCode } from '../../core/errors.ts'
-import type { Catalogue } from '../verb.ts'
+import type { Catalogue, Steps } from '../verb.ts'
 import { SqliteConnection, sqliteCode } from './connection.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 
@@ -32,7 +32,7 @@ if (parentPort === null) throw new Error('This module runs as a worker thread on
 const port = parentPort
 const { path, catalogueUrl, busyMs } = workerData as WriterData
 const catalogue = (await import(catalogueUrl)) as Catalogue
-const verbs = { ...catalogue.verbs, *[pingVerb]() {} }
+const verbs = { ...catalogue.verbs, [pingVerb]: ping }
 const connection = new SqliteConnection(path, 'write', busyMs)
 
 port.on('message', (first: string) => {
@@ -56,6 +56,12 @@ port.on('message', (first: string) => {
   }
   if (closing) close()
 })
+
+/** Writes a number that the file has already. So it fails when nothing can be written, for example on a full disk. */
+function* ping(): Steps<void> {
+  const [row] = yield { text: 'pragma user_version', values: [] }
+  yield { text: `pragma user_version = ${Number(row?.[0])}`, values: [] }
+}
 
 function close(): void {
   connection[Symbol.dispose]()

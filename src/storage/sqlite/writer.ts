@@ -33,7 +33,8 @@ export class SqliteWriter implements AsyncDisposable {
 
   submit(verb: string, args: readonly unknown[]): Promise<unknown> {
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
-    if (this.#waiting.size >= bounds.waiting) return Promise.reject(unavailable(new Error('Too many writes wait')))
+    if (this.#waiting.size >= bounds.waiting)
+      return Promise.reject(unavailable(new Error('Too many writes are waiting')))
     return new Promise((resolve, reject) => {
       this.#guard.require()
       const id = ++this.#lastId
@@ -65,7 +66,7 @@ export class SqliteWriter implements AsyncDisposable {
       const loss = this.#lossAfter(results)
       for (const result of results) this.#settle(result, loss)
     })
-    worker.on('error', error => this.#observer.trouble('The writing thread failed', error))
+    worker.on('error', error => this.#observer.trouble('The writer thread failed', error))
     worker.on('exit', () => this.#lost(worker))
     return worker
   }
@@ -96,7 +97,7 @@ export class SqliteWriter implements AsyncDisposable {
     for (const [id, { since, reject }] of this.#waiting) {
       if (since > late) return
       this.#waiting.delete(id)
-      reject(unavailable(new Error('The disk does not answer')))
+      reject(unavailable(new Error('The disk does not respond')))
     }
     if (this.#waiting.size > 0) return
     clearInterval(this.#watch)
@@ -107,7 +108,7 @@ export class SqliteWriter implements AsyncDisposable {
   // one.
   #lost(worker: Worker): void {
     if (this.#worker === worker) this.#worker = undefined
-    const lost = unavailable(new Error('The writing thread ended'))
+    const lost = unavailable(new Error('The writer thread ended'))
     for (const { reject } of this.#waiting.values()) reject(lost)
     this.#waiting.clear()
     this.#outgoing = []

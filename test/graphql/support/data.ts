@@ -143,7 +143,7 @@ export function plantingOf({ users, posts, comments }: Data, kind: TestDatabase[
     ...users.map(
       ({ id, name, email, avatar, createdAt }) =>
         sql`insert into users (id, name, email, avatar, token_mark, created_at)
-            values (${id}, ${name}, ${email}, ${avatar}, ${markOf(id)}, ${createdAt})`,
+            values (${id}, ${name}, ${email}, ${avatar}, ${tokenVersionOf(id)}, ${createdAt})`,
     ),
     ...posts.map(({ id, authorId, title, content, likes, publishedAt }) => ({
       text: `insert into posts (id, author_id, title, content, likes, published_at)${own}
@@ -158,6 +158,6 @@ export function plantingOf({ users, posts, comments }: Data, kind: TestDatabase[
 }
 
 /** What the tokens of a planted user carry. */
-export function markOf(id: number): string {
-  return `mark of ${id}`
+export function tokenVersionOf(id: number): string {
+  return `version of ${id}`
 }

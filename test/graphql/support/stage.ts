@@ -9,7 +9,7 @@ import type { Engine } from '../../../src/storage/engine.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { verbs as realVerbs } from '../../../src/storage/verbs.ts'
 import type { EngineKind, OpenOptions, TestDatabase } from '../../support/engines.ts'
-import { type Data, markOf, plantingOf } from './data.ts'
+import { type Data, plantingOf, tokenVersionOf } from './data.ts'
 import { catalogue, type verbs } from './planting-verbs.ts'
 
 /** A database to be filled with anything, and the real way of an operation to it, from its text on. */
@@ -59,7 +59,7 @@ export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOp
 
 /** Whoever has a token of this planted user. */
 export function actorOf(id: number, role: 'member' | 'admin' = 'member'): Actor {
-  return { kind: 'user', id, role, mark: markOf(id) }
+  return { kind: 'user', id, role, tokenVersion: tokenVersionOf(id) }
 }
 
 /** The same engine, some of whose methods are done otherwise. */

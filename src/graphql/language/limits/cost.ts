@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from 'graphql'
 import { badInput } from '../../../core/input.ts'
-import { argumentIn, type Field, type Fragment, isWanted, type Node, type Variables } from '../tree.ts'
+import { argumentIn, type Field, type Fragment, isIncluded, type Node, type Variables } from '../tree.ts'
 import { answerSizes } from './introspection.ts'
 
 export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
@@ -24,7 +24,7 @@ export function costOf(nodes: readonly Node[], variables: Variables, schema: Gra
   const ofAll = (all: readonly Node[]): Cost => {
     let [data, introspection] = [0, 0]
     for (const node of all) {
-      if (!isWanted(node, variables)) continue
+      if (!isIncluded(node, variables)) continue
       const cost = node.kind === 'spread' ? ofFragment(node.fragment) : ofField(node)
       data += cost.data
       introspection += cost.introspection

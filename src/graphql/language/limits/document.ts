@@ -16,7 +16,7 @@ export const documentBounds = Object.freeze({
  * Refuses a document that is over a limit. Throws a `GraphQLError` at a character that starts no token. It reads token
  * by token, because the parser is recursive and deep nesting would overflow its stack.
  */
-export function holdToBounds(text: string): void {
+export function checkBounds(text: string): void {
   const { bytes, tokens, nameLength, literalDepth, selectionDepth } = documentBounds
   if (text.length > bytes || Buffer.byteLength(text) > bytes) throw tooLarge(`is larger than ${bytes} bytes`)
   const lexer = new Lexer(new Source(text))

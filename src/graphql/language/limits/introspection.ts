@@ -1,5 +1,5 @@
 import { type GraphQLResolveInfo, type GraphQLSchema, isObjectType } from 'graphql'
-import { argumentIn, type Field, isWanted, type Node, type Variables } from '../tree.ts'
+import { argumentIn, type Field, isIncluded, type Node, type Variables } from '../tree.ts'
 
 /**
  * Returns a function that computes the size of an introspection result. A field counts 1, and a description 1 more for
@@ -21,7 +21,7 @@ export function answerSizes(schema: GraphQLSchema, variables: Variables): (quest
     if (sum === undefined) {
       sum = 0
       for (const node of nodes) {
-        if (!isWanted(node, variables)) continue
+        if (!isIncluded(node, variables)) continue
         sum += node.kind === 'spread' ? ofAll(node.fragment.selections, source) : ofField(node, source)
       }
       bySource.set(source, sum)

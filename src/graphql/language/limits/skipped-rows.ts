@@ -24,7 +24,7 @@ export function skippedRows(skips: readonly Skip[], values: SlotValues): number 
 export const mostSkippedRows = 100_000
 
 /** Limits skipped rows, because the database reads them too and the cost of an operation does not include them. */
-export function holdToSkippedRows(rows: number): void {
+export function checkSkippedRows(rows: number): void {
   if (rows <= mostSkippedRows) return
   const message = `The operation skips ${rows} rows; ${mostSkippedRows} are allowed.`
   throw refusal('BAD_USER_INPUT', message, { skipped: rows, limit: mostSkippedRows })

@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '../../src/core/errors.ts'
-import { Semaphore } from '../../src/core/semaphore.ts'
+import { FairQueue } from '../../src/core/fair-queue.ts'
 
-/** Named callers of a semaphore, whose work ends when the test says so. */
+/** Named tasks of one client, whose work ends when the test says so. */
 class Callers {
   /** All who ever got a slot, in that order. */
   readonly started: string[] = []
   readonly refused: string[] = []
   readonly #running = new Map<string, PromiseWithResolvers<void>>()
-  readonly #semaphore: Semaphore
+  readonly #queue: FairQueue
 
   constructor(atOnce: number, mayWait: number) {
-    this.#semaphore = new Semaphore({ atOnce, mayWait })
+    this.#queue = new FairQueue({ atOnce, mayWait })
   }
 
-  async call(name: string, patienceMs?: number): Promise<void> {
+  async call(name: string, waitMs?: number): Promise<void> {
     const work = async () => {
       this.started.push(name)
       const end = Promise.withResolvers<void>()
@@ -24,7 +24,7 @@ class Callers {
       await end.promise
     }
     try {
-      await this.#semaphore.run(work, patienceMs)
+      await this.#queue.run('a client', work, waitMs)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       assert.equal(error.code, 'unavailable')
@@ -54,7 +54,7 @@ class Callers {
   }
 }
 
-describe('A semaphore', () => {
+describe('A queue with one client', () => {
   it('runs at most so many at once, and the others in the order of their calls', async () => {
     const callers = new Callers(2, 10)
     const all = ['a', 'b', 'c', 'd', 'e'].map(name => callers.call(name))
@@ -130,14 +130,14 @@ describe('A semaphore', () => {
   })
 
   it('hands on the slot of work that throws synchronously', async () => {
-    const semaphore = new Semaphore({ atOnce: 1, mayWait: 1 })
+    const queue = new FairQueue({ atOnce: 1, mayWait: 1 })
     const failure = new Error('a defect')
-    const broken = semaphore.run(() => {
+    const broken = queue.run('a client', () => {
       throw failure
     })
     await assert.rejects(broken, failure)
     let passed = false
-    void semaphore.run(async () => {
+    void queue.run('a client', async () => {
       passed = true
     })
     await turn()

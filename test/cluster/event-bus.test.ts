@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, it } from 'node:test'
+import pg from 'pg'
+import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
+import { PostgresEventBus } from '../../src/cluster/postgres-event-bus.ts'
+import { postgres } from '../support/engines.ts'
+import { newPostgresDatabase } from '../support/templates.ts'
+import { waitUntil } from '../support/wait.ts'
+
+function postgresBus(url: string, warnings: string[] = []) {
+  return new PostgresEventBus({ url, randomness: { id: randomUUID }, warn: message => warnings.push(message) })
+}
+
+/** Counts the notifications that a bus passes on. */
+function heard(bus: MemoryEventBus | PostgresEventBus) {
+  const counter = { times: 0 }
+  bus.listen(() => counter.times++)
+  return counter
+}
+
+describe('Every event bus', () => {
+  it('notifies the listeners of its own process at once, in memory', () => {
+    const bus = new MemoryEventBus()
+    const mine = heard(bus)
+    bus.tell()
+    assert.equal(mine.times, 1)
+  })
+
+  it('notifies the listeners of its own process at once, on PostgreSQL', { skip: postgres.skip }, async () => {
+    await using bus = postgresBus(await newPostgresDatabase('nothing'))
+    const mine = heard(bus)
+    bus.tell()
+    assert.equal(mine.times, 1)
+  })
+})
+
+describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
+  it('notifies the other instances on the same database, and no instance on another database', async () => {
+    const url = await newPostgresDatabase('nothing')
+    await using one = postgresBus(url)
+    await using other = postgresBus(url)
+    await using stranger = postgresBus(await newPostgresDatabase('nothing'))
+    await waitUntil(() => one.listening && other.listening && stranger.listening)
+    const [mine, theirs, strangers] = [heard(one), heard(other), heard(stranger)]
+    one.tell()
+    await waitUntil(() => theirs.times > 0)
+    other.tell()
+    await waitUntil(() => mine.times > 1)
+    assert.equal(strangers.times, 0)
+  })
+
+  it('sends one notification for many events of one moment, and one more for what came later', async () => {
+    const url = await newPostgresDatabase('nothing')
+    await using one = postgresBus(url)
+    await waitUntil(() => one.listening)
+    const listener = new pg.Client({ connectionString: url })
+    await listener.connect()
+    let received = 0
+    listener.on('notification', () => received++)
+    await listener.query('listen duet_events')
+    for (let n = 0; n < 1_000; n++) one.tell()
+    await waitUntil(() => received === 2)
+    // The answer to a query comes after all notifications that were sent before it.
+    await listener.query('select 1')
+    assert.equal(received, 2)
+    await listener.end()
+  })
+
+  it('does not hear its own notifications again', async () => {
+    const url = await newPostgresDatabase('nothing')
+    await using one = postgresBus(url)
+    await using other = postgresBus(url)
+    await waitUntil(() => one.listening && other.listening)
+    const [mine, theirs] = [heard(one), heard(other)]
+    one.tell()
+    await waitUntil(() => theirs.times === 1)
+    // PostgreSQL sends notifications in the same order to all: the own one would have come before this one.
+    other.tell()
+    await waitUntil(() => mine.times === 2)
+    assert.deepEqual([mine.times, theirs.times], [2, 2])
+  })
+
+  it('opens a new connection when its own is lost, and then tells its listeners to look', async () => {
+    const url = await newPostgresDatabase('nothing')
+    const warnings: string[] = []
+    await using one = postgresBus(url, warnings)
+    await using other = postgresBus(url)
+    await waitUntil(() => one.listening && other.listening)
+    const mine = heard(one)
+    const admin = new pg.Client({ connectionString: url })
+    await admin.connect()
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'duet events' and datname = current_database()`,
+    )
+    await admin.end()
+    await waitUntil(() => !one.listening || mine.times > 0)
+    await waitUntil(() => one.listening && other.listening && mine.times > 0)
+    const before = mine.times
+    other.tell()
+    await waitUntil(() => mine.times > before)
+    assert.ok(warnings.some(message => message.includes('was lost')))
+  })
+
+  it('ends at once while PostgreSQL cannot be reached, and has warned without a name or an address', async () => {
+    const warnings: string[] = []
+    await using bus = postgresBus('postgres://secret-name:secret-word@127.0.0.1:9/nowhere', warnings)
+    const mine = heard(bus)
+    await waitUntil(() => warnings.length > 0)
+    bus.tell()
+    assert.equal(mine.times, 1)
+    assert.doesNotMatch(warnings.join(), /secret|127\.0/)
+  })
+})

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { AppError } from '../../src/core/errors.ts'
+import { KeyedQueue } from '../../src/core/keyed-queue.ts'
+
+const later = () => performance.now() + 60_000
+
+/** A queue whose tasks end when the test says so. */
+function watched(atOnce: number) {
+  const queue = new KeyedQueue(atOnce)
+  const running = new Map<string, () => void>()
+  const begin = (name: string, keys: readonly string[], deadline = later()) =>
+    queue.run(
+      keys,
+      'client',
+      () => new Promise<void>(resolve => running.set(name, resolve)).finally(() => running.delete(name)),
+      deadline,
+    )
+  const end = async (name: string) => {
+    running.get(name)?.()
+    await turn()
+  }
+  return { queue, running, begin, end }
+}
+
+describe('Tasks that share a key', () => {
+  it('run as many at once as allowed, and others do not wait for them', async () => {
+    const { begin, end, running } = watched(2)
+    const all = [begin('a', ['x']), begin('b', ['x']), begin('c', ['x']), begin('d', ['y']), begin('e', [])]
+    await turn()
+    assert.deepEqual([...running.keys()].sort(), ['a', 'b', 'd', 'e'])
+    await end('a')
+    assert.ok(running.has('c'))
+    for (const name of ['b', 'c', 'd', 'e']) await end(name)
+    await Promise.all(all)
+  })
+
+  it('are rejected with `unavailable` when their turn does not come before the deadline', async () => {
+    const { begin, end, queue } = watched(1)
+    const first = begin('a', ['x', 'y'])
+    await assert.rejects(
+      begin('b', ['w', 'y'], performance.now() + 1),
+      (error: unknown) => error instanceof AppError && error.code === 'unavailable',
+    )
+    await end('a')
+    await first
+    assert.equal(queue.size, 0)
+  })
+
+  it('never wait for each other, whichever keys they name in whichever order, and leave nothing behind', async () => {
+    const keys = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 6 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(keys, { maxLength: 30 }), fc.integer({ min: 1, max: 2 }), async (tasks, atOnce) => {
+        const queue = new KeyedQueue(atOnce)
+        const using = new Map<string, number>()
+        const work = (mine: readonly string[]) => async () => {
+          for (const key of new Set(mine)) using.set(key, (using.get(key) ?? 0) + 1)
+          assert.ok([...using.values()].every(count => count <= atOnce))
+          await turn()
+          for (const key of new Set(mine)) using.set(key, (using.get(key) ?? 0) - 1)
+        }
+        await Promise.all(tasks.map((mine, index) => queue.run(mine, String(index % 3), work(mine), later())))
+        assert.equal(queue.size, 0)
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
