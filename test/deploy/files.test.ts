@@ -32,7 +32,7 @@ const duets = ['duet-1', 'duet-2'].map(name => compose.services[name] ?? assert.
 
 /** What each file sets for Duet. A line of the example that is commented out counts too. */
 const environments = {
-  'compose.yaml': duets[0]?.environment ?? {},
+  'compose.yaml': { ...duets[0]?.environment, ...duets[1]?.environment },
   'duet.env.example': parseEnv(read('deploy/duet.env.example').replaceAll(/^#(?=[A-Z_]+=)/gm, '')),
   'duet.service': parseEnv(
     Array.from(read('deploy/duet.service').matchAll(/^Environment=(.*)$/gm), on => on[1]).join('\n'),
