@@ -61,6 +61,8 @@ export interface App extends AsyncDisposable {
   /** Whether the demo data exists and its public login still works. */
   readonly demoLoginWorks: boolean
   toggleMaintenance(): void
+  /** Reads the token keys again, if they are in a file. Keys that cannot be read change nothing. */
+  reloadKeys(): Promise<void>
   /** Like disposing, but refuses new requests at once, without the drain time in which clients can move away. */
   stopAtOnce(): Promise<void>
 }
@@ -89,9 +91,10 @@ export async function startApp(
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const given = await givenKeys(config)
+  const given = await givenKeys(config) // checked before the database is opened
   const { engine, path } = parts.use(await openDatabase(config.database, { clock, observer, timeouts, randomness }))
-  const keys = given ?? (await readOrCreateKeys(`${path}-keys.json`))
+  const ownKeys = `${path}-keys.json`
+  const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()
   const store = createStore(engine, timeouts.operation)
   const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
@@ -103,7 +106,7 @@ export async function startApp(
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
   const bus: EventBus =
-    database.kind === 'postgres'
+    database.kind === 'postgres' && !database.pooler // LISTEN has no effect behind a pooler
       ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
       : new MemoryEventBus()
   const users = new Users({ store: store.users, access, passwords, randomness, bus })
@@ -174,7 +177,7 @@ export async function startApp(
   const openApiDocument = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: !config.metricsOpen })
-  servePublicKeys(server, signer.publicKeys)
+  servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
   const links = new Links(config.linkPrefix)
   for (const prefix of prefixes) {
@@ -210,6 +213,14 @@ export async function startApp(
       if (lifecycle.maintenance) sockets.closeAll(1013, 'Service under maintenance')
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')
     },
+    async reloadKeys() {
+      try {
+        signer.use((await givenKeys(config)) ?? (await readOrCreateKeys(ownKeys)))
+        logger.info('The token keys were read again')
+      } catch (err) {
+        logger.error({ err }, 'The token keys could not be read again; the old ones stay in use')
+      }
+    },
     stopAtOnce() {
       drainMs = 0
       return stop()
@@ -218,7 +229,7 @@ export async function startApp(
   }
 }
 
-/** Reads the keys from the settings. They are checked before the database is opened. */
+/** Reads the keys that `TOKEN_KEYS` contains or names. */
 async function givenKeys({ tokenKeys, database }: Config): Promise<TokenKeys | undefined> {
   if (tokenKeys === undefined) {
     if (database.kind === 'sqlite') return undefined

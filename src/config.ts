@@ -54,7 +54,7 @@ export interface RateLimitConfig {
 
 export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number }
+  | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
 
 export type LogLevel = (typeof logLevels)[number]
 
@@ -89,7 +89,8 @@ export function readConfig(environment: Environment): Config {
   const host = read('HOST') === 'localhost' ? '127.0.0.1' : read('HOST')
   const loopback = host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
   const poolMax = integer('DATABASE_POOL_MAX', read('DATABASE_POOL_MAX'), 1, 1000)
-  const storage = database(read('DATABASE_URL'), poolMax)
+  const pooler = oneOf('DATABASE_POOLER', read('DATABASE_POOLER'), ['none', 'transaction']) === 'transaction'
+  const storage = database(read('DATABASE_URL'), poolMax, pooler)
   const isLocal = loopback && !production
   return Object.freeze({
     production,
@@ -144,6 +145,10 @@ export const settings = {
     meaning: 'sqlite:<path>, sqlite::memory: (a temporary file) or postgres://…',
   },
   DATABASE_POOL_MAX: { fallback: '10', meaning: 'PostgreSQL connections per instance' },
+  DATABASE_POOLER: {
+    fallback: 'none',
+    meaning: 'transaction: PostgreSQL is behind a pooler that lends a connection for one transaction (PgBouncer)',
+  },
   DATABASE_TIMEOUT_MS: {
     fallback: '1200',
     meaning: 'milliseconds that one operation may take in the database; then the answer is 503',
@@ -241,10 +246,10 @@ function token(name: SettingName, value: string): string | undefined {
   throw new ConfigError(`${name}: must be visible ASCII characters without blanks`)
 }
 
-function database(value: string, poolMax: number): DatabaseConfig {
+function database(value: string, poolMax: number, pooler: boolean): DatabaseConfig {
   if (/^postgres(ql)?:\/\//.test(value)) {
     if (!URL.canParse(value)) throw new ConfigError('DATABASE_URL: is not a valid postgres:// address')
-    return Object.freeze({ kind: 'postgres', url: value, poolMax })
+    return Object.freeze({ kind: 'postgres', url: value, poolMax, pooler })
   }
   const path = /^sqlite:(.+)$/.exec(value)?.[1]
   if (path !== undefined) return Object.freeze({ kind: 'sqlite', path: path.replace(/^\/\/(?=\/)/, '') })

@@ -20,8 +20,9 @@ export async function serve(config: Config): Promise<number> {
   const fail = lastResort({ logger, stop, exit, timeoutMs: 10_000 })
   process.on('uncaughtException', fail)
   process.on('unhandledRejection', fail)
-  // Registered before the start, because without a listener this signal ends the process.
+  // Registered before the start, because without a listener these signals end the process.
   process.on('SIGUSR2', () => app?.toggleMaintenance())
+  process.on('SIGHUP', () => app?.reloadKeys())
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
   app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
   // The listeners stay registered, so a second signal during the shutdown has no effect.

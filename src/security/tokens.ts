@@ -21,13 +21,13 @@ const remembered = 10_000
 
 /** JSON Web Tokens signed with Ed25519. Only keys of our own set are used, whatever the header of a token says. */
 export class JwtSigner implements TokenSigner {
-  readonly #keys: TokenKeys
-  readonly #byId: ReadonlyMap<string, TokenKey>
+  #keys: TokenKeys
+  #byId: ReadonlyMap<string, TokenKey>
   readonly #ttlSeconds: number
   readonly #clock: Clock
   readonly #randomness: Randomness
   // A cache: verifying a signature costs a hundred times as much as this lookup.
-  readonly #known = new LruCache<string, Claims>(remembered)
+  #known = new LruCache<string, Claims>(remembered)
 
   constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {
     this.#keys = keys
@@ -35,6 +35,13 @@ export class JwtSigner implements TokenSigner {
     this.#ttlSeconds = ttlSeconds
     this.#clock = clock
     this.#randomness = randomness
+  }
+
+  /** Replaces the key set. Tokens of keys that are no longer in it become invalid. */
+  use(keys: TokenKeys): void {
+    this.#keys = keys
+    this.#byId = new Map(keys.map(key => [key.id, key]))
+    this.#known = new LruCache(remembered)
   }
 
   get publicKeys(): { readonly keys: readonly object[] } {
@@ -61,6 +68,7 @@ export class JwtSigner implements TokenSigner {
 
   async #check(token: string): Promise<Claims | undefined> {
     if (token.length > longestToken) return undefined
+    const known = this.#known // the result belongs to the key set with which it was found
     try {
       const { payload } = await jwtVerify(token, ({ kid }) => this.#keyOf(kid), {
         algorithms,
@@ -71,7 +79,7 @@ export class JwtSigner implements TokenSigner {
       const userId = idOf(payload.sub ?? '')
       if (userId === undefined || typeof payload.ver !== 'string' || payload.exp === undefined) return undefined
       const claims = { userId, tokenVersion: payload.ver, expiresAt: payload.exp }
-      this.#known.set(token, claims)
+      known.set(token, claims)
       return claims
     } catch {
       return undefined

@@ -4,6 +4,7 @@ import type { Randomness } from '../core/ports.ts'
 import type { Engine, EngineOptions } from './engine.ts'
 import { loadMigrations, type Migration } from './migrate.ts'
 import { migratePostgres, PostgresEngine } from './postgres/engine.ts'
+import { missingSettings } from './postgres/pool.ts'
 import { SqliteEngine } from './sqlite/engine.ts'
 import { backupSqlite, claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
 import { catalogue, type verbs } from './verbs.ts'
@@ -11,7 +12,7 @@ import { catalogue, type verbs } from './verbs.ts'
 /** The engine to use, and where its data is. */
 export type DatabaseAddress =
   | { readonly kind: 'sqlite'; readonly path: string }
-  | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number }
+  | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
 
 export interface OpenOptions extends Omit<EngineOptions<typeof verbs>, 'catalogue'> {
   readonly randomness: Randomness
@@ -31,8 +32,15 @@ export async function openDatabase(address: DatabaseAddress, options: OpenOption
   const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
   await migrateDatabase(claimed)
   const engine = parts.use(newEngine(claimed, options))
+  if (claimed.kind === 'postgres' && claimed.pooler) await warnOfMissingSettings(engine, options.observer)
   const all = parts.move()
   return { engine, path: file?.path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+/** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
+async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
+  const missing = await missingSettings(statement => engine.read(statement))
+  if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }
 
 /** Opens a database for a command. A server may have the same database open at the same time. */
@@ -61,7 +69,5 @@ export function isMissing(address: DatabaseAddress): boolean {
 
 function newEngine(address: DatabaseAddress, options: OpenOptions): Engine<typeof verbs> {
   const all = { ...options, catalogue }
-  return address.kind === 'sqlite'
-    ? new SqliteEngine(address.path, all)
-    : new PostgresEngine({ ...all, url: address.url, poolMax: address.poolMax })
+  return address.kind === 'sqlite' ? new SqliteEngine(address.path, all) : new PostgresEngine({ ...all, ...address })
 }

@@ -8,7 +8,8 @@ import { generateKeySet, KeyError, readKeys } from '../../src/security/keys.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 import { isValid, register, tokenOf } from '../support/logins.ts'
-import { runDuet, temporaryFolder } from '../support/process.ts'
+import { runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
+import { waitUntil } from '../support/wait.ts'
 
 async function newKey(): Promise<JWK> {
   return JSON.parse(await generateKeySet()).keys[0]
@@ -48,6 +49,41 @@ test('keys turn over: the first signs, all verify, and a key that leaves the set
   assert.deepEqual(await published(app.url), [second.kid])
   assert.ok(await isValid(fresh, app.url))
   assert.ok(!(await isValid(old, app.url)))
+})
+
+test('SIGHUP reads the key file again: new keys work at once, and keys that left take their tokens along', async () => {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'keys.json')
+  const [first, second] = [await newKey(), await newKey()]
+  const write = (...keys: unknown[]) => writeFileSync(path, setOf(...keys))
+  write(first)
+  await using duet = serveDuet({ TOKEN_KEYS: path, LOG_LEVEL: 'info' })
+  const { url } = await duet.address()
+  const reload = async (...keys: JWK[]) => {
+    write(...keys)
+    duet.child.kill('SIGHUP')
+    const kids = keys.map(({ kid }) => kid).join()
+    await waitUntil(async () => {
+      const published = JSON.parse((await ask(`${url}/.well-known/jwks.json`)).body).keys
+      return published.map(({ kid }: JWK) => kid).join() === kids
+    })
+  }
+  await register(url)
+  const old = await tokenOf(url)
+  assert.ok(await isValid(old, url))
+  await reload(first, second)
+  assert.equal(decodeProtectedHeader(await tokenOf(url)).kid, first.kid)
+  await reload(second, first)
+  const fresh = await tokenOf(url)
+  assert.equal(decodeProtectedHeader(fresh).kid, second.kid)
+  assert.deepEqual([await isValid(old, url), await isValid(fresh, url)], [true, true])
+  await reload(second)
+  assert.deepEqual([await isValid(old, url), await isValid(fresh, url)], [false, true])
+  writeFileSync(path, 'half a file')
+  duet.child.kill('SIGHUP')
+  await waitUntil(() => duet.stdout.includes('the old ones stay in use'))
+  assert.ok(await isValid(fresh, url))
+  assert.doesNotMatch(duet.stdout, /half a file/)
 })
 
 test('an embedded database keeps its key beside itself, for its owner alone, and tokens outlive a restart', async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
+import { isTooManyConnections } from '../../src/storage/postgres/errors.ts'
 import { PostgresPool } from '../../src/storage/postgres/pool.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
@@ -39,11 +41,90 @@ describe('A connection to PostgreSQL that breaks while the server still works fo
   })
 })
 
-function openPool({ location }: TestDatabase): PostgresPool {
+describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
+  it('locks the outbox, beside its own number, if and only if it may write events', async () => {
+    await using database = await postgres.create()
+    await using pool = openPool(database)
+    for (const events of [true, false]) {
+      await pool.use(inAMinute(), async session => {
+        await session.begin({ isolation: undefined, events }, inAMinute())
+        const locks = await session.run(
+          sql`select locktype from pg_locks where granted and pid = pg_backend_pid() and (locktype = 'transactionid'
+              or relation = 'outbox'::regclass and mode = 'RowExclusiveLock') order by locktype`,
+          inAMinute(),
+        )
+        assert.deepEqual(locks.flat(), events ? ['relation', 'transactionid'] : ['transactionid'])
+        await session.rollback()
+      })
+    }
+  })
+})
+
+describe('A pool whose role may have fewer connections than the pool wants', { skip: postgres.skip }, () => {
+  it('makes do with those: whoever asks waits for one that is in use, and nobody is refused', async () => {
+    await using database = await postgres.create()
+    const role = `few_${randomUUID().replaceAll('-', '')}`
+    const admin = new pg.Client({ connectionString: database.location })
+    await admin.connect()
+    await admin.query(`create role ${role} login connection limit 2`)
+    const url = new URL(database.location)
+    url.username = role
+    try {
+      await using pool = openPool({ ...database, location: url.href })
+      let atOnce = 0
+      let most = 0
+      const work = () =>
+        pool.use(inAMinute(), async session => {
+          most = Math.max(most, ++atOnce)
+          const [row] = await session.run(sql`select 1 from pg_sleep(0.005)`, inAMinute())
+          atOnce--
+          return row?.[0]
+        })
+      const answers = await Promise.all(Array.from({ length: 40 }, work))
+      assert.deepEqual(new Set(answers), new Set([1]))
+      assert.equal(most, 2)
+    } finally {
+      await admin.query(`drop role ${role}`)
+      await admin.end()
+    }
+  })
+
+  it('refuses in time when every connection belongs to others, and works when they give one back', async () => {
+    await using database = await postgres.create()
+    const role = `none_${randomUUID().replaceAll('-', '')}`
+    const admin = new pg.Client({ connectionString: database.location })
+    await admin.connect()
+    await admin.query(`create role ${role} login connection limit 1`)
+    const url = new URL(database.location)
+    url.username = role
+    const other = new pg.Client({ connectionString: url.href })
+    await other.connect()
+    try {
+      await using pool = openPool({ ...database, location: url.href })
+      const run = (deadline: number) => pool.use(deadline, session => session.run(sql`select 1`, inAMinute()))
+      await assert.rejects(run(performance.now() + 100), isTooManyConnections)
+      const patient = run(inAMinute())
+      await other.end()
+      assert.deepEqual(await patient, [[1]])
+    } finally {
+      await admin.query(`drop role ${role}`)
+      await admin.end()
+    }
+  })
+})
+
+function openPool({ location }: Pick<TestDatabase, 'location'>): PostgresPool {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   let slots = 0
   const randomness = { id: () => `slot-${++slots}` }
-  return new PostgresPool({ url: location, poolMax: 5, observer, randomness, timeouts: timeoutsOf(testTimeoutMs) })
+  return new PostgresPool({
+    url: location,
+    poolMax: 5,
+    pooler: false,
+    observer,
+    randomness,
+    timeouts: timeoutsOf(testTimeoutMs),
+  })
 }
 
 /** A statement gets no answer in time; the server goes on with it, inside a transaction. */

@@ -27,6 +27,7 @@ export interface OpenOptions {
   readonly observer?: Partial<StoreObserver>
   readonly clock?: Clock
   readonly poolMax?: number
+  readonly pooler?: boolean
   readonly timeouts?: Timeouts
 }
 
@@ -88,6 +89,7 @@ export function postgresAt(url: string): TestDatabase {
         catalogue,
         url,
         poolMax: options?.poolMax ?? 10,
+        pooler: options?.pooler ?? false,
         randomness: { id: randomUUID },
       }),
     [Symbol.asyncDispose]: async () => {},

@@ -18,6 +18,8 @@ import type { PostgresSession, TransactionKind } from './session.ts'
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly url: string
   readonly poolMax: number
+  /** Whether each transaction may run on another connection of a pooler between us and PostgreSQL. */
+  readonly pooler: boolean
   readonly randomness: Randomness
 }
 

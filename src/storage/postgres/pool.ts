@@ -3,6 +3,7 @@ import pg from 'pg'
 import { unavailable } from '../../core/errors.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../engine.ts'
+import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { isTooManyConnections, postgresError } from './errors.ts'
 import { type CommitSlot, PostgresSession } from './session.ts'
@@ -10,6 +11,7 @@ import { type CommitSlot, PostgresSession } from './session.ts'
 export interface PoolOptions {
   readonly url: string
   readonly poolMax: number
+  readonly pooler: boolean
   readonly observer: StoreObserver
   readonly randomness: Randomness
   readonly timeouts: Timeouts
@@ -28,6 +30,18 @@ export const planning = {
   jit: 'off',
 } as const
 
+/** The statements that give the role of this connection the planner settings that it lacks. */
+export async function missingSettings(
+  read: (statement: Statement) => Promise<readonly Row[]>,
+): Promise<readonly string[]> {
+  const missing: string[] = []
+  for (const [name, value] of Object.entries(planning)) {
+    const [row] = await read(sql`select current_setting(${name}), quote_ident(current_user)`)
+    if (row?.[0] !== value) missing.push(`alter role ${row?.[1]} set ${name} = ${value}`)
+  }
+  return missing
+}
+
 /** A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. */
 export class PostgresPool implements AsyncDisposable {
   readonly #pool: pg.Pool
@@ -42,11 +56,13 @@ export class PostgresPool implements AsyncDisposable {
   /** Functions that reject the callers waiting for a connection. A `pg.Pool` that is closing never settles them. */
   readonly #waiting = new Set<(cause: Error) => void>()
   readonly #max: number
+  readonly #pooler: boolean
   #growing: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor({ url, poolMax, observer, randomness, timeouts }: PoolOptions) {
+  constructor({ url, poolMax, pooler, observer, randomness, timeouts }: PoolOptions) {
     this.#max = poolMax
+    this.#pooler = pooler
     this.#randomness = randomness
     this.#timeouts = timeouts
     this.#pool = new pg.Pool({
@@ -56,12 +72,7 @@ export class PostgresPool implements AsyncDisposable {
       connectionTimeoutMillis: timeouts.operation,
       idleTimeoutMillis: 60_000,
       keepAlive: true,
-      statement_timeout: timeouts.operation,
-      lock_timeout: timeouts.lock,
-      idle_in_transaction_session_timeout: timeouts.operation * 2,
-      options: Object.entries(planning)
-        .map(([name, value]) => `-c ${name}=${value}`)
-        .join(' '),
+      ...(!pooler && sessionSettings(timeouts)), // a pooler accepts none
       types: { getTypeParser },
     })
     // Losing a connection while it is idle, or between two statements of a verb, must not crash the process.
@@ -132,7 +143,7 @@ export class PostgresPool implements AsyncDisposable {
     let session = this.#sessions.get(client)
     if (session === undefined) {
       const slot = this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 }
-      session = new PostgresSession(client, slot, this.#timeouts)
+      session = new PostgresSession(client, slot, this.#timeouts, this.#pooler)
       this.#sessions.set(client, session)
     }
     return session
@@ -150,6 +161,16 @@ export class PostgresPool implements AsyncDisposable {
     clearTimeout(this.#growing)
     for (const refuse of this.#waiting) refuse(new Error('The store is closed'))
     await this.#pool.end()
+  }
+}
+
+function sessionSettings({ operation, lock }: Timeouts): pg.PoolConfig {
+  const options = Object.entries(planning).map(([name, value]) => `-c ${name}=${value}`)
+  return {
+    statement_timeout: operation,
+    lock_timeout: lock,
+    idle_in_transaction_session_timeout: operation * 2,
+    options: options.join(' '),
   }
 }
 

@@ -23,6 +23,7 @@ export class PostgresSession {
   readonly #client: PoolClient
   readonly slot: CommitSlot
   readonly #timeouts: Timeouts
+  readonly #pooler: boolean
   /** The connection must not be used again. */
   broken = false
   readonly #statements = new LruCache<string, Prepared>(bounds.statements, {
@@ -34,10 +35,12 @@ export class PostgresSession {
   #stale: string[] = []
   #names = 0
 
-  constructor(client: PoolClient, slot: CommitSlot, timeouts: Timeouts) {
+  /** Behind a pooler, no statement is prepared under a name: the next one may run on another connection. */
+  constructor(client: PoolClient, slot: CommitSlot, timeouts: Timeouts, pooler: boolean) {
     this.#client = client
     this.slot = slot
     this.#timeouts = timeouts
+    this.#pooler = pooler
   }
 
   /**
@@ -113,6 +116,7 @@ export class PostgresSession {
   }
 
   #nameOf(text: string): string | undefined {
+    if (this.#pooler) return undefined
     const known = this.#statements.get(text)
     if (known === undefined) this.#statements.set(text, { name: undefined, length: text.length })
     else known.name ??= `duet_${++this.#names}`

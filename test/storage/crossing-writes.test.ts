@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { postgres } from '../support/engines.ts'
+import { ask } from '../support/http.ts'
+import { bodyOf, createMember, newKey, pay, send, somebody } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+
+describe('Mutations on PostgreSQL that name the same posts in different orders', { skip: postgres.skip }, () => {
+  let app: TestApp
+  let token: string
+  let posts: readonly string[]
+  const admins: pg.Client[] = []
+  before(async () => {
+    app = await startTestAppOn(postgres, { DATABASE_POOL_MAX: '5', RATE_LIMIT_MAX: '0' })
+    token = (await createMember(app)).token
+    const mutation =
+      'mutation { a: createPost(title: "a", content: "a") { id } b: createPost(title: "b", content: "b") { id } }'
+    const { a, b } = await answer<{ a: { id: string }; b: { id: string } }>(mutation)
+    posts = [a.id, b.id]
+  })
+  after(async () => {
+    for (const admin of admins) await admin.end()
+    await app[Symbol.asyncDispose]()
+  })
+
+  async function answer<Data>(query: string): Promise<Data> {
+    const response = await send(app, 'POST /graphql', { query }, token)
+    return bodyOf<{ data: Data }>(response).data
+  }
+
+  async function connect(): Promise<pg.Client> {
+    const admin = new pg.Client({ connectionString: app.database.location })
+    admins.push(admin)
+    await admin.connect()
+    return admin
+  }
+
+  async function waitingForLocks(admin: pg.Client): Promise<number> {
+    const { rows } = await admin.query(
+      `select count(*)::int as waiting from pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return rows[0].waiting
+  }
+
+  it('all succeed, however many cross each other', async () => {
+    const [one, other] = posts
+    const like = (first?: string, second?: string) =>
+      answer<{ a: { likes: number }; b: { likes: number } }>(
+        `mutation { a: likePost(id: ${first}) { likes } b: likePost(id: ${second}) { likes } }`,
+      )
+    const answers = await Promise.all(
+      Array.from({ length: 64 }, (_, n) => (n % 2 === 0 ? like(one, other) : like(other, one))),
+    )
+    const likes = answers.map(({ a }) => a.likes).sort((x, y) => x - y)
+    assert.deepEqual(
+      likes,
+      Array.from({ length: 64 }, (_, n) => n + 1),
+    )
+  })
+
+  it('wait for a locked row with two connections at most, so that payments go on', async () => {
+    const admin = await connect()
+    await admin.query(`begin; select * from posts where id in (${posts.join(', ')}) for update`)
+    const observer = await connect() // inside a transaction, `pg_stat_activity` would not change
+    const waiting = Promise.all(
+      Array.from({ length: 20 }, () => answer(`mutation { likePost(id: ${posts[0]}) { id } }`)),
+    )
+    try {
+      // They give up now and then, and try again.
+      await waitUntil(async () => (await waitingForLocks(observer)) === 2)
+      for (let n = 0; n < 10; n++) {
+        assert.equal((await pay(app, newKey(), undefined, token)).status, 201)
+        assert.ok((await waitingForLocks(observer)) <= 2)
+      }
+      assert.equal((await ask(`${app.url}/health/ready`)).status, 200)
+    } finally {
+      await admin.query('rollback')
+    }
+    await waiting
+  })
+})
+
+describe('Readiness on PostgreSQL', { skip: postgres.skip }, () => {
+  it('is denied while reads work and no write does, and given again when writes work', async () => {
+    await using app = await startTestAppOn(postgres, {})
+    const admin = new pg.Client({ connectionString: app.database.location })
+    await admin.connect()
+    try {
+      await admin.query(`create function full_disk() returns trigger language plpgsql as
+        $$ begin raise exception 'No space left on device' using errcode = 'disk_full'; end $$;
+        create trigger full_disk before insert or update on commit_marks execute function full_disk()`)
+      const isReady = async () => (await ask(`${app.url}/health/ready`)).status
+      await waitUntil(async () => (await isReady()) === 503)
+      assert.equal((await ask(`${app.url}/users`)).status, 200)
+      assert.equal((await send(app, 'POST /users', somebody())).status, 503)
+      await admin.query('drop trigger full_disk on commit_marks')
+      await waitUntil(async () => (await isReady()) === 200)
+    } finally {
+      await admin.end()
+    }
+  })
+})
