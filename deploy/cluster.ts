@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { generateKeySet } from '../src/security/keys.ts'
 import { freePort } from '../test/support/ports.ts'
 import { PostgresServer, postgresMissing } from '../test/support/postgres.ts'
-import { Nginx, nginxMissing } from './nginx.ts'
+import { isInstalled, Nginx, nginxMissing } from './nginx.ts'
 
 /**
  * `npm run cluster`: two instances on one PostgreSQL, as in production, with Redis and nginx where they are installed.
@@ -17,10 +17,8 @@ import { Nginx, nginxMissing } from './nginx.ts'
 async function runCluster(): Promise<void> {
   const missing = postgresMissing()
   if (missing !== undefined) throw new Error(`a cluster needs PostgreSQL: ${missing}`)
-  const told = new Promise(resolve => {
-    process.on('SIGINT', resolve)
-    process.on('SIGTERM', resolve)
-  })
+  const told = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => told.abort())
   await using parts = new AsyncDisposableStack()
   const folder = parts.adopt(mkdtempSync(join(tmpdir(), 'duet-cluster-')), path => rmSync(path, { recursive: true }))
   chmodSync(folder, 0o711) // PostgreSQL and nginx run as other users
@@ -38,19 +36,19 @@ async function runCluster(): Promise<void> {
     ...(redisUrl !== undefined && { REDIS_URL: redisUrl }),
   }
   const ports = [await freePort(), await freePort()] as const
-  for (const port of ports) startInstance(parts, port, settings)
+  for (const port of ports) startInstance(parts, port, settings, told.signal)
   for (const port of ports) await untilReady(port)
   const nginx = await startNginx(parts, folder, ports)
 
   if (nginx !== undefined) console.log(`Cluster: ${nginx.url} (its certificate is self-signed: curl -k)`)
   for (const port of ports) console.log(`Instance: http://127.0.0.1:${port}`)
   console.log('Press Ctrl-C to stop. The data is thrown away then.')
-  await told
+  if (!told.signal.aborted) await once(told.signal, 'abort')
   console.log('Stopping.')
 }
 
 async function startRedis(parts: AsyncDisposableStack): Promise<string | undefined> {
-  const program = ['valkey-server', 'redis-server'].find(name => isInstalled(name))
+  const program = ['valkey-server', 'redis-server'].find(name => isInstalled(name, '--version'))
   if (program === undefined) {
     console.log('Neither valkey-server nor redis-server is installed: each instance has limits of its own.')
     return undefined
@@ -76,16 +74,21 @@ async function startNginx(
   return parts.use(await Nginx.start(own, ports))
 }
 
-function startInstance(parts: AsyncDisposableStack, port: number, settings: Readonly<Record<string, string>>): void {
+function startInstance(
+  parts: AsyncDisposableStack,
+  port: number,
+  settings: Readonly<Record<string, string>>,
+  end: AbortSignal,
+): void {
   const program = join(import.meta.dirname, '..', 'bin', 'duet.mjs')
   const child = spawn(process.execPath, [program, 'serve'], {
     env: { ...process.env, ...settings, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   adopt(parts, child)
-  // Only the lines of the log: the greeting is for a single instance.
+  // Only the lines of the log: the greeting is for a single instance. At the end all lose their database, as expected.
   createInterface({ input: child.stdout }).on('line', line => {
-    if (line.startsWith('{')) console.log(`${port} ${line}`)
+    if (line.startsWith('{') && !end.aborted) console.log(`${port} ${line}`)
   })
 }
 
@@ -104,15 +107,6 @@ async function untilReady(port: number): Promise<void> {
     if (answer?.status === 200) return
     if (tries > 600) throw new Error(`the instance at port ${port} is not ready after a minute`)
     await delay(100)
-  }
-}
-
-function isInstalled(program: string): boolean {
-  try {
-    execFileSync(program, ['--version'], { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
   }
 }
 

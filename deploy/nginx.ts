@@ -8,17 +8,22 @@ import { freePort } from '../test/support/ports.ts'
 
 /** Why nginx cannot run here, if it cannot. */
 export function nginxMissing(): string | undefined {
-  for (const [program, flag] of [
-    ['nginx', '-v'],
-    ['openssl', 'version'],
-  ] as const) {
-    try {
-      execFileSync(program, [flag], { stdio: 'ignore' })
-    } catch {
-      return `${program} is not installed`
-    }
+  if (program() === undefined) return 'nginx is not installed'
+  return isInstalled('openssl', 'version') ? undefined : 'openssl is not installed'
+}
+
+/** Debian keeps it where the PATH of ordinary users does not lead. */
+function program(): string | undefined {
+  return ['nginx', '/usr/sbin/nginx'].find(name => isInstalled(name, '-v'))
+}
+
+export function isInstalled(name: string, flag: string): boolean {
+  try {
+    execFileSync(name, [flag], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
   }
-  return undefined
 }
 
 /** nginx with `deploy/nginx.conf` and a certificate of its own, on a free port of the loopback interface. */
@@ -34,9 +39,8 @@ export class Nginx implements AsyncDisposable {
     const file = join(folder, 'nginx.conf')
     writeFileSync(file, adapted(folder, instances, port, plainPort))
     const certificate = makeCertificate(folder)
-    const child = spawn('nginx', ['-p', folder, '-c', file, '-g', 'daemon off;'], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    })
+    const args = ['-p', folder, '-e', join(folder, 'error.log'), '-c', file, '-g', 'daemon off;']
+    const child = spawn(program() ?? 'nginx', args, { stdio: ['ignore', 'ignore', 'inherit'] })
     const nginx = new Nginx(child, port, certificate)
     for (let tries = 0; !(await listens(port)); tries++) {
       if (tries > 400 || child.exitCode !== null) {

@@ -7,13 +7,12 @@ import { text } from 'node:stream/consumers'
 import { after, before, describe, it, test } from 'node:test'
 import { Nginx, nginxMissing } from '../../deploy/nginx.ts'
 import { startTestApp } from '../support/app.ts'
-import { isQuick } from '../support/form.ts'
 import { query } from '../support/graphql.ts'
 import { temporaryFolder } from '../support/process.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 
-const skip = isQuick ? 'starts nginx' : (nginxMissing() ?? false)
+const skip = nginxMissing() ?? false
 const settings = { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_PATHS: '/', RATE_LIMIT_MAX: '20', METRICS_TOKEN: 'the-token' }
 
 type Started = Awaited<ReturnType<typeof start>>
