@@ -18,7 +18,7 @@ import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { execute } from './execute.ts'
 import { Instance } from './instance.ts'
-import { attempt, hands } from './payers.ts'
+import { attempt, runWorkers } from './payers.ts'
 
 const payers = 16
 const paymentsBefore = inForm(100, 1_000)
@@ -27,7 +27,7 @@ const rounds = inForm(1, 3)
 /** Backs a database up while it is used, and restores it where nothing was before. */
 type Drill = (database: TestDatabase, parts: AsyncDisposableStack) => Promise<TestDatabase>
 
-describe('F9: a backup that is taken under payers and restored elsewhere', () => {
+describe('F10: a backup that is taken under payers and restored elsewhere', () => {
   it('on SQLite, with duet backup, holds every payment that was acknowledged before it began', async t => {
     for (let round = 0; round < rounds; round++) await assertRestored(t, sqlite, backUpSqlite)
   })
@@ -58,7 +58,7 @@ async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): P
   const again = async (intents: readonly Intent[]) => {
     const answers: { readonly status: number; readonly isSame: boolean }[] = []
     const left = intents.values()
-    await hands(payers, async () => {
+    await runWorkers(payers, async () => {
       for (const intent of left) {
         const { status, body } = (await attempt(history, instance.url, intent)) ?? assert.fail('no answer')
         answers.push({ status, isSame: JSON.parse(body).id === ids.get(intent) })
@@ -94,7 +94,7 @@ async function backUpUnderPayers(kind: EngineKind, drill: Drill, { history, ids,
   await post(instance, 'before the backup')
   if (kind.kind === 'sqlite') await execute(database, 'pragma wal_checkpoint(truncate)')
   let isOver = false
-  const paying = hands(payers, async () => {
+  const paying = runWorkers(payers, async () => {
     while (!isOver) {
       const intent = history.intend()
       const answer = await attempt(history, instance.url, intent)

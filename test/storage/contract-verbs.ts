@@ -34,7 +34,7 @@ export const verbs = {
     return next
   },
 
-  /** Ends the transaction under everyone's feet, as SQLite itself does after some errors. */
+  /** Ends the whole transaction, as SQLite itself does after some errors. */
   *undoEverything(): Steps<never> {
     yield { text: 'rollback', values: [] }
     yield sql`select value from nowhere`
@@ -46,7 +46,7 @@ export const verbs = {
     process.exit(7) // in a thread this ends the thread
   },
 
-  /** Takes its locks in the order given, so that two of them can stand in each other's way. */
+  /** Takes its locks in the order given, so that two of them can conflict. */
   *transfer(from: string, to: string): Steps<'moved'> {
     const [source] = yield sql`select value from notes where key = ${from} for update`
     yield sql`update notes set value = ${String(Number(source?.[0]) - 1)} where key = ${from}`

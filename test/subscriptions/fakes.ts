@@ -21,7 +21,7 @@ import { testTimeoutMs } from '../support/wait.ts'
 /** A store of which the test decides when it answers, and what. */
 export class FakePosts implements PostStore {
   readonly reads: SlotValues[] = []
-  /** What is read of the post or comment with this id. */
+  /** The result of reading the post or comment with this id. */
   answer: (id: number, selection: Selection) => string | Promise<string> = (id, selection) =>
     `{"${selection.fields[0]?.key}":{"id":"${id}"}}`
 
@@ -38,7 +38,7 @@ export class FakePosts implements PostStore {
   }
 }
 
-/** A log in which every event is a transaction of its own; what is in it can be seen. */
+/** A log in which every event is a separate, visible transaction. */
 export class FakeLog implements EventLog {
   readonly events: Event[] = []
   /** Answers late, with what could be seen when it was asked. */
@@ -72,7 +72,7 @@ export class FakeLog implements EventLog {
   }
 }
 
-/** What a subscriber was told: the data of events, then `complete` or the code of an error. */
+/** The messages to a subscriber: the data of events, then `complete` or the code of an error. */
 export class FakeSubscriber implements Subscriber {
   readonly told: unknown[] = []
   readonly next: Subscriber['next'] = message => {
@@ -86,7 +86,7 @@ export class FakeSubscriber implements Subscriber {
 
 const schema = loadSchema()
 
-/** What leads from the text of a subscription to its subscribers, over a store that is none. */
+/** The path from the text of a subscription to its subscribers, over a fake store. */
 export class FanOutStage {
   readonly store = new FakePosts()
   readonly log = new FakeLog()
@@ -129,7 +129,7 @@ export class FanOutStage {
     return { told: subscriber.told, leave }
   }
 
-  /** Delivers what is put into the log. */
+  /** Adds events to the log and delivers them. */
   async happen(...happenings: readonly EventContent[]): Promise<readonly Event[]> {
     return this.deliver(happenings.map(each => this.log.add(each)))
   }
@@ -144,7 +144,7 @@ export class FanOutStage {
   }
 }
 
-/** For what waits for nothing but a test's own doings: nobody has to wait long to see that it never happens. */
+/** For promises that depend only on the test itself: a short timeout is enough. */
 export async function shortly<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), 30_000)

@@ -22,7 +22,7 @@ interface Settings {
   readonly input?: string
 }
 
-/** A process of the real program, whatever it does, with what it printed so far. */
+/** A process of the real program, with its output so far. */
 export class DuetProcess implements AsyncDisposable {
   readonly child: ChildProcess
   stdout = ''
@@ -89,7 +89,7 @@ export async function runDuet(args: readonly string[], settings?: Settings): Pro
   return await duet.outcome()
 }
 
-/** Starts a server on a free port and a temporary database, unless told otherwise. */
+/** Starts a server, by default on a free port and a temporary database. */
 export function serveDuet(
   env: Readonly<Record<string, string>> = {},
   place: Pick<Settings, 'cwd' | 'root'> = {},

@@ -6,7 +6,7 @@ import type { ErrorBody } from './graphql.ts'
 import { ask, parseResponse, type RawResponse } from './http.ts'
 import { testTimeoutMs, waitUntil, within } from './wait.ts'
 
-/** Whatever serves: an app, or anything else with an address. */
+/** A running server: an app, or anything else with a URL. */
 interface Served {
   readonly url: string
 }
@@ -37,7 +37,7 @@ export interface OpenOptions {
 
 export const subprotocol = 'graphql-transport-ws'
 
-/** One end of graphql-transport-ws, which says what the test tells it to and keeps all that it is told. */
+/** A client of graphql-transport-ws that sends given messages and keeps all received ones. */
 export class SocketClient implements Disposable {
   readonly websocket: WebSocket
   /** In the order of their arrival. */
@@ -173,7 +173,7 @@ export interface Answer {
   readonly errors: readonly ErrorBody[] | undefined
 }
 
-/** What was said about one operation. */
+/** The messages of one operation. */
 export class Operation {
   readonly id: string
   readonly #client: SocketClient
@@ -253,7 +253,7 @@ const ownValues = (event: unknown): readonly unknown[] =>
   Object.values(Object(event)).flatMap(happened => Object.values(Object(happened)))
 
 let beacons = 0
-/** After that long, whoever listens has been told. */
+/** After this time, all subscribers have received the event. */
 const beaconMs = 500
 
 /** A frame as it is on the wire. */

@@ -122,7 +122,7 @@ export class Conversation implements Outlet {
 
   #pong(payload: Fields | null | undefined): void {
     if (payload) this.send(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
-    else this.#say({ type: 'pong' })
+    else this.#sendMessage({ type: 'pong' })
   }
 
   #initialise(payload: unknown): void {
@@ -141,7 +141,7 @@ export class Conversation implements Outlet {
   readonly #acknowledge = (): void => {
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
-    this.#say({ type: 'connection_ack' })
+    this.#sendMessage({ type: 'connection_ack' })
   }
 
   /** Never rejects: if authentication fails, the socket is closed. */
@@ -185,13 +185,13 @@ export class Conversation implements Outlet {
     const run = new Run(id, this, this.#finish)
     this.#operations.set(id, run)
     this.#executing++
-    this.#do(run, request)
+    this.#execute(run, request)
       .catch((error: unknown) => run.fail(this.#refusalIn(error)))
       .finally(() => this.#done())
       .catch(this.#abandon)
   }
 
-  async #do(run: Run, request: OperationRequest): Promise<void> {
+  async #execute(run: Run, request: OperationRequest): Promise<void> {
     const { executor, fanOut, take, client } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
@@ -223,7 +223,7 @@ export class Conversation implements Outlet {
    */
   readonly #finish = (run: Run, refused: Refusal | undefined): void => {
     this.#operations.delete(run.id)
-    if (refused === undefined) this.#say({ id: run.id, type: 'complete' })
+    if (refused === undefined) this.#sendMessage({ id: run.id, type: 'complete' })
     else this.#fail(run.id, refused)
   }
 
@@ -241,10 +241,10 @@ export class Conversation implements Outlet {
   }
 
   #fail(id: string, { errors }: Refusal): void {
-    this.#say({ id, type: 'error', payload: errors })
+    this.#sendMessage({ id, type: 'error', payload: errors })
   }
 
-  #say(message: object): void {
+  #sendMessage(message: object): void {
     this.send(JSON.stringify(message))
   }
 

@@ -8,7 +8,7 @@ export interface Outlet {
   sendFrame(frame: Buffer): void
 }
 
-/** The connection to the client, of whatever kind. */
+/** The connection to the client, of any kind. */
 export interface Wire extends Outlet {
   close(code: number, reason: string): void
 }

@@ -80,7 +80,7 @@ export class Socket implements Wire, Waiting {
     if (this.#isReading()) this.#websocket.pong(payload)
   }
 
-  /** Only the bytes of our ping show that it was read: somebody who reads nothing can still send other pongs. */
+  /** Only the bytes of our ping show that it was read: a client that reads nothing can still send other pongs. */
   pong(payload: Buffer): void {
     if (this.#ping?.equals(payload)) this.#ping = undefined
   }
