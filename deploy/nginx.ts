@@ -73,11 +73,11 @@ function adapted(folder: string, instances: readonly [number, number], port: num
     text = text.replace(from, to)
   }
   replace('/run/nginx.pid', join(folder, 'nginx.pid'))
-  replace('error_log stderr', `error_log ${join(folder, 'error.log')}`)
+  replace('/var/log/nginx/error.log', join(folder, 'error.log'))
   replace('worker_processes auto', 'worker_processes 1')
   replace('worker_rlimit_nofile 65536;', '') // not everybody may raise it
   replace('worker_connections 16384', 'worker_connections 512')
-  replace('/dev/stdout duet;', `${join(folder, 'access.log')} duet; ${temporaryPaths(folder)}`)
+  replace('/var/log/nginx/access.log duet;', `${join(folder, 'access.log')} duet; ${temporaryPaths(folder)}`)
   for (const [index, instance] of instances.entries()) replace(`duet-${index + 1}:4000`, `127.0.0.1:${instance}`)
   replace('listen 80;', `listen 127.0.0.1:${plainPort};`)
   replace('listen [::]:80;', '')
