@@ -148,6 +148,8 @@ describe('Limits in Redis', { skip: redis.skip }, () => {
     using limits = await openLimits(url)
     const limiter = limits.limiter('x', 1, 60_000)
     await Promise.all(['192.0.2.1', '192.0.2.1 ann@example.com'].flatMap(key => [limiter.take(key), limiter.take(key)]))
+    await limiter.giveBack('192.0.2.2')
+    assert.ok(limits.up)
     const keys = (await askRedis(url, 'keys', 'duet:*')) as string[]
     const counters = keys.filter(key => key !== 'duet:probe')
     assert.equal(counters.length, 2)

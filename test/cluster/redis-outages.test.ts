@@ -4,9 +4,10 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { RedisLimits } from '../../src/cluster/redis-limits.ts'
+import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
 import { openLimits, redis } from '../support/limiters.ts'
 import { RedisServer } from '../support/redis.ts'
-import { waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 
 const hour = 3_600_000
 const secret = 'pa55word'
@@ -35,6 +36,10 @@ async function assertLocal(limits: RedisLimits): Promise<void> {
   assert.ok((await limiter.take('somebody')).allowed)
 }
 
+function take(limiter: RateLimiter, key: string): Promise<Allowance> {
+  return within(Promise.resolve(limiter.take(key)), 'an allowance')
+}
+
 describe('While Redis is away, limits are kept by each instance alone', { skip: redis.skip }, () => {
   let server: RedisServer
   before(async () => {
@@ -51,7 +56,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     using _ = limits
     server.signal('SIGSTOP')
     const limiter = limits.limiter('x', 1, hour)
-    const waiting = Promise.all([limiter.take('a'), limiter.take('a')])
+    const waiting = Promise.all([take(limiter, 'a'), take(limiter, 'a')])
     await server.kill()
     assert.deepEqual(
       (await waiting).map(({ allowed }) => allowed),
@@ -71,13 +76,13 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     server.signal('SIGSTOP')
     const limiter = limits.limiter('x', 1, hour)
     const answered: string[] = []
-    const take = async (key: string) => {
-      await limiter.take(key)
+    const note = async (key: string) => {
+      await take(limiter, key)
       answered.push(key)
     }
-    const first = take('a')
+    const first = note('a')
     await delay(50)
-    const second = take('b')
+    const second = note('b')
     await first
     await Promise.resolve()
     assert.deepEqual(answered, ['a', 'b'], 'the second has not waited for a time-out of its own')
@@ -86,7 +91,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     server.signal('SIGCONT')
     await waitUntil(() => limits.up)
     assert.deepEqual(told, ['away: no answer in time', 'back'])
-    assert.ok((await limits.limiter('y', 1, hour).take('a')).allowed)
+    assert.ok((await take(limits.limiter('y', 1, hour), 'a')).allowed)
   })
 
   const refusals: Readonly<Record<string, { spoil: () => Promise<unknown>; heal: () => Promise<unknown> }>> = {
@@ -112,10 +117,13 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
       const { limits, told } = await open(server.url)
       using _ = limits
       await spoil()
-      assert.ok((await limits.limiter('x', 1, hour).take('a')).allowed)
-      assert.ok(!limits.up)
-      await assertLocal(limits)
-      await heal()
+      try {
+        assert.ok((await take(limits.limiter('x', 1, hour), 'a')).allowed)
+        assert.ok(!limits.up)
+        await assertLocal(limits)
+      } finally {
+        await heal()
+      }
       await waitUntil(() => limits.up)
       assert.match(told.join(), /^away: [A-Z]+,back$/)
     })
@@ -153,10 +161,10 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     using _ = limits
     const limiter = limits.limiter('forgotten', 1, hour)
     for (const command of ['flushall', 'script']) {
-      assert.ok((await limiter.take('a')).allowed)
-      assert.ok(!(await limiter.take('a')).allowed)
+      assert.ok((await take(limiter, 'a')).allowed)
+      assert.ok(!(await take(limiter, 'a')).allowed)
       await server.ask(command, ...(command === 'script' ? ['flush'] : []))
-      assert.equal((await limiter.take('a')).allowed, command === 'flushall')
+      assert.equal((await take(limiter, 'a')).allowed, command === 'flushall')
       await server.ask('flushall')
     }
     assert.deepEqual(told, [])
@@ -166,20 +174,20 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     const { limits, told } = await open(`${server.url}/7`)
     using _ = limits
     const limiter = limits.limiter('closed', 2, hour)
-    await limiter.take('a')
+    await take(limiter, 'a')
     const connection = async () => /^id=(\d+) .* db=7 /m.exec(String(await server.ask('client', 'list')))?.[1]
     const old = Number(await connection())
     await server.ask('client', 'kill', 'id', old)
     await waitUntil(async () => Number(await connection()) > old)
     await waitUntil(() => limits.up)
-    assert.equal((await limiter.take('a')).remaining, 0)
+    assert.equal((await take(limiter, 'a')).remaining, 0)
     assert.deepEqual(told, [])
   })
 
   it('not because this process was too busy to read the answer in time', async () => {
     const { limits, told } = await open(server.url, 100)
     using _ = limits
-    const taken = limits.limiter('busy', 1, hour).take('a')
+    const taken = take(limits.limiter('busy', 1, hour), 'a')
     await new Promise(resolve => setImmediate(resolve)) // it is sent
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     await taken

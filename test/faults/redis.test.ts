@@ -102,7 +102,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     if (inForm(true, false)) return
     // On a machine without other work.
     assert.ok(Math.max(...recoveries) < 5_000, `shared again after ${recoveries} ms`)
-    assert.ok(others.slowest < 1_000, `an answer took ${others.slowest} ms`)
+    assert.ok(others.slowest < 2_000, `an answer took ${others.slowest} ms`)
   })
 
   it('do not keep a server from ending while Redis hangs', async () => {
