@@ -7,7 +7,7 @@ import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.t
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
-import { credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
+import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { compile, compileGuarded } from './select/select.ts'
 import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
@@ -49,10 +49,11 @@ export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKep
       read: id => one(userReads.byId(id), userOf),
       tokenState: id => one(userReads.tokenState(id), tokenStateOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
-      create: values => engine.write('createUser', values),
+      create: (values, role = 'member') => engine.write('createUser', values, role),
       replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
       delete: (id, actor) => engine.write('deleteUser', id, actor),
+      listAccounts: async (after, limit) => (await engine.read(userReads.accounts(after, limit))).map(accountOf),
       setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
     },
     orders: {

@@ -30,6 +30,7 @@ const wrong: Readonly<Record<string, string>> = {
   PORT: '65536',
   DATABASE_URL: `mysql://user:${secret}@127.0.0.1/x`,
   DATABASE_POOL_MAX: '0',
+  DATABASE_POOLER: 'session',
   REDIS_URL: `http://:${secret}@127.0.0.1`,
   REDIS_TIMEOUT_MS: '9',
   BODY_LIMIT_BYTES: '1',
@@ -172,7 +173,8 @@ describe('the command line', { concurrency: 4 }, () => {
     for (const args of [['--help'], ['help'], ['serve', '-h']]) {
       const { code, stdout, stderr } = await runDuet(args, { env: { PORT: 'not even a number' } })
       assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-      for (const command of ['serve', 'migrate', 'seed', 'backup', 'keys generate', 'users set-role'])
+      const commands = ['serve', 'migrate', 'seed', 'backup', 'keys generate']
+      for (const command of [...commands, 'users create', 'users list', 'users set-role'])
         assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
       for (const [name, { fallback, default: told }] of Object.entries<Setting>(settings)) {
         const [line] = stdout.split('\n').filter(each => each.trim().startsWith(`${name} `))
@@ -232,6 +234,8 @@ describe('the command line', { concurrency: 4 }, () => {
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'mistyped.db')}` }
     for (const args of [
       ['users', 'set-role', '1', 'admin'],
+      ['users', 'create', '--email', 'ann@example.com'],
+      ['users', 'list'],
       ['backup', join(folder.path, 'copy.db')],
     ]) {
       assert.match(

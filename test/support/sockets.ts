@@ -31,6 +31,8 @@ export interface OpenOptions {
   readonly protocols?: readonly string[]
   /** Where it comes from. */
   readonly localAddress?: string
+  /** The certificate to trust, for wss. */
+  readonly ca?: string
 }
 
 export interface BeginOptions {
@@ -56,9 +58,9 @@ export class SocketClient implements Disposable {
 
   /** A socket that is open, and has said nothing yet. */
   static async open(app: Served, options: OpenOptions = {}): Promise<SocketClient> {
-    const { path = '/graphql', protocols = [subprotocol], headers = {}, localAddress } = options
+    const { path = '/graphql', protocols = [subprotocol], headers = {}, localAddress, ca } = options
     const address = app.url.replace(/^http/, 'ws') + path
-    const settings = { headers, ...(localAddress && { localAddress }), perMessageDeflate: false }
+    const settings = { headers, ...(localAddress && { localAddress }), ...(ca && { ca }), perMessageDeflate: false }
     const client = new SocketClient(new WebSocket(address, [...protocols], settings))
     await within(once(client.websocket, 'open'), `a socket at ${address}`)
     return client
