@@ -241,6 +241,16 @@ describe('Subscribers that resume while events are delivered', () => {
     )
   })
 
+  it('get positions only if they ask for them, beside others who did not', async () => {
+    const stage = new FanOutStage()
+    const [plain, placed] = [new FakeSubscriber(), new FakeSubscriber()]
+    await stage.fanOut.subscribe(stage.subscription(posts), plain, 'c')
+    await stage.fanOut.subscribe(stage.subscription(posts), placed, 'c', { positions: true })
+    const [event] = await stage.happen(postAdded(1))
+    assert.deepEqual(plain.positions, [undefined])
+    assert.deepEqual(placed.positions, [placeToText(event ?? assert.fail())])
+  })
+
   it('share one read and one message with the others once they have caught up', async () => {
     const stage = new FanOutStage()
     const [event] = await stage.happen(postAdded(1))
