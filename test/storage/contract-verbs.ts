@@ -1,6 +1,6 @@
 import type { Migration } from '../../src/storage/migrate.ts'
 import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
-import { type Catalogue, type Steps, serializable } from '../../src/storage/verb.ts'
+import { type Catalogue, Rollback, type Steps, serializable } from '../../src/storage/verb.ts'
 
 /** Verbs for the tests of the engines, over the real schema where it serves and a plain table where it does not. */
 export const verbs = {
@@ -25,6 +25,11 @@ export const verbs = {
     yield sql`insert into notes (key, value) values (${key}, 'never')`
     yield sql`insert into notes (key, value) values (${key}, 'secret-7351')`
     throw new Error('not reached')
+  },
+
+  *putThenRollBack(key: string): Steps<Rollback<readonly ['undone', string]>> {
+    yield sql`insert into notes (key, value) values (${key}, 'never')`
+    return new Rollback(['undone', key] as const)
   },
 
   *increment(key: string): Steps<number> {

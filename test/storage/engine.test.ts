@@ -52,6 +52,20 @@ function contract(kind: EngineKind): void {
     }
   })
 
+  it('undoes a verb that returns a rollback, returns its outcome, and does not affect other verbs', async t => {
+    const { engine } = await prepared(t, kind)
+    const outcomes = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        index % 4 === 1 ? engine.write('putThenRollBack', `n${index}`) : engine.write('put', `n${index}`, 'kept'),
+      ),
+    )
+    assert.deepEqual(
+      outcomes,
+      outcomes.map((_, index) => (index % 4 === 1 ? ['undone', `n${index}`] : 'put')),
+    )
+    assert.deepEqual(await engine.read(sql`select count(*), min(value), max(value) from notes`), [[12, 'kept', 'kept']])
+  })
+
   it('does not affect other verbs if one fails', async t => {
     const { engine } = await prepared(t, kind)
     const outcomes = await Promise.allSettled(
