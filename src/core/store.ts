@@ -136,6 +136,8 @@ export interface PostStore {
    * beyond the size limit.
    */
   read(selection: Selection, values: SlotValues): Promise<string>
+  /** Like `read`, for a selection of one object. Returns `undefined` if that object does not exist. */
+  find(selection: Selection, values: SlotValues): Promise<string | undefined>
   /** Makes the changes in the given order, in one transaction: all or none. */
   change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }

@@ -74,6 +74,10 @@ export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKep
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
+      async find(selection, values) {
+        const found = await this.read(selection, values)
+        return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
+      },
       exists: async id => (await engine.read(postReads.byId(id))).length > 0,
       read(selection, values) {
         const isHeavy = weightOf(selection, values) > heavy

@@ -28,6 +28,11 @@ export class FakePosts implements PostStore {
   /** Whether there is such a post. */
   exists: PostStore['exists'] = async () => true
 
+  async find(selection: Selection, values: SlotValues): Promise<string | undefined> {
+    const found = await this.read(selection, values)
+    return found.endsWith(':null}') ? undefined : found
+  }
+
   async read(selection: Selection, values: SlotValues): Promise<string> {
     this.reads.push(values)
     return this.answer(Number(values[0]), selection)

@@ -242,11 +242,11 @@ export class FanOut {
   async #messageFor(group: Group, event: Event): Promise<Message | 'again'> {
     const subject = subjectOf(event)
     if (subject === undefined) return undefined
-    const { key, selection, values, id } = group.subscription
+    const { selection, values, id } = group.subscription
     const read = async () => {
       if (group.isOver) return undefined // the group has no members any more
       const begun = performance.now()
-      const data = await this.#parts.store.read(selection, values.with(id, subject))
+      const data = await this.#parts.store.find(selection, values.with(id, subject))
       return { data, ms: performance.now() - begun }
     }
     try {
@@ -254,7 +254,7 @@ export class FanOut {
       if (found === undefined) return 'again'
       group.timedOutReads = found.ms > this.#parts.readMs ? group.timedOutReads + 1 : 0
       if (group.timedOutReads >= mostTimedOutReads) return tooExpensive()
-      if (found.data === `{"${key}":null}`) return 'gone'
+      if (found.data === undefined) return 'gone'
       return new SharedMessage(found.data, group.positions ? placeToText(event) : undefined)
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unavailable') return this.#refusalOf(error)
