@@ -10,7 +10,7 @@ import { PostgresServer } from '../test/support/postgres.ts'
 
 export type Kind = 'sqlite' | 'postgres'
 
-/** A database with what is planted in it. */
+/** A database with its rows. */
 export interface Database {
   /** Settings of a server that serves it. */
   readonly environment: Readonly<Record<string, string>>

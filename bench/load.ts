@@ -125,14 +125,14 @@ export async function load(
 export async function compareCpu(
   servers: Readonly<Record<string, BenchServer>>,
   request: string | (() => string),
-  rounds = 25,
+  { rounds = 25, connections = 16 } = {},
 ): Promise<void> {
   const spent = Object.entries(servers).map(([name, server]) => ({ name, server, cpu: 0, answers: 0 }))
-  for (const { server } of spent) await load(server.port, request, 16, 2000) // warm
+  for (const { server } of spent) await load(server.port, request, connections, 2000) // warm
   for (let round = 0; round < rounds; round++) {
     for (const each of spent) {
       const before = each.server.cpu()
-      each.answers += await load(each.server.port, request, 16, 400)
+      each.answers += await load(each.server.port, request, connections, 400)
       each.cpu += each.server.cpu() - before
     }
   }

@@ -4,14 +4,14 @@ import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite/file.ts'
 
 /** A database with so many posts, of a hundredth as many users, with a few comments each. */
-export function plantSqlite(path: string, posts: number, comments = 4): void {
+export function fillSqlite(path: string, posts: number, comments = 4): void {
   migrateSqlite(path, loadMigrations(join(import.meta.dirname, '..', 'migrations', 'sqlite')))
   using connection = new SqliteConnection(path, 'write')
-  for (const statement of planting('sqlite', posts, comments)) connection.run({ text: statement, values: [] })
+  for (const statement of fillStatements('sqlite', posts, comments)) connection.run({ text: statement, values: [] })
 }
 
-/** The statements that plant it, in either dialect. */
-export function planting(kind: 'sqlite' | 'postgres', posts: number, comments = 4): readonly string[] {
+/** The statements that fill the database, in the dialect of its engine. */
+export function fillStatements(kind: 'sqlite' | 'postgres', posts: number, comments = 4): readonly string[] {
   const users = Math.max(10, Math.floor(posts / 100))
   const numbers = (most: number) =>
     kind === 'sqlite'

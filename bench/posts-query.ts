@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BenchServer, compareCpu } from './load.ts'
-import { plantSqlite } from './plant.ts'
+import { fillSqlite } from './plant.ts'
 import { pageRequests, tenPostsRequest } from './ten-posts.ts'
 
 // Server CPU of the query for ten posts with authors, comments and the comments' authors, on SQLite: Duet as it is
@@ -11,7 +11,7 @@ import { pageRequests, tenPostsRequest } from './ten-posts.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'duet-bench-'))
 const path = join(folder, 'duet.db')
-plantSqlite(path, 1000)
+fillSqlite(path, 1000)
 {
   await using duet = await BenchServer.start([join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve'], {
     PORT: '0',

@@ -8,7 +8,7 @@ import { migratePostgres } from '../src/storage/postgres/engine.ts'
 import { planning } from '../src/storage/postgres/pool.ts'
 import { PostgresServer } from '../test/support/postgres.ts'
 import { BenchServer, load } from './load.ts'
-import { planting, plantSqlite } from './plant.ts'
+import { fillSqlite, fillStatements } from './plant.ts'
 import { tenPostsRequest } from './ten-posts.ts'
 
 // The query for ten posts over a thousand and over a million of them, on both engines: time per request, one at a time,
@@ -44,7 +44,7 @@ rmSync(folder, { recursive: true, force: true })
 
 function sqlite(posts: number): string {
   const path = join(folder, `${posts}.db`)
-  plantSqlite(path, posts)
+  fillSqlite(path, posts)
   return `sqlite:${path}`
 }
 
@@ -61,7 +61,7 @@ async function postgres(stack: AsyncDisposableStack): Promise<string[]> {
     await migratePostgres(url.href, loadMigrations(join(import.meta.dirname, '..', 'migrations', 'postgres')))
     const client = new pg.Client({ connectionString: url.href })
     await client.connect()
-    for (const statement of planting('postgres', posts)) await client.query(statement)
+    for (const statement of fillStatements('postgres', posts)) await client.query(statement)
     if (process.env.BENCH_EXPLAIN) await explain(client)
     await client.end()
     urls.push(url.href)

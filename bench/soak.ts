@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { Client } from './client.ts'
 import { databaseFor } from './databases.ts'
 import { BenchServer, probed } from './load.ts'
-import { planting } from './plant.ts'
+import { fillStatements } from './plant.ts'
 import { MemoryRecord } from './soak/memory-record.ts'
 import { Traffic } from './soak/traffic.ts'
 
@@ -33,7 +33,7 @@ const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'
 try {
   await using stack = new AsyncDisposableStack()
   const kind = values.engine === 'postgres' ? 'postgres' : 'sqlite'
-  const database = await databaseFor(kind, folder, stack, [...planting(kind, 2000), longContents])
+  const database = await databaseFor(kind, folder, stack, [...fillStatements(kind, 2000), longContents])
   const environment = {
     ...database.environment,
     PORT: '0',

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { BenchServer } from './load.ts'
-import { plantSqlite } from './plant.ts'
+import { fillSqlite } from './plant.ts'
 import { Subscribers } from './subscribers.ts'
 
-// Server CPU per delivered event, and memory per idle subscriber: Duet beside graphql-yoga and Apollo Server, both with
-// graphql-ws, and beside a bare loop that writes prepared frames. One run, the servers in turn.
+// Server CPU per delivered event, and memory per idle subscriber: Duet compared with graphql-yoga and Apollo Server, both with
+// graphql-ws, and with a bare loop that writes prepared frames. One run, the servers in turn.
 // `npm install` in this folder brings the others; BENCH_SUBSCRIBERS=10000 asks for more.
 
 const count = Number(process.env.BENCH_SUBSCRIBERS ?? 2000)
@@ -45,7 +45,7 @@ for (const [name, each] of Object.entries(cases)) {
     for (const [program, args] of Object.entries(programs)) {
       const result = results.get(program)
       const path = join(folder, `${round}-${program.replaceAll(/\W/g, '')}.db`)
-      plantSqlite(path, 40, 10)
+      fillSqlite(path, 40, 10)
       const one = await measure(args(path), path, each)
       if (result === undefined) continue
       result.cpu += one.cpu

@@ -3,7 +3,7 @@ import { generateKeySet, readKeys } from '../src/security/keys.ts'
 import { JwtSigner } from '../src/security/tokens.ts'
 
 // What the check of a token costs, without the look at its user's row: a hot one, whose signature was seen to be good
-// before, against a cold one, which is verified. Interleaved in one run; each round has tokens that nobody has seen.
+// before, against a cold one, which is verified. Interleaved in one run; each round has new tokens.
 
 const rounds = 7
 const coldTokens = 500

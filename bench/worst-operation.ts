@@ -9,7 +9,7 @@ import { Client } from './client.ts'
 import { type Database, databaseFor, type Kind } from './databases.ts'
 import { BenchServer, probed } from './load.ts'
 import { type Candidate, mutations, queries, sent } from './worst/candidates.ts'
-import { latestPost, planted, plantingFor } from './worst/data.ts'
+import { contents, fillStatementsFor, latestPost } from './worst/data.ts'
 import { documents, removals, requests } from './worst/documents.ts'
 import { type Measured, Meter } from './worst/measure.ts'
 import { neighbours } from './worst/neighbours.ts'
@@ -21,7 +21,7 @@ import { costOfEvent, subscriptions } from './worst/subscriptions.ts'
 // A search for the most expensive operation that one client may ask for: shapes written by hand and random ones, on
 // 100,000 posts of 4 KB by one author with 100,000 comments on one of them. It prints the ten worst by CPU of the server,
 // stall of its event loop, memory and time in the database, over HTTP and as a subscription (per event), and whether the
-// goals are met. What is refused costs something, too, and is counted.
+// goals are met. Refused operations cost something too, and are counted.
 
 const { values } = parseArgs({
   options: {
@@ -44,7 +44,7 @@ for (const kind of kinds) {
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
   try {
     await using stack = new AsyncDisposableStack()
-    const database = await databaseFor(kind, folder, stack, plantingFor(kind, size))
+    const database = await databaseFor(kind, folder, stack, fillStatementsFor(kind, size))
     const environment = {
       ...database.environment,
       PORT: '0',
@@ -62,7 +62,7 @@ for (const kind of kinds) {
 
 async function searchOn(kind: Kind, server: BenchServer, database: Database): Promise<void> {
   using client = new Client(server.port)
-  await client.logIn(planted.author)
+  await client.logIn(contents.author)
   const meter = new Meter(server, client, database)
   const isWanted = ({ name }: { readonly name: string }) => name.includes(values.only)
 
@@ -86,7 +86,7 @@ async function searchOn(kind: Kind, server: BenchServer, database: Database): Pr
   await annoy(kind, server, client, byHand, overHttp)
 
   const removed: Measured[] = []
-  for (const candidate of removals(latestPost(size), planted.author).filter(isWanted)) {
+  for (const candidate of removals(latestPost(size), contents.author).filter(isWanted)) {
     removed.push(await measured(meter, candidate, 1))
   }
   printGoals(`${kind}, removals`, removed)
@@ -99,15 +99,15 @@ async function measured(meter: Meter, candidate: Candidate, times: number): Prom
   return { ...costs, name, text: text ?? `${method} ${path}`, cost }
 }
 
-/** New operations, and changed forms of the dearest so far. What proves dear is measured again. */
+/** New operations, and changed forms of the most expensive ones so far. Expensive ones are measured again. */
 async function searchAtRandom(meter: Meter): Promise<readonly Measured[]> {
   const random = new RandomOperations(places)
   const found: (Measured & { readonly candidate: Candidate })[] = []
   for (let count = 0; count < effort.random; count++) {
     const candidate = random.next(found.slice(0, 12).map(each => each.candidate))
     const once = await measured(meter, candidate, 1)
-    const dear = found.at(11)?.cpu ?? 0
-    const costs = once.cpu > dear ? await measured(meter, candidate, effort.times) : once
+    const expensive = found.at(11)?.cpu ?? 0
+    const costs = once.cpu > expensive ? await measured(meter, candidate, effort.times) : once
     found.push({ ...costs, candidate })
     found.sort((a, b) => b.cpu - a.cpu)
   }
@@ -128,10 +128,7 @@ async function annoy(
   const { windowMs } = effort
   const count = Math.round(windowMs / 600)
   const others = () => neighbours({ port: server.port, perSecond: 50, ms: windowMs })
-  printLatencies(
-    `${kind}, others, nobody annoys them`,
-    await neighbours({ port: server.port, perSecond: 50, ms: 3000 }),
-  )
+  printLatencies(`${kind}, others, without load`, await neighbours({ port: server.port, perSecond: 50, ms: 3000 }))
   for (const measure of effort.by) {
     const [dearest] = all
       .filter(each => candidates.some(({ name }) => name === each.name))
@@ -145,7 +142,7 @@ async function annoy(
         await client.send(candidate.path, sent(candidate, `${measure}${number}`))
       })
       await Promise.allSettled(annoying)
-      const title = `${kind}, others beside ${count} x "${candidate.name}" in ${windowMs / 1000} s, ${way}`
+      const title = `${kind}, others during ${count} x "${candidate.name}" in ${windowMs / 1000} s, ${way}`
       printLatencies(title, await latencies)
     }
   }

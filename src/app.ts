@@ -11,7 +11,7 @@ import { type Deliver, Feed } from './core/feed.ts'
 import { Janitor } from './core/janitor.ts'
 import { Orders } from './core/orders/operations.ts'
 import { Payments } from './core/payments/operations.ts'
-import type { Clock, Passwords, Randomness } from './core/ports.ts'
+import type { Clock, Passwords, Randomness, RateLimiter } from './core/ports.ts'
 import { Posts } from './core/posts/operations.ts'
 import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
@@ -30,7 +30,7 @@ import { prefixes } from './rest/routes.ts'
 import { restComponents } from './rest/schemas.ts'
 import { serveTokens } from './rest/tokens.ts'
 import { serveUsers } from './rest/users.ts'
-import { KeyError, readKeys, readOrCreateKeys, type TokenKeys } from './security/keys.ts'
+import { KeyError, readKeys, readOrCreateKeys, secretOf, type TokenKeys } from './security/keys.ts'
 import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication, bearerOf } from './server/authentication.ts'
@@ -96,12 +96,13 @@ export async function startApp(
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()
-  const store = createStore(engine, timeouts.operation)
+  const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds: config.eventRetentionSeconds })
   const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy)
   if (config.accessPolicy === 'open' && !config.loopback)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
+  const limiter = await limiters(config, { keys, clock, logger, metrics }, parts)
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
@@ -113,12 +114,17 @@ export async function startApp(
   const orders = new Orders({ store: store.orders, access })
   const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
   const posts = new Posts({ store: store.posts, access, bus })
-  const tokens = new Tokens({ store: store.users, passwords, signer, limits: loginLimits(config.loginLimitMax, clock) })
+  const tokens = new Tokens({
+    store: store.users,
+    passwords,
+    signer,
+    limits: loginLimits(config.loginLimitMax, limiter),
+  })
 
   const lifecycle = new Lifecycle(config)
   const proxies = new TrustedProxies(config.trustProxy)
   const { max, windowMs, paths } = config.rateLimit
-  const rateLimit = max > 0 ? { limiter: new MemoryRateLimiter(max, windowMs, clock), paths, proxies } : undefined
+  const rateLimit = max > 0 ? { limiter: limiter('requests', max, windowMs), paths, proxies } : undefined
   const schema = loadSchema()
   const documents = new Documents({ schema, maxDepth: config.queryMaxDepth, suggestions: !config.production })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
@@ -254,10 +260,34 @@ async function ensureDemoData(
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }
 
+type CreateLimiter = (name: string, limit: number, windowMs: number) => RateLimiter
+
+/** Limiters that count in Redis if there is one, else in the memory of this process. */
+async function limiters(
+  { redis: address, redisTimeoutMs: timeoutMs, database }: Config,
+  { keys, clock, logger, metrics }: { keys: TokenKeys; clock: Clock; logger: Logger; metrics: Metrics },
+  parts: AsyncDisposableStack,
+): Promise<CreateLimiter> {
+  if (address === undefined) {
+    if (database.kind === 'postgres') logger.warn('Without REDIS_URL each instance has its own rate and login limits')
+    return (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock)
+  }
+  const onChange = (up: boolean, reason?: string) => {
+    if (up) logger.info('Redis is back: instances share their limits again')
+    else logger.warn({ reason }, 'Redis is away: until it is back, each instance has its own limits')
+  }
+  const secret = await secretOf(keys, 'keys of limits in Redis')
+  // Not loaded without need: the driver takes almost a tenth of a second of CPU.
+  const { RedisLimits } = await import('./cluster/redis-limits.ts')
+  const limits = parts.use(await RedisLimits.open(address, { timeoutMs, onChange, secret, clock }))
+  metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up))
+  return (name, limit, windowMs) => limits.limiter(name, limit, windowMs)
+}
+
 /** Per minute: `max` failed logins per client and e-mail, and ten times as many attempts per client. 0: no limit. */
-function loginLimits(max: number, clock: Clock): LoginLimits {
-  const limit = (attempts: number) => new MemoryRateLimiter(attempts || Number.POSITIVE_INFINITY, 60_000, clock)
-  return { perEmail: limit(max), perClient: limit(max * 10) }
+function loginLimits(max: number, limiter: CreateLimiter): LoginLimits {
+  const limit = (name: string, attempts: number) => limiter(name, attempts || Number.POSITIVE_INFINITY, 60_000)
+  return { perEmail: limit('failed logins', max), perClient: limit('logins', max * 10) }
 }
 
 /**

@@ -9,6 +9,9 @@ export interface Config {
   readonly host: string
   readonly port: number
   readonly database: DatabaseConfig
+  /** What instances share their limits through. */
+  readonly redis: RedisConfig | undefined
+  readonly redisTimeoutMs: number
   /** Maximum milliseconds for one database operation. */
   readonly databaseTimeoutMs: number
   /** Milliseconds in which a new socket must send `connection_init`. */
@@ -19,6 +22,7 @@ export interface Config {
   /** Maximum number of different subscriptions of one client, and of all clients together. */
   readonly subscriptionGroupsPerClient: number
   readonly subscriptionGroups: number
+  readonly eventRetentionSeconds: number
   readonly bodyLimitBytes: number
   /** Maximum number of open connections of one client, without WebSockets; 0: any number. */
   readonly connectionsPerClient: number
@@ -55,6 +59,15 @@ export interface RateLimitConfig {
 export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
+
+export interface RedisConfig {
+  readonly host: string
+  readonly port: number
+  readonly username?: string
+  readonly password?: string
+  readonly database: number
+  readonly tls: boolean
+}
 
 export type LogLevel = (typeof logLevels)[number]
 
@@ -99,6 +112,8 @@ export function readConfig(environment: Environment): Config {
     port: integer('PORT', read('PORT'), 0, 65_535),
     database: storage,
     databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', read('DATABASE_TIMEOUT_MS'), 200, 600_000),
+    redis: redis(read('REDIS_URL')),
+    redisTimeoutMs: integer('REDIS_TIMEOUT_MS', read('REDIS_TIMEOUT_MS'), 10, 600_000),
     socketInitTimeoutMs: integer('SOCKET_INIT_TIMEOUT_MS', read('SOCKET_INIT_TIMEOUT_MS'), 100, 600_000),
     socketsPerClient: integer('SOCKETS_PER_CLIENT', read('SOCKETS_PER_CLIENT'), 1, 1_000_000),
     socketMessagesPerSecond: integer('SOCKET_MESSAGES_PER_SECOND', read('SOCKET_MESSAGES_PER_SECOND'), 0, 1_000_000),
@@ -109,6 +124,7 @@ export function readConfig(environment: Environment): Config {
       1_000_000,
     ),
     subscriptionGroups: integer('SUBSCRIPTION_GROUPS', read('SUBSCRIPTION_GROUPS'), 1, 1_000_000),
+    eventRetentionSeconds: integer('EVENT_RETENTION_SECONDS', read('EVENT_RETENTION_SECONDS'), 60, 30 * 86_400),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', read('BODY_LIMIT_BYTES'), 1024, 64 * 1024 * 1024),
     connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', read('CONNECTIONS_PER_CLIENT'), 0, 1_000_000),
     maintenance: oneOf('MAINTENANCE', read('MAINTENANCE'), ['off', 'on']) === 'on',
@@ -153,6 +169,15 @@ export const settings = {
     fallback: '1200',
     meaning: 'milliseconds that one operation may take in the database; then the answer is 503',
   },
+  REDIS_URL: {
+    fallback: '',
+    meaning: 'redis://… or rediss://…: where instances share rate and login limits',
+    default: 'each instance has its own limits',
+  },
+  REDIS_TIMEOUT_MS: {
+    fallback: '250',
+    meaning: 'milliseconds to wait for Redis; then the instance counts by itself until Redis answers again',
+  },
   SOCKET_INIT_TIMEOUT_MS: { fallback: '3000', meaning: 'milliseconds that a new socket has to send connection_init' },
   SOCKETS_PER_CLIENT: { fallback: '1000', meaning: 'open sockets of one client; then 429' },
   SOCKET_MESSAGES_PER_SECOND: {
@@ -161,6 +186,7 @@ export const settings = {
   },
   SUBSCRIPTION_GROUPS_PER_CLIENT: { fallback: '200', meaning: 'different subscriptions of one client' },
   SUBSCRIPTION_GROUPS: { fallback: '10000', meaning: 'different subscriptions of all clients of this instance' },
+  EVENT_RETENTION_SECONDS: { fallback: '3600', meaning: 'seconds for which a subscription can be resumed' },
   BODY_LIMIT_BYTES: { fallback: '1048576', meaning: 'largest request body' },
   CONNECTIONS_PER_CLIENT: {
     fallback: '1000',
@@ -254,6 +280,28 @@ function database(value: string, poolMax: number, pooler: boolean): DatabaseConf
   const path = /^sqlite:(.+)$/.exec(value)?.[1]
   if (path !== undefined) return Object.freeze({ kind: 'sqlite', path: path.replace(/^\/\/(?=\/)/, '') })
   throw new ConfigError('DATABASE_URL: must be sqlite:<path>, sqlite::memory: or postgres://…')
+}
+
+function redis(value: string): RedisConfig | undefined {
+  if (value === '') return undefined
+  try {
+    const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(value)
+    const database = /^\/?(\d{0,6})$/.exec(pathname)?.[1]
+    const sound = /^rediss?:$/.test(protocol) && hostname !== '' && port !== '0' && search + hash === ''
+    if (sound && database !== undefined) {
+      return Object.freeze({
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: Number(port || 6379),
+        ...(username !== '' && { username: decodeURIComponent(username) }),
+        ...(password !== '' && { password: decodeURIComponent(password) }),
+        database: Number(database),
+        tls: protocol === 'rediss:',
+      })
+    }
+  } catch {
+    // The error below does not quote the address, which holds a password.
+  }
+  throw new ConfigError('REDIS_URL: must be redis://… or rediss://…, with host[:port][/database] and no parameters')
 }
 
 function linkPrefix(value: string): string {

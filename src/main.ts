@@ -1,3 +1,4 @@
+import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { complain } from './commands/complain.ts'
 import { type Config, ConfigError, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
@@ -13,14 +14,12 @@ export async function main(args: readonly string[]): Promise<number> {
   if (name === undefined || command === undefined) {
     return complain(`unknown command ${JSON.stringify(line)}; --help lists the known ones`)
   }
-  const rest = args.slice(name.split(' ').length)
-  if (rest.length !== command.takes.length) {
-    return complain(`usage: ${[name, ...command.takes.map(word => `<${word}>`)].join(' ')}; --help lists the settings`)
-  }
+  const given = parse(command, args.slice(name.split(' ').length))
+  if (given === undefined) return complain(`usage: ${usage(name, command)}; --help lists the settings`)
   let config: Config | undefined
   try {
     config = readConfig(processEnvironment())
-    return await command.run(config, ...rest)
+    return await command.run(config, given.words, given.options)
   } catch (error) {
     return complain(explain(error, config))
   }
@@ -30,8 +29,12 @@ interface Command {
   readonly summary: string
   /** Names of the arguments. */
   readonly takes: readonly string[]
-  run(config: Config, ...args: string[]): Promise<number>
+  /** As they are shown: in brackets if they may be left out, without a value if they take none. */
+  readonly options?: readonly string[]
+  run(config: Config, words: readonly string[], options: Options): Promise<number>
 }
+
+type Options = Readonly<Record<string, string | boolean | undefined>>
 
 // Commands are imported only after the settings are checked, so that an invalid setting is reported at once.
 const commands: Readonly<Record<string, Command>> = {
@@ -53,18 +56,53 @@ const commands: Readonly<Record<string, Command>> = {
   backup: {
     summary: 'copy an embedded database, also while it is served',
     takes: ['file'],
-    run: async (config, file = '') => (await import('./commands/backup.ts')).backup(config, file),
+    run: async (config, [file = '']) => (await import('./commands/backup.ts')).backup(config, file),
   },
   'keys generate': {
     summary: 'print a new key set for TOKEN_KEYS',
     takes: [],
     run: async () => (await import('./commands/generate-keys.ts')).generateKeys(),
   },
+  'users create': {
+    summary: 'create a user who can log in; without --password-stdin the password is generated and printed',
+    takes: [],
+    options: ['--email <email>', '[--name <name>]', '[--role <role>]', '[--password-stdin]'],
+    run: async (config, _, options) => (await import('./commands/create-user.ts')).createUser(config, options),
+  },
+  'users list': {
+    summary: 'list all users: id, role, whether they can log in, e-mail and name',
+    takes: [],
+    options: ['[--role <role>]'],
+    run: async (config, _, { role }) => (await import('./commands/list-users.ts')).listUsers(config, role),
+  },
   'users set-role': {
     summary: 'make a user a member or an admin',
     takes: ['email or id', 'role'],
-    run: async (config, user = '', role = '') => (await import('./commands/set-role.ts')).setRole(config, user, role),
+    run: async (config, [user = '', role = '']) => (await import('./commands/set-role.ts')).setRole(config, user, role),
   },
+}
+
+function usage(name: string, { takes, options = [] }: Command): string {
+  return [name, ...takes.map(word => `<${word}>`), ...options].join(' ')
+}
+
+/** The words and options after the name of a command, or `undefined` if it does not take them. */
+function parse({ takes, options = [] }: Command, args: readonly string[]) {
+  const config: ParseArgsOptionsConfig = {}
+  for (const option of options) config[nameOf(option)] = { type: option.includes('<') ? 'string' : 'boolean' }
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options: config, allowPositionals: true })
+    const isComplete = options.every(option => option.startsWith('[') || nameOf(option) in values)
+    return positionals.length === takes.length && isComplete
+      ? { words: positionals, options: values as Options }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function nameOf(option: string): string {
+  return /--([a-z-]+)/.exec(option)?.[1] ?? ''
 }
 
 function help(): string {
@@ -75,7 +113,7 @@ function help(): string {
   return `Usage: npm run duet -- <command>
 
 Commands
-${rows(Object.entries(commands).map(([name, { takes, summary }]) => [[name, ...takes.map(word => `<${word}>`)].join(' '), summary]))}
+${rows(Object.entries(commands).map(([name, command]) => [usage(name, command), command.summary]))}
 
 Environment variables (a .env file is read too)
 ${rows(

@@ -20,14 +20,14 @@ import { assertRefusal } from './support/refusal.ts'
 import { logIn, send, somebody } from './support/rest.ts'
 
 interface Attempt {
-  /** As the route is registered; `:id`, here or in the operation, stands for what it is about. */
+  /** The path of the route; `:id`, here or in the operation, is replaced by the id. */
   readonly route: string
   /** The operation, where the route is GraphQL's. */
   readonly query?: string
   /** A user, unless said otherwise: an order, a payment or a post of that user. */
   readonly about?: 'order' | 'payment' | 'post'
   readonly body?: () => object
-  /** The answer to who may. */
+  /** The answer to a caller with access. */
   readonly success: number
 }
 
@@ -71,7 +71,7 @@ function someItems(): object {
   return { items: [{ name: 'Chalk', quantity: 2, price: 3 }] }
 }
 
-/** Routes that ask nobody who they are, and ignore what they are told: no operation of the table. */
+/** Routes that ignore tokens, so they have no operation in the table. */
 const askNobody = [
   /^POST \/tokens$/,
   /^GET \/health\/(live|ready)$/,
@@ -82,7 +82,7 @@ const askNobody = [
 ]
 
 const alive = ['anonymous', 'owner', 'other user', 'admin'] as const
-/** Whoever shows a token that is dead gets 401, whatever they ask for. */
+/** A caller with an invalid token gets 401 on every route. */
 const dead = ['deleted user', 'expired token', 'token from before a password change'] as const
 const callers = [...alive, ...dead]
 type Caller = (typeof callers)[number]
@@ -107,7 +107,7 @@ class Stage implements AsyncDisposable {
   readonly #hash: string
   readonly #parts: AsyncDisposableStack
   #keys = 0
-  /** Of everybody but the owner, who is another one each time. */
+  /** Of all callers except the owner, who is a new user each time. */
   readonly #tokens = new Map<Caller, string>()
 
   static async set(kind: (typeof engineKinds)[number], policy: Policy): Promise<Stage> {
@@ -148,7 +148,7 @@ class Stage implements AsyncDisposable {
     await this.request('PATCH /users/:id', changed, { password: 'another password' }, old)
   }
 
-  /** Somebody with a password, or without one. */
+  /** A user with or without a password. */
   async person(secret: { hash: string } | null = { hash: this.#hash }): Promise<User> {
     const values = {
       ...somebody(),
@@ -188,14 +188,14 @@ class Stage implements AsyncDisposable {
       role: 'member',
       tokenVersion: await this.#tokenVersionOf(owner),
     } as const
-    const made =
+    const created =
       about === 'order'
         ? await this.#engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
         : about === 'payment'
           ? await this.#engine.write('pay', actor, { cents: 100 }, null)
           : await this.#post(actor)
-    if (typeof made === 'string') return assert.fail(made)
-    return 'payment' in made ? made.payment : made
+    if (typeof created === 'string') return assert.fail(created)
+    return 'payment' in created ? created.payment : created
   }
 
   async #post(actor: Actor): Promise<{ readonly id: number }> {
@@ -212,7 +212,7 @@ class Stage implements AsyncDisposable {
     return String(row?.[0])
   }
 
-  /** Everything that is known of a user and of what is theirs. */
+  /** All stored data of a user. */
   async stateOf({ id }: User): Promise<unknown> {
     return Promise.all([
       this.#engine.read(
@@ -251,14 +251,14 @@ async function registeredRoutes(): Promise<Set<string>> {
   return routes
 }
 
-test('every operation of the access table has its row and its request here, and every route its operation', async () => {
+test('every operation of the access table has a row and a request in this test, and every route has an operation', async () => {
   for (const rows of [promised, attempts]) assert.deepEqual(Object.keys(rows).sort(), Object.keys(accessTable).sort())
   const routes = await registeredRoutes()
   const others = [...alsoReadAnOrder, 'GET /graphql']
   const used = new Set([...Object.values(attempts).map(({ route }) => route), ...others])
   for (const route of used) {
     for (const prefix of route.endsWith('/graphql') ? [''] : prefixes) {
-      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `${route} is not registered`)
+      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `src/app.ts registers no route ${route}`)
     }
   }
   const unknown = [...routes]
@@ -269,14 +269,14 @@ test('every operation of the access table has its row and its request here, and 
 
 for (const kind of engineKinds) {
   for (const policy of policies) {
-    describe(`Who may do what: ${policy}, on ${kind.name}`, { skip: kind.skip }, () => {
+    describe(`Access under the policy ${policy}, on ${kind.name}`, { skip: kind.skip }, () => {
       let stage: Stage
       before(async () => {
         stage = await Stage.set(kind, policy)
       })
       after(() => stage[Symbol.asyncDispose]())
 
-      it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly what is promised, by each prefix', async () => {
+      it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly the promised result, under both prefixes', async () => {
         const [expected, actual]: Record<string, number>[] = [{}, {}]
         // Prefixes and engines do not depend on each other.
         for (const prefix of kind.kind === 'sqlite' ? prefixes : ['']) {
@@ -295,9 +295,9 @@ for (const kind of engineKinds) {
               Object.assign(actual ?? {}, { [cell]: response.status })
               const verdict = verdictOn(caller, operation, policy)
               Object.assign(expected ?? {}, { [cell]: statusOf(verdict, success) })
-              // Who is refused without being told must still have changed nothing.
+              // A caller that is refused silently must have changed nothing.
               if (verdict === 'yes') {
-                // 204 is said of what was not done as well.
+                // 204 is also the answer if nothing was done.
                 if (success === 204)
                   assert.notDeepEqual(await stage.stateOf(owner), before, `${cell}: nothing happened`)
                 continue
@@ -312,7 +312,7 @@ for (const kind of engineKinds) {
         assert.deepEqual(actual, expected)
       })
 
-      it("an order's items and tracking are shown to whom the order is shown, and to nobody else", async () => {
+      it('callers that may see an order may see its items and tracking, and no other callers may', async () => {
         for (const line of alsoReadAnOrder) {
           for (const caller of callers) {
             const owner = await stage.person()
@@ -325,7 +325,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it('a changed password ends the tokens from before it, and only the new one logs in', async () => {
+      it('after a password change older tokens are invalid, and only the new password logs in', async () => {
         for (const caller of ['owner', 'admin'] as const) {
           const owner = await stage.person()
           const old = await stage.tokenOf(owner)
@@ -341,7 +341,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it('a PUT that carries another password needs the same right as a PATCH', async () => {
+      it('a PUT with another password needs the same right as a PATCH', async () => {
         for (const caller of callers) {
           const owner = await stage.person()
           const token = await stage.tokenAs(caller, owner)
@@ -357,7 +357,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it("a user's first password is set by whoever may change the user", async () => {
+      it("a caller that may change a user may set the user's first password", async () => {
         for (const caller of ['anonymous', 'other user', 'admin'] as const) {
           const user = await stage.person(null)
           const token = await stage.tokenAs(caller, user)
@@ -371,7 +371,7 @@ for (const kind of engineKinds) {
   }
 }
 
-test('R-ERR-9: under the enforced policy nobody learns by 404 or 400 what they may not see', async () => {
+test('R-ERR-9: under the enforced policy no caller can infer hidden data from a 404 or a 400', async () => {
   const [sqlite] = engineKinds
   if (sqlite === undefined) return assert.fail()
   await using stage = await Stage.set(sqlite, 'enforced')
@@ -397,7 +397,7 @@ test('R-ERR-9: under the enforced policy nobody learns by 404 or 400 what they m
   }
 })
 
-test('routes that ask nobody ignore a dead token', async () => {
+test('routes without authentication ignore an invalid token', async () => {
   await using app = await startTestApp()
   for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) {
     assert.equal((await send(app, `GET ${path}`, undefined, 'dead')).status, 200, path)

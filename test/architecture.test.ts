@@ -7,7 +7,7 @@ type Outside = 'anything' | 'builtins' | 'nothing'
 type Row = { inside: 'everything' | string[]; outside: Outside }
 
 /**
- * Who may import what. A part is a file directly in src/ or a folder of src/; each may always import itself.
+ * The allowed imports. A part is a file directly in src/ or a folder of src/; each may always import itself.
  * `inside`: the other parts of src/ it may import. `outside`: `anything` is packages and node: builtins.
  */
 const DIRECTIONS: Record<string, Row> = {
@@ -266,12 +266,12 @@ test('the source tree keeps its import directions and its conventions', () => {
   assert.equal(found.length, 0, found.join('\n'))
 })
 
-test('a sound tree has no violations', () => {
+test('a tree that keeps all rules has no violations', () => {
   assert.deepEqual(violations(new Map(Object.entries(SOUND))), [])
 })
 
 for (const { guarantee, files, expected } of CASES) {
-  test(`the check has teeth: ${guarantee}`, () => {
+  test(`the check detects violations: ${guarantee}`, () => {
     assert.deepEqual(violations(new Map(Object.entries({ ...SOUND, ...files }))), expected)
   })
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Setting, settings } from '../src/config.ts'
 
-test('.env.example names every setting, with what it means and its default', () => {
+test('.env.example lists every setting with its meaning and its default', () => {
   const lines = Object.entries<Setting>(settings).flatMap(([name, { meaning, fallback, default: other }]) => [
     '',
     `# ${meaning}${other === undefined ? '' : ` (default: ${other})`}`,

@@ -1,72 +1,106 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { engineKinds } from './support/engines.ts'
-import { ask } from './support/http.ts'
+import { onlyInFull } from './support/form.ts'
+import { copyOfProject, Guide } from './support/guide.ts'
 import { tokenKeys } from './support/keys.ts'
-import { serveDuet, temporaryFolder } from './support/process.ts'
+import { serveDuet } from './support/process.ts'
+import { assertRefusal } from './support/refusal.ts'
+import { bodyOf, logIn, send } from './support/rest.ts'
 
-const root = join(import.meta.dirname, '..')
+const field = new Guide('add-a-field')
+const guides = [field, new Guide('add-a-mutation'), new Guide('add-a-resource')]
 
-/** A copy of the source in which a guide was followed. */
-function copyWith(guide: string): Disposable & { readonly path: string } {
-  const copy = temporaryFolder()
-  for (const name of ['api', 'bin', 'migrations', 'package.json', 'src', 'tsconfig.json']) {
-    cpSync(join(root, name), join(copy.path, name), { recursive: true })
+describe('The guides that add a field, a mutation and a resource', () => {
+  let copy: ReturnType<typeof copyOfProject>
+  before(() => {
+    copy = copyOfProject()
+    for (const guide of guides) guide.follow(copy.path)
+  })
+  after(() => copy[Symbol.dispose]())
+
+  /** Runs a program of the project in the copy. */
+  async function run(program: string, ...args: readonly string[]): Promise<void> {
+    // With the first one, tests that a test starts do not run; with the second one, they run in their long forms.
+    const { NODE_TEST_CONTEXT, DUET_TEST_FULL, ...env } = process.env
+    const isTool = !program.endsWith('.ts')
+    const command = isTool ? join(copy.path, 'node_modules', '.bin', program) : process.execPath
+    const options = { cwd: copy.path, env, maxBuffer: 16 * 1024 * 1024 }
+    const outcome = promisify(execFile)(command, isTool ? args : [program, ...args], options)
+    await outcome.catch(({ stdout, stderr }) => assert.fail(`${program} failed:\n${stdout}${stderr}`))
   }
-  symlinkSync(join(root, 'node_modules'), join(copy.path, 'node_modules'))
-  let changes = 0
-  const text = readFileSync(join(root, 'docs', 'how-to', guide), 'utf8')
-  for (const [, file = '', before, block = ''] of text.matchAll(change)) {
-    const path = join(copy.path, file)
-    const added = block.replaceAll(/^ {3}/gm, '')
-    if (before === undefined) writeFileSync(path, added, { flag: 'wx' })
-    else {
-      const lines = readFileSync(path, 'utf8').split('\n')
-      const at = lines.findIndex(line => line.includes(before))
-      assert.notEqual(at, -1, `${file} has no ${before}`)
-      writeFileSync(path, lines.toSpliced(at, 0, added.trimEnd()).join('\n'))
+
+  it('tell how many files they touch, a field at most five of the source', () => {
+    for (const { text, files } of guides) {
+      const under = (...folders: readonly string[]) =>
+        files.filter(file => folders.some(folder => file.startsWith(`${folder}/`))).length
+      const [source, migrations, tests] = [under('src', 'api'), under('migrations'), under('test')]
+      assert.equal(source + migrations + tests, files.length)
+      const told = `It touches ${source} source files, ${migrations} migrations and ${tests} test files`
+      assert.ok(text.includes(told), `The guide does not say: ${told}`)
+      for (const file of files)
+        assert.ok(text.includes(`| \`${file}\``), `${file} has no row in the table of the guide`)
     }
-    changes++
-  }
-  assert.ok(changes > 0, 'the guide changes nothing')
-  return copy
-}
+    assert.ok(field.files.filter(file => /^(src|api)\//.test(file)).length <= 5)
+  })
 
-/** "New file `…`:" or "In `…`, before `…`:", and a block. */
-const change = /^ {3}(?:New file|In) `([^`]+)`(?:, before `([^`]+)`)?:\n\n {3}```\n([\s\S]*?) {3}```$/gm
+  it('lead to a program whose types fit and whose format is right', async () => {
+    await run('tsc')
+    const changed = new Set(guides.flatMap(({ files }) => files.filter(file => file.endsWith('.ts'))))
+    await run('biome', 'check', '--error-on-warnings', '--vcs-enabled=false', ...changed)
+  })
 
-describe('The guide that adds a field to users', () => {
-  it('leads to a program whose types fit', async () => {
-    using copy = copyWith('add-a-field.md')
-    const config = join(copy.path, 'tsconfig.json')
-    writeFileSync(config, readFileSync(config, 'utf8').replace('["src", "test", "bench"]', '["src"]'))
-    await promisify(execFile)(join(root, 'node_modules', '.bin', 'tsc'), ['--project', copy.path])
+  it('lead to tests that pass', { skip: onlyInFull }, async () => {
+    await run('test/support/write-openapi.ts')
+    const touched = guides.flatMap(({ files }) => files.filter(file => file.endsWith('.test.ts')))
+    const others = ['test/architecture.test.ts', 'test/storage/migrations.test.ts', 'test/graphql/oracle.test.ts']
+    await run('test/run.ts', ...new Set([...touched, ...others]))
   })
 
   for (const kind of engineKinds) {
-    it(`leads to a field that is stored, changed and selected, on ${kind.name}`, { skip: kind.skip }, async () => {
-      using copy = copyWith('add-a-field.md')
+    it(`lead to a service that has all three, on ${kind.name}`, { skip: kind.skip }, async () => {
       await using database = await kind.createEmpty()
       const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-      const env = { DATABASE_URL: address, TOKEN_KEYS: tokenKeys, DEMO_DATA: 'false' }
+      const env = { DATABASE_URL: address, TOKEN_KEYS: tokenKeys, DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' }
       await using duet = serveDuet(env, { root: copy.path })
-      const { url } = await duet.address()
-      const send = async (method: string, path: string, body: object) => {
-        const init = { method, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
-        return JSON.parse((await ask(url + path, init)).body)
-      }
-      const user = { name: 'Ann', email: 'ann@example.com', bio: 'Writes.' }
-      assert.deepEqual(await send('POST', '/users', user), { id: 1, ...user })
-      assert.deepEqual(await send('PATCH', '/users/1', { bio: 5 }), { error: 'bio must be a string' })
-      assert.equal((await send('PATCH', '/users/1', { bio: 'Reads.' })).bio, 'Reads.')
-      const query = '{ user(id: 1) { name bio } users { bio } }'
-      assert.deepEqual(await send('POST', '/graphql', { query }), {
-        data: { user: { name: 'Ann', bio: 'Reads.' }, users: [{ bio: 'Reads.' }] },
-      })
+      const app = await duet.address()
+      const admin = await logIn(app, 'ada@example.com', 'demo-password')
+      const user = await logIn(app, 'grace@example.com', 'demo-password')
+      const graphql = async (query: string, token?: string, status = 200): Promise<unknown> =>
+        bodyOf(await send(app, 'POST /graphql', { query }, token), status)
+
+      const { id } = bodyOf(await send(app, 'GET /users/me', undefined, user))
+      const told = async (bio: unknown, token?: string) => send(app, `PATCH /users/${id}`, { bio }, token)
+      assertRefusal(await told('Writes.'), 401)
+      assertRefusal(await told(5, user), 400, 'bio must be a string')
+      assertRefusal(await told('x'.repeat(501), user), 400)
+      const changed: { bio?: string } = bodyOf(await told('Writes.', user))
+      assert.equal(changed.bio, 'Writes.')
+      assert.deepEqual(await graphql(`{ user(id: ${id}) { bio } }`), { data: { user: { bio: 'Writes.' } } })
+
+      const unlike = 'mutation { unlikePost(id: 1) { likes } }'
+      await graphql(unlike, undefined, 401)
+      await graphql('mutation { unlikePost(id: 123456789) { likes } }', user, 404)
+      const likes = async (mutation: string) =>
+        JSON.stringify(await graphql(`mutation { all: ${mutation}(id: 1) { likes } }`, user))
+      const liked = await likes('likePost')
+      await likes('likePost')
+      assert.equal(await likes('unlikePost'), liked)
+
+      const coupon = { code: 'SPRING', percent: 20 }
+      assertRefusal(await send(app, 'POST /coupons', coupon), 401)
+      assertRefusal(await send(app, 'POST /coupons', coupon, user), 403)
+      assertRefusal(await send(app, 'POST /coupons', { ...coupon, percent: 0 }, admin), 400)
+      const created = await send(app, 'POST /api/coupons', coupon, admin)
+      assert.deepEqual(bodyOf(created, 201), { id: 1, ...coupon })
+      assert.equal(created.headers.get('location'), '/coupons/1')
+      assertRefusal(await send(app, 'POST /coupons', coupon, admin), 409)
+      assertRefusal(await send(app, 'GET /coupons/1'), 401)
+      assert.deepEqual(bodyOf(await send(app, 'GET /coupons/1', undefined, user)), { id: 1, ...coupon })
+      assertRefusal(await send(app, 'GET /coupons/2', undefined, user), 404)
     })
   }
 })

@@ -10,7 +10,7 @@ const rows = page
   .filter(line => line.startsWith('| ') && !line.startsWith('| What can grow'))
   .map(line => line.split('|').map(cell => cell.trim()))
 
-test('every bound of docs/limits.md names a test that there is', () => {
+test('every row of docs/limits.md names an existing test', () => {
   assert.ok(rows.length > 50)
   for (const [, quantity, , , named = ''] of rows) {
     const [, file, title = ''] = /^`([\w/-]+)`: (.+)$/.exec(named) ?? assert.fail(`${quantity}: ${named}`)
@@ -21,7 +21,7 @@ test('every bound of docs/limits.md names a test that there is', () => {
   }
 })
 
-test('every setting that bounds clients has a row in docs/limits.md', () => {
+test('every setting that limits clients has a row in docs/limits.md', () => {
   const bounding = Object.keys(settings).filter(name =>
     /_(?:MAX|PER_CLIENT|PER_SECOND|TIMEOUT_MS|BYTES|GROUPS)/.test(name),
   )

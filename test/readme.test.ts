@@ -8,7 +8,7 @@ import { startTestApp } from './support/app.ts'
 
 const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
 
-/** A piece of code in the page, and what it says the code prints. */
+/** A code block of the page, and its printed output. */
 function exampleUnder(title: string): { code: string; output: string } {
   const section = readme.slice(readme.indexOf(`### ${title}`))
   const [, code = '', output = ''] = /```js\n(.*?)```\n\n```\n(.*?)```/s.exec(section) ?? []
@@ -28,7 +28,7 @@ async function run(code: string): Promise<string> {
   return printed
 }
 
-test("README: the walk from an order to its tracking runs as printed and builds no order's path itself", async () => {
+test('README: the example from order to tracking runs as printed and follows links only', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const { code, output } = exampleUnder('Orders: follow the links')
   assert.doesNotMatch(code, /\/(orders\/|payment|tracking)/)

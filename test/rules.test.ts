@@ -73,7 +73,7 @@ const sources = testFiles().map(path => ({ isTest: path.endsWith('.test.ts'), te
 const named = new Set(sources.filter(({ isTest }) => isTest).flatMap(({ text }) => titlesIn(text).flatMap(namedIn)))
 const mentioned = new Set(sources.flatMap(({ text }) => namedIn(text)))
 
-test('every rule has one well-formed id of its own and a sentence', () => {
+test('every rule has a unique, well-formed id and a sentence', () => {
   assert.ok(page.ids.length > 0, 'docs/rules.md holds no rules')
   assertNone(
     page.ids.filter(id => !WELL_FORMED.test(id)),
@@ -94,7 +94,7 @@ test('every rule is named in the title of a test or listed as not built yet, nev
   )
 })
 
-test('tests and the list name known rules only, the list each of them once', () => {
+test('tests and the list name only known rules, and the list names each of them once', () => {
   assertNone(
     [...mentioned].filter(id => !known.has(id)),
     'unknown rules in the files of the tests',
@@ -106,12 +106,12 @@ test('tests and the list name known rules only, the list each of them once', () 
   assertNone(repeated(page.unbuilt), 'rules that stand in the list more than once')
 })
 
-test('a rule is named by its whole id only', () => {
+test('a rule is named only by its whole id', () => {
   assert.deepEqual(namedIn("test('R-USR-12: a title, (R-ERR-1)')"), ['R-USR-12', 'R-ERR-1'])
   assert.deepEqual(namedIn('XR-USR-1 R-USR-1b R-USR-1-2 r-usr-1'), [])
 })
 
-test('a rule is named by the title of a test that runs, and by nothing else in its file', () => {
+test('only the title of a test that runs names a rule', () => {
   const source = String.raw`
 test('R-USR-1: it\'s a title', async () => {
   it("R-USR-2: a title", () => {
@@ -129,7 +129,7 @@ test('R-USR-12, R-USR-13: two', { timeout: 1 }, () => {})
   assert.deepEqual(titlesIn(source).flatMap(namedIn), ['R-USR-1', 'R-USR-2', 'R-USR-3', 'R-USR-12', 'R-USR-13'])
 })
 
-test('the page is read row by row', () => {
+test('the page is parsed row by row', () => {
   const text = `| Id | Rule |\n|---|---|\n| R-USR-1 | One. |\n| usr 2 | |\n\n${LIST_TITLE}\n\nText.\n\n- R-USR-1\n`
   assert.deepEqual(parsePage(text), { ids: ['R-USR-1', 'usr 2'], withoutSentence: ['usr 2'], unbuilt: ['R-USR-1'] })
 })

@@ -9,7 +9,7 @@ import { groupsFolder } from './support/left-behind.ts'
 
 /**
  * Runs the tests of the given files, or of all files.
- * `--quick`: on SQLite, without what starts processes or measures for long. `--full`: with all long forms.
+ * `--quick`: on SQLite, without tests that start processes or measure for long. `--full`: with all long forms.
  * `--seed N`: in the random order of an earlier run, which printed this number as its seed.
  */
 const { values, positionals } = parseArgs({
@@ -18,7 +18,7 @@ const { values, positionals } = parseArgs({
 })
 const root = join(import.meta.dirname, '..')
 
-/** To load the program takes longer than the tests of many a file. */
+/** Loading the program takes longer than the tests of many files. */
 const filesPerProcess = 10
 
 /** One folder for all temporary files of the run. */
@@ -63,7 +63,7 @@ async function run(modules: readonly string[]): Promise<number> {
       '--test-concurrency=3',
       // No test may depend on another one.
       values.seed === undefined ? '--test-randomize' : `--test-random-seed=${values.seed}`,
-      // Waiting has an end of its own in every test (support/wait.ts). This is for what waits without looking.
+      // Every test has its own timeouts (support/wait.ts). This one is for all other waiting.
       '--test-timeout=900000',
       '--test-global-setup=test/support/global-setup.ts',
       '--test-reporter=spec',
@@ -78,7 +78,7 @@ async function run(modules: readonly string[]): Promise<number> {
       env: {
         ...process.env,
         TMPDIR: folder,
-        // Tests start many processes; compiled code spares each of them half of its start.
+        // Tests start many processes; the compile cache halves the start time of each.
         NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compile'),
         ...(values.quick && { DUET_TEST_QUICK: '1' }),
         ...(values.full && { DUET_TEST_FULL: '1' }),

@@ -16,7 +16,7 @@ export class MemoryRecord {
     this.#server = server
   }
 
-  /** After a collection of garbage, so that what is counted is still in use. */
+  /** After garbage collection, so that only memory in use is counted. */
   async sample(seconds: number): Promise<void> {
     const { memory, heap, threadHeaps, cpu } = await this.#server.read({ gc: true })
     const sizes = {
@@ -27,7 +27,7 @@ export class MemoryRecord {
       'heaps of threads': threadHeaps.total / 1024,
       external: memory.external / 1024,
       'array buffers': memory.arrayBuffers / 1024,
-      // What is not mapped from files: V8's heaps, SQLite's pages, and what the allocator keeps.
+      // Memory that is not mapped from files: V8's heaps, SQLite's pages, and free memory of the allocator.
       anonymous: anonymous(this.#server.pid),
     }
     this.#samples.push({ seconds, sizes })

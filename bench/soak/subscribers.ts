@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 
 let last = 0
 
-/** A socket with a few subscriptions, some of a kind that nobody else has, which ends in one way or another. */
+/** A socket with a few subscriptions, some of them unique, which ends in one of several ways. */
 export async function subscribeForAWhile(port: number, token: string | undefined, ms: number): Promise<'socket'> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}/graphql`, 'graphql-transport-ws')
   socket.on('error', () => {})

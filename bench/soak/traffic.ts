@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from '../client.ts'
 import { subscribeForAWhile } from './subscribers.ts'
 
-/** What goes on at a service in ordinary use and beside it, each kind with how often it comes in a hundred. */
+/** Requests of ordinary and of unusual use, each kind with its percentage. */
 export class Traffic {
   readonly #client: Client
   readonly #port: number
@@ -30,7 +30,7 @@ export class Traffic {
     this.#sent = 0
   }
 
-  /** Waits for what is underway. */
+  /** Waits for the running requests. */
   async settle(): Promise<void> {
     await Promise.all(this.#underway)
   }
@@ -83,7 +83,7 @@ const urn: readonly Act[] = kinds.flatMap(([share, act]) => Array.from({ length:
 const page =
   'query ($offset: Int) { posts(limit: 5, offset: $offset) { id title author { name } comments(limit: 3) { text } } }'
 
-/** A query whose text nobody sent before: one of many shapes, with names of its own. */
+/** A query with a new text: one of many shapes, with new names. */
 function shapes(): string {
   const fields = ['id', 'title', 'likes', 'publishedAt', 'content'].filter(() => Math.random() < 0.5)
   const comments = Math.random() < 0.5 ? `c${++last}: comments(limit: ${below(5)}) { id text author { name } }` : ''

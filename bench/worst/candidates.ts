@@ -13,7 +13,7 @@ export interface Candidate {
 }
 
 export const tagged = (text: string, tag: string) => text.replaceAll('TAG', tag)
-/** What is sent of it, under this name. */
+/** The operation that is sent, with this name. */
 export function sent({ path, method, text, variables }: Candidate, tag: string): { method: string; body?: unknown } {
   if (text === undefined) return { method }
   const body = tagged(text, tag)
@@ -27,7 +27,7 @@ export function operation(name: string, text: string, variables?: Candidate['var
   return { name, path: '/graphql', method: 'POST', text, ...(variables && { variables }) }
 }
 
-/** Shapes written by hand, each as dear as it may be. */
+/** Operations written by hand, each as expensive as possible. */
 export function queries(places: Places): readonly Candidate[] {
   const { author, longAuthor, escapedAuthor, latest, long, escaped } = places
   const all: [string, string][] = []

@@ -1,7 +1,7 @@
 import type { Kind } from '../databases.ts'
 
-/** Who and what is in the database that operations are tried on. */
-export const planted = {
+/** The rows of the test database. */
+export const contents = {
   /** Has written 100,000 posts of 4 KB. */
   author: 1,
   /** Has posts as long as they may be. */
@@ -24,12 +24,12 @@ export interface Size {
 
 /** The id of the latest post, which has the many comments. */
 export function latestPost({ posts }: Size): number {
-  return 2 * planted.longPosts + posts
+  return 2 * contents.longPosts + posts
 }
 
-/** The statements that plant it. Texts are of random letters, so that no engine can make them small. */
-export function plantingFor(kind: Kind, size: Size): readonly string[] {
-  const { author, longAuthor, escapedAuthor, longPosts, comments, fewComments, users, orders } = planted
+/** The statements that fill the database. Texts are of random letters, so that no engine can make them small. */
+export function fillStatementsFor(kind: Kind, size: Size): readonly string[] {
+  const { author, longAuthor, escapedAuthor, longPosts, comments, fewComments, users, orders } = contents
   const numbers = (most: number) =>
     kind === 'sqlite'
       ? `(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${most}) select i from n) as n`

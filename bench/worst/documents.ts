@@ -1,7 +1,7 @@
 import { getIntrospectionQuery } from 'graphql'
 import { type Candidate, operation, repeat } from './candidates.ts'
 
-/** Documents whose text is the work: questions about the schema, and what is refused only after a look at all of it. */
+/** Documents whose text causes the work: introspection, and documents that are refused only after all of them is read. */
 export function documents(): readonly Candidate[] {
   const all: [string, string][] = [['what tools ask of the schema', `${getIntrospectionQuery()} # TAG`]]
   const add = (name: string, text: string) => all.push([name, text])
@@ -22,7 +22,7 @@ export function documents(): readonly Candidate[] {
   add('unknown fields', `{ TAG: posts { ${repeat(1900, at => `contend${at}`)} } }`)
   add('unknown arguments', `{ TAG: posts(${repeat(490, at => `limi${at}: 1`)}) { id } }`)
   add('unknown fragments', `{ TAG: posts { ${repeat(900, at => `...F${at}`)} } }`)
-  add('fragments that nobody uses', `{ TAG: __typename } ${repeat(240, at => `fragment F${at} on Post { id }`)}`)
+  add('unused fragments', `{ TAG: __typename } ${repeat(240, at => `fragment F${at} on Post { id }`)}`)
   add('one fragment, many times', `{ TAG: posts(limit: 1) { ${repeat(950, () => '...F')} } } fragment F on Post { id }`)
   add('inline fragments', `{ TAG: posts(limit: 1) { ${repeat(390, () => '... { id }')} } }`)
   add(

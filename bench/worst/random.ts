@@ -4,7 +4,7 @@ import { anyQuery, wideQuery } from '../../test/graphql/support/operations.ts'
 import { type Candidate, operation } from './candidates.ts'
 import type { Places } from './selections.ts'
 
-/** A field with what is selected of it. Lists have a limit. */
+/** A field with its selection. Lists have a limit. */
 interface Branch {
   readonly name: string
   readonly limit?: number
@@ -48,7 +48,7 @@ const oneOf = <Item>(items: readonly Item[]): Item => items[below(items.length)]
 /** Small numbers and large ones alike. */
 const anySize = (most: number) => Math.floor(most ** Math.random())
 
-/** An operation made by chance, or one that was dear and is changed a little. */
+/** A random operation, or a small change of an expensive one. */
 export class RandomOperations {
   readonly #places: Places
   readonly #branches = new WeakMap<Candidate, readonly Branch[]>()

@@ -1,6 +1,6 @@
-import { latestPost, planted, type Size } from './data.ts'
+import { contents, latestPost, type Size } from './data.ts'
 
-/** Ids of what is planted. */
+/** Ids of rows in the database. */
 export interface Places {
   readonly author: number
   readonly longAuthor: number
@@ -12,12 +12,12 @@ export interface Places {
 }
 
 export function placesIn(size: Size): Places {
-  const { author, longAuthor, escapedAuthor, longPosts } = planted
+  const { author, longAuthor, escapedAuthor, longPosts } = contents
   return { author, longAuthor, escapedAuthor, latest: latestPost(size), long: 1, escaped: longPosts + 1 }
 }
 
 export function escapedIds({ escaped }: Places, at: number): number {
-  return escaped + (at % planted.longPosts)
+  return escaped + (at % contents.longPosts)
 }
 
 type Named = readonly [name: string, selection: string]

@@ -28,7 +28,7 @@ export function subscriptions({ latest }: Places): readonly SubscriptionCandidat
   ]
 }
 
-/** What an event costs for one subscriber, less what it costs when nobody listens. */
+/** The cost of an event with one subscriber, minus its cost without subscribers. */
 export async function costOfEvent(
   meter: Meter,
   port: number,

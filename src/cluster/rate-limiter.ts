@@ -20,12 +20,7 @@ export class MemoryRateLimiter implements RateLimiter {
     const now = this.#clock.now()
     const window = this.#current(key, now)
     window.taken++
-    return {
-      allowed: window.taken <= this.limit,
-      excess: Math.max(0, window.taken - this.limit),
-      remaining: Math.max(0, this.limit - window.taken),
-      resetSeconds: Math.max(1, Math.ceil((window.end - now) / 1000)),
-    }
+    return allowanceOf(window.taken, this.limit, window.end - now)
   }
 
   giveBack(key: string): void {
@@ -49,6 +44,15 @@ export class MemoryRateLimiter implements RateLimiter {
       if (end > now && this.#windows.size < this.#clients) return
       this.#windows.delete(key)
     }
+  }
+}
+
+export function allowanceOf(taken: number, limit: number, leftMs: number): Allowance {
+  return {
+    allowed: taken <= limit,
+    excess: Math.max(0, taken - limit),
+    remaining: Math.max(0, limit - taken),
+    resetSeconds: Math.max(1, Math.ceil(leftMs / 1000)),
   }
 }
 

@@ -4,11 +4,12 @@ import { idOf } from '../core/input.ts'
 import { loginKeyOf } from '../core/users/user.ts'
 import { createStore } from '../storage/store.ts'
 import { complain } from './complain.ts'
+import { isRole, roleComplaint } from './roles.ts'
 import { refuseTemporary, requireFile, withDatabase } from './with-database.ts'
 
 /** `duet users set-role` */
 export async function setRole(config: Config, user: string, role: string): Promise<number> {
-  if (role !== 'member' && role !== 'admin') return complain('the role must be member or admin')
+  if (!isRole(role)) return complain(roleComplaint)
   refuseTemporary(config.database)
   requireFile(config.database)
   const id = idOf(user)

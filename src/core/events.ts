@@ -21,6 +21,25 @@ export function isLater(one: Position, other: Position): boolean {
   return one.transaction > other.transaction || (one.transaction === other.transaction && one.id > other.id)
 }
 
+/** Where an event is in the log. The time tells it from an event of another log with the same position. */
+export type Place = Pick<Event, 'position' | 'at'>
+
+/** A place as an opaque text for clients. */
+export function placeToText({ position: { transaction, id }, at }: Place): string {
+  return Buffer.from(`${transaction}.${id}.${at}`).toString('base64url')
+}
+
+export function placeFromText(text: unknown): Place | undefined {
+  if (typeof text !== 'string' || text.length > longestPlace) return undefined
+  const [, transaction, id, at] =
+    /^(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
+  if (at === undefined) return undefined
+  const place = { position: { transaction: Number(transaction), id: Number(id) }, at: Number(at) }
+  return placeToText(place) === text ? place : undefined
+}
+
+const longestPlace = 70
+
 /**
  * A snapshot: which transactions were visible at one moment. All below `from` were visible, none from `to` on, and of
  * those in between all that were not `running`. An event of a transaction that was not visible happened after the
@@ -40,6 +59,8 @@ export function isAfter({ position: { transaction } }: Event, { from, to, runnin
 export interface EventLog {
   now(): Promise<Snapshot>
   after(position: Position): Promise<NextEvents>
+  /** Whether this event, and so every later one, is still in the log. */
+  keeps(place: Place): Promise<boolean>
   /** Deletes some of the expired events and returns how many. */
   purge(): Promise<number>
 }

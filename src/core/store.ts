@@ -24,13 +24,25 @@ export interface UserStore {
   read(id: number): Promise<User | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
-  create(values: UserValues): Promise<User | 'email taken'>
+  /** Without a role: a member. */
+  create(values: UserValues, role?: Role): Promise<User | 'email taken'>
   /** Creates the user with this id if it does not exist. */
   replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | WriteRefusal>
   change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
   /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
   delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
+  /** Users with an id above `after`, sorted by id, at most `limit` of them. */
+  listAccounts(after: number, limit: number): Promise<readonly Account[]>
   setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
+}
+
+/** What an operator sees of a user. */
+export interface Account {
+  readonly id: number
+  readonly role: Role
+  readonly canLogIn: boolean
+  readonly email: string
+  readonly name: string
 }
 
 export interface Credentials extends TokenState {
@@ -124,6 +136,8 @@ export interface PostStore {
    * beyond the size limit.
    */
   read(selection: Selection, values: SlotValues): Promise<string>
+  /** Like `read`, for a selection of one object. Returns `undefined` if that object does not exist. */
+  find(selection: Selection, values: SlotValues): Promise<string | undefined>
   /** Makes the changes in the given order, in one transaction: all or none. */
   change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }

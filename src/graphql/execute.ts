@@ -8,7 +8,7 @@ import type { Documents, PreparedOperation } from './language/documents.ts'
 import { Introspection, introspectionBound } from './language/introspection.ts'
 import { Plans } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
-import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
+import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import { planSubscription } from './subscription.ts'
 import type { Subscription } from './subscriptions/fan-out.ts'
@@ -39,6 +39,7 @@ export class Executor {
   readonly #mutations = new Plans<MutationPlan>(planMutation)
 
   constructor({ schema, documents, posts, maxComplexity }: ExecutorParts) {
+    checkMutations(schema)
     const introspection = new Introspection(schema)
     this.#queries = new Plans((operation, variables, size) => planQuery(introspection, operation, variables, size))
     this.#documents = documents

@@ -1,3 +1,4 @@
+import type { GraphQLSchema } from 'graphql'
 import { AppError } from '../core/errors.ts'
 import type { Posts, RequestedChange } from '../core/posts/operations.ts'
 import type { Show } from '../core/store.ts'
@@ -62,31 +63,49 @@ function skippedBy(change: RequestedChange, skips: readonly Skip[] = []): number
 
 function planChange(key: string, fields: Merged, variables: Variables, size: PlanSize): PlannedChange {
   const [{ name, args }] = fields
-  const text = (argument: string, { variables }: Request) => String(argumentIn(args.get(argument), variables))
-  const id = (argument: string, { variables }: Request) => idIn(args.get(argument), variables)
-  const shown = (
-    root: 'post' | 'comment',
-    change: (request: Request, show: Show) => RequestedChange,
-  ): PlannedChange => {
-    const plan = planShown(root, key, fields, variables, size)
-    return { key, skips: plan.skips, change: request => change(request, showOf(plan, request)) }
-  }
-  switch (name) {
-    case 'createPost':
-      return shown('post', (request, show) => {
-        const [title, content] = [text('title', request), text('content', request)]
-        return { kind: 'create post', title, content, show }
-      })
-    case 'addComment':
-      return shown('comment', (request, show) => {
-        const [postId, comment] = [id('postId', request), text('text', request)]
-        return { kind: 'add comment', postId, text: comment, show }
-      })
-    case 'likePost':
-      return shown('post', (request, show) => ({ kind: 'like post', id: id('id', request), show }))
-    case 'deletePost':
-      return { key, skips: [], change: request => ({ kind: 'delete post', id: id('id', request) }) }
-    default:
-      throw new Error(`Unknown mutation ${name}`)
-  }
+  const mutation = mutations[name]
+  if (mutation === undefined) throw new Error(`src/graphql/mutation.ts has no ${name}`)
+  const given = ({ variables }: Request): Given => ({
+    text: argument => String(argumentIn(args.get(argument), variables)),
+    id: argument => idIn(args.get(argument), variables),
+  })
+  if (mutation.shows === undefined) return { key, skips: [], change: request => mutation.change(given(request)) }
+  const plan = planShown(mutation.shows, key, fields, variables, size)
+  return { key, skips: plan.skips, change: request => mutation.change(given(request), showOf(plan, request)) }
+}
+
+/** Checks that the mutations of the schema are those of this file. Otherwise some of them would fail when requested. */
+export function checkMutations(schema: GraphQLSchema): void {
+  const offered = Object.keys(schema.getMutationType()?.getFields() ?? {})
+  const unknown = offered.find(name => !(name in mutations))
+  if (unknown !== undefined) throw new Error(`src/graphql/mutation.ts has no ${unknown}`)
+  const missing = Object.keys(mutations).find(name => !offered.includes(name))
+  if (missing !== undefined) throw new Error(`api/schema.graphql has no Mutation.${missing}`)
+}
+
+/** The arguments of a mutation in one request. */
+interface Given {
+  text(argument: string): string
+  id(argument: string): number | null
+}
+
+type Mutation =
+  | { readonly shows?: never; readonly change: (given: Given) => RequestedChange }
+  | { readonly shows: 'post' | 'comment'; readonly change: (given: Given, show: Show) => RequestedChange }
+
+/** What each mutation changes, and what its selection is read from. */
+const mutations: Readonly<Record<string, Mutation>> = {
+  createPost: {
+    shows: 'post',
+    change: ({ text }, show) => ({ kind: 'create post', title: text('title'), content: text('content'), show }),
+  },
+  addComment: {
+    shows: 'comment',
+    change: ({ id, text }, show) => ({ kind: 'add comment', postId: id('postId'), text: text('text'), show }),
+  },
+  likePost: {
+    shows: 'post',
+    change: ({ id }, show) => ({ kind: 'like post', id: id('id'), show }),
+  },
+  deletePost: { change: ({ id }) => ({ kind: 'delete post', id: id('id') }) },
 }

@@ -1,5 +1,6 @@
 import { orderBounds } from '../core/orders/order.ts'
 import { pageBounds } from '../core/page.ts'
+import type { Profile } from '../core/users/user.ts'
 import { failure } from '../server/openapi-parts.ts'
 
 const id = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
@@ -10,12 +11,20 @@ const email = {
   pattern: '^[^\\s\\u0000-\\u001f\\u007f-\\u009f]*@[^\\s\\u0000-\\u001f\\u007f-\\u009f]*$',
   description: 'Contains an `@`, but no whitespace and no control characters.',
 }
-const age = { minimum: 0, maximum: 150 }
-const avatar = {
-  maxLength: 2048,
-  pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
-  description: 'An http or https address.',
-}
+/** The optional fields of a user, where they are set. */
+const profile = {
+  age: { type: 'integer', minimum: 0, maximum: 150 },
+  avatar: {
+    type: 'string',
+    maxLength: 2048,
+    pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
+    description: 'An http or https address.',
+  },
+} satisfies Readonly<Record<keyof Profile, object>>
+/** The same fields in a request, where `null` stands for none. */
+const optional = Object.fromEntries(
+  Object.entries(profile).map(([name, schema]) => [name, { ...schema, type: [schema.type, 'null'] }]),
+)
 const password = {
   minLength: 8,
   maxLength: 128,
@@ -44,18 +53,13 @@ const link = {
   },
 }
 
-const optional = {
-  age: { type: ['integer', 'null'], ...age },
-  avatar: { type: ['string', 'null'], ...avatar },
-}
-
 /** The schemas of request and response bodies. */
 export const restSchemas = {
   User: {
     type: 'object',
-    description: 'A user. `age` and `avatar` are present only if they are set.',
+    description: 'A user. Fields that are not required are present only if they are set.',
     required: ['id', 'name', 'email'],
-    properties: { id, name, email, age: { type: 'integer', ...age }, avatar: { type: 'string', ...avatar } },
+    properties: { id, name, email, ...profile },
   },
   UserInput: {
     type: 'object',
@@ -65,7 +69,7 @@ export const restSchemas = {
   },
   UserChanges: {
     type: 'object',
-    description: 'The fields to change. `null` removes `age` or `avatar`.',
+    description: 'The fields to change. `null` removes an optional field.',
     properties: { name, email, ...optional, password: { type: 'string', ...password } },
   },
   Order: {

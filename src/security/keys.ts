@@ -48,6 +48,12 @@ export async function generateKeySet(): Promise<string> {
   return `${JSON.stringify({ keys: [{ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'EdDSA', use: 'sig' }] })}\n`
 }
 
+/** A secret that all processes with the same first key share. Ed25519 signs the same text always in the same way. */
+export async function secretOf([{ privateKey }]: TokenKeys, purpose: string): Promise<string> {
+  const signature = await crypto.subtle.sign('Ed25519', privateKey, Buffer.from(`duet: ${purpose}`))
+  return Buffer.from(signature).toString('base64url')
+}
+
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -39,6 +39,13 @@ export function limitConnections(server: Server, { most, proxies, onRefused }: C
     counts.set(client, count + 1)
     clients.set(connection, client)
     connection.on('close', () => release(connection))
+    releases.set(connection, () => release(connection))
   })
-  server.on('upgrade', (_request, stream) => release(stream as Socket))
 }
+
+/** Ends the counting of a connection that has become a WebSocket. Those are counted by `graphql/socket/sockets.ts`. */
+export function releaseConnection(connection: Socket): void {
+  releases.get(connection)?.()
+}
+
+const releases = new WeakMap<Socket, () => void>()

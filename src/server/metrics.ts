@@ -40,6 +40,7 @@ export class Metrics {
     'duet_events_skipped_total',
     'Events not sent because their post or comment was deleted before',
   )
+  readonly #replayed = this.#counter('duet_events_replayed_total', 'Earlier events sent to subscribers that resumed')
   readonly #slowCloses = this.#counter(
     'duet_sockets_closed_slow_total',
     'Sockets closed because their clients did not read',
@@ -83,6 +84,7 @@ export class Metrics {
   readonly sockets = {
     closedForSlowness: () => this.#slowCloses.inc(),
     skipped: () => this.#skipped.inc(),
+    replayed: () => this.#replayed.inc(),
     delivered: (subscribers: number, seconds: number) => {
       this.#delivered.inc(subscribers)
       this.#eventLag.observe(seconds)

@@ -2,11 +2,13 @@ import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, ST
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
+import type { LineLimit } from './line-limit.ts'
 import { requestIdOf } from './request-id.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
 export interface RawAnswers {
   readonly logger: FastifyBaseLogger
+  readonly lines: LineLimit
   readonly randomness: Randomness
 }
 
@@ -50,7 +52,7 @@ function answerRaw(
   headers: IncomingHttpHeaders | undefined,
   status: number,
   text: string,
-  { logger, randomness }: RawAnswers,
+  { logger, lines, randomness }: RawAnswers,
 ): void {
   const requestId = requestIdOf(headers, randomness)
   const body = JSON.stringify({ error: text })
@@ -64,5 +66,5 @@ function answerRaw(
   )
   const linger = setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.once('close', () => clearTimeout(linger))
-  logger.info({ requestId, status }, text)
+  lines.pass(more => logger.info({ requestId, status, ...more }, text))
 }

@@ -33,7 +33,7 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
   }
   server.addHook('onRequest', (request, reply, next) => {
     const { raw, routeOptions } = request
-    // The route counts too: however the URL is written, the route decides what is served.
+    // The route counts too, because the same route can be reached by different notations of its URL.
     if (!isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOptions.url)) return next()
     if (request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
     const allowance = limiter.take(clientKey(proxies.clientOf(raw)))

@@ -7,6 +7,7 @@ import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
+import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { serveInTurn } from './pipelining.ts'
@@ -48,6 +49,7 @@ export function createServer({
   onCut = () => {},
   onRefused = () => {},
 }: ServerOptions): FastifyInstance {
+  const rawAnswers = { logger, randomness, lines: new LineLimit(refusedLinesPerSecond) }
   const server: FastifyInstance = fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -74,7 +76,7 @@ export function createServer({
     // An id of any length is simply absent; the limit on the header size bounds it already.
     routerOptions: { maxParamLength: 16_384 },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
-    clientErrorHandler: (error, socket) => answerParserError(error, socket, { logger, randomness }),
+    clientErrorHandler: (error, socket) => answerParserError(error, socket, rawAnswers),
     // Errors of the router (a URL that cannot be decoded) skip all hooks. Routed again, the request runs through them.
     frameworkErrors: (_error, { raw }, reply) => {
       raw.sentUrl = raw.url ?? ''
@@ -83,7 +85,7 @@ export function createServer({
     },
   })
   serveInTurn(server.server)
-  refuseTunnels(server, { logger, randomness })
+  refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
   acceptJsonBodies(server)
   limitConnections(server.server, { most: connectionsPerClient, proxies, onRefused })
@@ -107,6 +109,6 @@ export function createServer({
   refuseUnrouted(server)
   boundBodies(server)
   cutUnread(server, { ...unread, proxies, lifecycle, onCut })
-  logAnswers(server, logger)
+  logAnswers(server, logger, rawAnswers.lines)
   return server
 }

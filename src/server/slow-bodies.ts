@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 /**
- * Bounds what a body can cost beside its size. A body in very many pieces is refused like one that is too large: each
+ * Limits the costs of a body that do not depend on its size. A body in very many pieces is refused like one that is too large: each
  * piece takes memory and time of its own. A connection whose request was answered before its body has ended is closed
  * soon, so that a client cannot go on sending for nothing.
  */

@@ -2,6 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
+import { releaseConnection } from './connection-limit.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 /** What a route needs to turn a request into a WebSocket. */
@@ -79,6 +80,7 @@ export function takeUpgrade(request: FastifyRequest, reply: FastifyReply, lifecy
   reply.hijack()
   reply.raw.detachSocket(upgrade.stream)
   lifecycle.release(reply.raw)
+  releaseConnection(upgrade.stream)
   return upgrade
 }
 

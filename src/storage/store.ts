@@ -7,18 +7,24 @@ import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.t
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
-import { credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
+import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { compile, compileGuarded } from './select/select.ts'
 import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
 import type { verbs } from './verbs.ts'
 
+export interface StoreOptions {
+  /** How long a heavy change may wait for its turn. */
+  readonly timeoutMs?: number
+  readonly eventsKeptSeconds?: number
+}
+
 /**
  * Implements the core's store on either engine. A mutation with a heavy selection is a heavy change. Heavy changes run
  * one at a time, so that another write waits for at most one of them and not for a queue of them. Their callers take
- * turns. `timeoutMs` is how long a heavy change may wait for its turn.
+ * turns.
  */
-export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): Store {
+export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKeptSeconds }: StoreOptions = {}): Store {
   const heavyChanges = new FairQueue({ atOnce: 1, mayWait: heavyWaiting })
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
@@ -43,10 +49,11 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
       read: id => one(userReads.byId(id), userOf),
       tokenState: id => one(userReads.tokenState(id), tokenStateOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
-      create: values => engine.write('createUser', values),
+      create: (values, role = 'member') => engine.write('createUser', values, role),
       replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
       delete: (id, actor) => engine.write('deleteUser', id, actor),
+      listAccounts: async (after, limit) => (await engine.read(userReads.accounts(after, limit))).map(accountOf),
       setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
     },
     orders: {
@@ -67,6 +74,10 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
+      async find(selection, values) {
+        const found = await this.read(selection, values)
+        return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
+      },
       exists: async id => (await engine.read(postReads.byId(id))).length > 0,
       read(selection, values) {
         const isHeavy = weightOf(selection, values) > heavy
@@ -77,7 +88,7 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
         return weightShownBy(changes) > heavy ? heavyChanges.run(callerOf(actor), change, timeoutMs) : change()
       },
     },
-    events: createEventLog(engine),
+    events: createEventLog(engine, eventsKeptSeconds),
   }
 }
 

@@ -12,6 +12,15 @@ export interface Verb {
   readonly isolation?: 'serializable'
 }
 
+/** The result of a verb that undoes all its changes. The caller gets the outcome. */
+export class Rollback<Outcome> {
+  readonly outcome: Outcome
+
+  constructor(outcome: Outcome) {
+    this.outcome = outcome
+  }
+}
+
 export type Steps<Outcome> = Generator<Statement, Outcome, readonly Row[]>
 
 /**
@@ -46,4 +55,6 @@ export interface Catalogue<V extends Verbs = Verbs> {
 }
 
 export type ArgsOf<V> = V extends (...args: infer Args) => Steps<unknown> ? Args : never
-export type OutcomeOf<V> = V extends (...args: never[]) => Steps<infer Outcome> ? Outcome : never
+export type OutcomeOf<V> = V extends (...args: never[]) => Steps<infer Outcome> ? Unwrapped<Outcome> : never
+
+type Unwrapped<Outcome> = Outcome extends Rollback<infer Inner> ? Inner : Outcome

@@ -7,7 +7,14 @@ import { userTraits, userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
 /** All verbs of the store, by name. */
-export const verbs = { ...userVerbs, ...orderVerbs, ...paymentVerbs, ...postVerbs, ...outboxVerbs, ...demoVerbs }
+export const verbs = {
+  ...userVerbs,
+  ...orderVerbs,
+  ...paymentVerbs,
+  ...postVerbs,
+  ...outboxVerbs,
+  ...demoVerbs,
+}
 
 const traits = { ...userTraits, ...orderTraits, ...paymentTraits, ...postTraits }
 

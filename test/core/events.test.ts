@@ -9,21 +9,21 @@ function eventOf(transaction: number): Event {
 describe('isAfter', () => {
   const moment: Snapshot = { from: 10, to: 15, running: new Set([10, 12, 14]) }
 
-  it('what had ended at a moment is not after it', () => {
+  it('a transaction that had ended at the snapshot is not after it', () => {
     for (const transaction of [1, 9, 11, 13])
       assert.equal(isAfter(eventOf(transaction), moment), false, `${transaction}`)
   })
 
-  it('what was running at a moment is after it', () => {
+  it('a transaction that was running at the snapshot is after it', () => {
     for (const transaction of moment.running)
       assert.equal(isAfter(eventOf(transaction), moment), true, `${transaction}`)
   })
 
-  it('what had not begun at a moment is after it', () => {
+  it('a transaction that had not begun at the snapshot is after it', () => {
     for (const transaction of [15, 16, 1_000_000]) assert.equal(isAfter(eventOf(transaction), moment), true)
   })
 
-  it('with nothing running, a moment parts all that is below it from the rest', () => {
+  it('without running transactions, a snapshot separates all lower transactions from the others', () => {
     const still: Snapshot = { from: 10, to: 10, running: new Set() }
     assert.deepEqual(
       [9, 10, 11].map(transaction => isAfter(eventOf(transaction), still)),

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { FairQueue } from '../../src/core/fair-queue.ts'
 
-/** A queue whose work ends when the test says so. Notes who was let in, in order, and who was refused. */
+/** A queue whose tasks end when the test says so. Records the started and the rejected clients, in order. */
 function watched(atOnce: number, mayWait: number, perClient = atOnce) {
   const queue = new FairQueue({ atOnce, mayWait, perClient })
   const entered: string[] = []
@@ -30,21 +30,21 @@ function watched(atOnce: number, mayWait: number, perClient = atOnce) {
   return { ask, end, settle, entered, refused, running }
 }
 
-test('clients take turns, each in the order in which it asked', async () => {
+test('clients take turns, and the tasks of each client run in order', async () => {
   const { ask, end, entered, running } = watched(1, 10)
   for (const client of ['a', 'a', 'a', 'a', 'b', 'c', 'b']) ask(client)
   while (running.length > 0) await end()
   assert.deepEqual(entered, ['a', 'a', 'b', 'c', 'a', 'b', 'a'])
 })
 
-test('a client whose work runs already waits behind a client that asked before it asked again', async () => {
+test('a client with a running task waits behind a client whose task came before its second task', async () => {
   const { ask, end, entered, running } = watched(1, 10)
   for (const client of ['a', 'b', 'a']) ask(client)
   while (running.length > 0) await end()
   assert.deepEqual(entered, ['a', 'b', 'a'])
 })
 
-test('one client never has more than its share running, and its waiting work keeps no other client out', async () => {
+test('one client never has more running tasks than its limit, and its waiting tasks block no other client', async () => {
   const { ask, end, entered, running } = watched(3, 10, 1)
   for (const client of ['a', 'a', 'b']) ask(client)
   assert.deepEqual(entered, ['a', 'b'])
@@ -53,7 +53,7 @@ test('one client never has more than its share running, and its waiting work kee
   while (running.length > 0) await end()
 })
 
-test('where no more may wait, the client that waits for most gives way, with what it asked last', async () => {
+test('when too many tasks wait, the newest task of the client with the most waiting tasks is rejected', async () => {
   const { ask, end, settle, entered, refused, running } = watched(1, 4)
   for (const client of ['a', 'a', 'a', 'a', 'a']) ask(client)
   ask('a')
@@ -70,7 +70,7 @@ test('where no more may wait, the client that waits for most gives way, with wha
   assert.deepEqual(entered, ['a', 'a', 'b', 'a', 'b'])
 })
 
-test('work that fails makes room like any other, and its failure is told', async () => {
+test('a task that fails frees its place, and its caller gets the error', async () => {
   const queue = new FairQueue({ atOnce: 1, mayWait: 0 })
   for (let times = 0; times < 3; times++) {
     await assert.rejects(
@@ -81,7 +81,7 @@ test('work that fails makes room like any other, and its failure is told', async
   assert.equal(await queue.run('b', async () => 'done'), 'done')
 })
 
-test('never more at once, never more waiting, and everyone who asks is let in or refused', async () => {
+test('the limits on running and waiting tasks always hold, and every task runs or is rejected', async () => {
   const steps = fc.array(fc.constantFrom('a', 'b', 'c', 'end'), { maxLength: 60 })
   const bounds = fc.record({ atOnce: fc.integer({ min: 1, max: 3 }), mayWait: fc.nat(5) })
   await fc.assert(
@@ -107,7 +107,7 @@ test('never more at once, never more waiting, and everyone who asks is let in or
   )
 })
 
-test('nothing is kept of a client whose only work was refused, or is done', async () => {
+test('the queue keeps nothing about a client whose tasks are all done or rejected', async () => {
   const queue = new FairQueue({ atOnce: 1, mayWait: 1 })
   const { promise, resolve } = Promise.withResolvers<void>()
   const accepted = [queue.run('a', () => promise), queue.run('b', async () => {})]

@@ -5,7 +5,7 @@ import { AppError, unavailable } from '../../src/core/errors.ts'
 import type { Event, EventLog, Position } from '../../src/core/events.ts'
 import { type Deliver, Feed } from '../../src/core/feed.ts'
 
-/** A log in memory; what is `hidden` cannot be told yet. */
+/** A log in memory; `hidden` events are not visible yet. */
 class MemoryLog implements EventLog {
   readonly events: Event[] = []
   readonly asked: Position[] = []
@@ -36,6 +36,10 @@ class MemoryLog implements EventLog {
     )
     const events = beyond.slice(0, this.portion)
     return { events, more: beyond.length > events.length || this.hidden > 0 }
+  }
+
+  async keeps() {
+    return true
   }
 
   async purge() {
@@ -81,7 +85,7 @@ function upTo(last: number, first = 1): number[] {
 }
 
 describe('Feed', () => {
-  it('begins where the log ends', async () => {
+  it('starts at the end of the log', async () => {
     const stage = new Stage()
     stage.log.add(5)
     await using _feed = await stage.start()
@@ -91,7 +95,7 @@ describe('Feed', () => {
     assert.deepEqual(stage.told, [6, 7])
   })
 
-  it('hands over everything, portion by portion, once and in order', async () => {
+  it('delivers all events, batch by batch, once and in order', async () => {
     const stage = new Stage()
     await using _feed = await stage.start()
     stage.log.add(10)
@@ -103,7 +107,7 @@ describe('Feed', () => {
     assert.deepEqual(stage.told, upTo(11))
   })
 
-  it('looks once more for what it is told of while it looks, and rounds do not overlap', async () => {
+  it('a notification during a round causes one more round, and rounds do not overlap', async () => {
     const stage = new Stage()
     await using _feed = await stage.start()
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -117,7 +121,7 @@ describe('Feed', () => {
     assert.equal(stage.log.asked.length, 2)
   })
 
-  it('looks every second where nothing is told', async () => {
+  it('reads the log every second without a notification', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const stage = new Stage()
@@ -137,7 +141,7 @@ describe('Feed', () => {
     }
   })
 
-  it('looks again at once for what is about to be seen', async () => {
+  it('reads the log again soon if events are about to become visible', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const stage = new Stage()
@@ -156,7 +160,7 @@ describe('Feed', () => {
     }
   })
 
-  it('what could not be handed over is tried again, from there on', async () => {
+  it('a failed delivery is retried, starting with the event that failed', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const stage = new Stage()
@@ -173,7 +177,7 @@ describe('Feed', () => {
       mock.timers.tick(250)
       await settle()
       assert.deepEqual(stage.told, upTo(6))
-      // That the store is away is told by others.
+      // Others report that the store is unavailable.
       assert.deepEqual(
         stage.troubles.map(error => (error as Error).message),
         ['a defect'],
@@ -183,7 +187,7 @@ describe('Feed', () => {
     }
   })
 
-  it('an event that can never be handed over is left out after ten tries; one that finds the store away is not', async () => {
+  it('an event that can never be delivered is skipped after ten tries, but not while the store is unavailable', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const stage = new Stage()
@@ -216,7 +220,7 @@ describe('Feed', () => {
     }
   })
 
-  it('a log that cannot be read is tried again; what is no fault of the store is told', async () => {
+  it('a log that cannot be read is read again later, and errors other than outages are reported', async () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const stage = new Stage()
@@ -238,7 +242,7 @@ describe('Feed', () => {
     }
   })
 
-  it('disposing it waits for what is under way, and hands over nothing after that', async () => {
+  it('disposing it waits for the running delivery, and nothing is delivered after that', async () => {
     const stage = new Stage()
     const feed = await stage.start()
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -7,7 +7,7 @@ import { fieldsOf } from '../../src/rest/decode/fields.ts'
 
 const largest = 2n ** 53n - 1n
 
-/** What idOf must say, by way of numbers without bounds. */
+/** The expected result of idOf, computed with BigInt. */
 function oracle(written: string): number | undefined {
   if (!/^-?\d+$/.test(written)) return undefined
   const value = BigInt(written)
@@ -18,7 +18,7 @@ function refusal(sentence: string) {
   return (error: unknown) => error instanceof AppError && error.code === 'bad-input' && error.message === sentence
 }
 
-test('an id is what its digits say, exactly, or nothing', () => {
+test('idOf returns exactly the number of the digits, or undefined', () => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 22 })
   const around = fc.bigInt(largest - 20n, largest + 20n).map(String)
   const any = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String)
@@ -31,7 +31,7 @@ test('an id is what its digits say, exactly, or nothing', () => {
   )
 })
 
-test('the smallest and the largest id name a row, their neighbours do not', () => {
+test('the smallest and the largest id are valid, and the numbers next to them are not', () => {
   assert.equal(idOf('1'), 1)
   assert.equal(idOf('9007199254740991'), Number(largest))
   for (const written of ['', '0', '-1', '01', '9007199254740992', '9007199254740993', '1\n', '1 ', '１']) {
@@ -39,7 +39,7 @@ test('the smallest and the largest id name a row, their neighbours do not', () =
   }
 })
 
-test('every id that can be written comes back from its own digits', () => {
+test('every valid id is parsed from its own digits', () => {
   fc.assert(
     fc.property(
       fc.maxSafeInteger().filter(id => id > 0),
@@ -48,7 +48,7 @@ test('every id that can be written comes back from its own digits', () => {
   )
 })
 
-test('text is taken if and only if it is a string, short enough, without U+0000 and well formed', () => {
+test('a text is accepted exactly if it is a string, short enough, without U+0000 and well formed', () => {
   const units = fc.oneof(
     fc.string({ maxLength: 12 }),
     fc.string({ unit: 'binary', maxLength: 12 }),
@@ -65,7 +65,7 @@ test('text is taken if and only if it is a string, short enough, without U+0000 
   )
 })
 
-test('what is wrong with a text is told by its name', () => {
+test('the error about a text contains the name of the field', () => {
   for (const value of [undefined, null, 1, true, [], {}, ['a']]) {
     assert.throws(() => text('title', value, 10), refusal('title must be a string'))
   }
@@ -73,7 +73,7 @@ test('what is wrong with a text is told by its name', () => {
   assert.throws(() => text('title', '\0', 10), refusal('title contains characters that are not allowed'))
 })
 
-test('an integer is a number without a fraction between its bounds, and nothing else becomes one', () => {
+test('only a number without a fraction within the bounds is accepted as an integer', () => {
   for (const value of [0, 1, 150, 3e1]) assert.equal(integer('age', value, 0, 150), value)
   for (const value of [-1, 151, 1.5, Number.NaN, Infinity, -Infinity, '30', '', null, undefined, true, [30], 30n]) {
     assert.throws(() => integer('age', value, 0, 150), refusal('age must be an integer from 0 to 150'))
@@ -88,7 +88,7 @@ test('only an object has fields', () => {
   }
 })
 
-test('blank is what shows nothing', () => {
+test('a text of whitespace only is blank', () => {
   for (const blank of ['', ' ', '\t\r\n', '\u00a0\u3000\u2028', '\ufeff']) assert.ok(isBlank(blank))
   for (const filled of ['a', ' a ', '0', '\0']) assert.ok(!isBlank(filled))
 })

@@ -5,15 +5,15 @@ import { Janitor } from '../../src/core/janitor.ts'
 
 const silent = { trouble() {} }
 
-describe('Upkeep', () => {
-  it('a round goes on, portion by portion, until nothing is left', async () => {
+describe('Janitor', () => {
+  it('a round deletes batch by batch until nothing is left', async () => {
     const left = [200, 200, 7]
     await using upkeep = new Janitor(async () => left.shift() ?? 0, silent)
     await upkeep.run()
     assert.deepEqual(left, [])
   })
 
-  it('rounds do not overlap: whoever asks during one is told of its end', async () => {
+  it('rounds do not overlap: a call during a round waits for the end of that round', async () => {
     const gates = [Promise.withResolvers<number>(), Promise.withResolvers<number>()]
     let asked = 0
     await using upkeep = new Janitor(() => gates[asked++]?.promise ?? Promise.resolve(0), silent)
@@ -29,7 +29,7 @@ describe('Upkeep', () => {
     assert.equal(asked, 3)
   })
 
-  it('trouble is told, ends its round, harms nobody, and the next round tries again', async () => {
+  it('an error is reported and ends the round, and the next round tries again', async () => {
     const told: unknown[] = []
     const error = new Error('no database')
     const steps = [() => 5, () => Promise.reject(error), () => 3, () => 0]
@@ -42,7 +42,7 @@ describe('Upkeep', () => {
     assert.deepEqual([steps.length, told.length], [0, 1])
   })
 
-  it('disposing it waits for the portion under way and begins no other', async () => {
+  it('disposing it waits for the running batch and starts no other', async () => {
     const gate = Promise.withResolvers<number>()
     let asked = 0
     const upkeep = new Janitor(() => {
@@ -64,7 +64,7 @@ describe('Upkeep', () => {
   })
 })
 
-test('rounds come by themselves, once a minute, until it is disposed', async () => {
+test('a round starts once a minute until the janitor is disposed', async () => {
   mock.timers.enable({ apis: ['setInterval'] })
   try {
     let rounds = 0

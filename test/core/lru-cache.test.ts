@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { LruCache } from '../../src/core/lru-cache.ts'
 
-/** A map that notes what it keeps, from the outside: everything that was set and not dropped. */
+/** A cache that records its entries from outside: all that were set and not dropped. */
 function watched(size: number, most?: number) {
   const kept = new Map<string, number>()
   const recent = new LruCache<string, { readonly key: string; readonly weight: number }>(size, {
@@ -18,14 +18,14 @@ function watched(size: number, most?: number) {
   return { recent, kept, set, weight }
 }
 
-test('what was put in is found until there is too much of it', () => {
+test('an entry is found until there are too many entries', () => {
   const { recent, set } = watched(10)
   for (const key of ['a', 'b', 'c', 'd', 'e']) set(key)
   for (const key of ['a', 'b', 'c', 'd', 'e']) assert.equal(recent.get(key)?.key, key)
   assert.equal(recent.get('x'), undefined)
 })
 
-test('at most so many entries are kept, however many are put in', () => {
+test('the number of entries never exceeds the limit', () => {
   const { kept, set } = watched(100)
   for (let count = 0; count < 10_000; count++) {
     set(`key ${count}`)
@@ -33,7 +33,7 @@ test('at most so many entries are kept, however many are put in', () => {
   }
 })
 
-test('at most so much weight is kept, whatever each entry weighs', () => {
+test('the total weight never exceeds the limit, whatever the weight of each entry', () => {
   const { kept, set, weight } = watched(1000, 100)
   for (let count = 0; count < 10_000; count++) {
     set(`key ${count}`, 1 + (count % 7))
@@ -42,7 +42,7 @@ test('at most so much weight is kept, whatever each entry weighs', () => {
   assert.ok(kept.size >= 10, 'and not much less')
 })
 
-test('an entry that weighs more than half of all is kept alone, until the next comes', () => {
+test('an entry with more than half of the maximum weight is kept alone until the next entry is added', () => {
   const { recent, kept, set, weight } = watched(1000, 100)
   for (let count = 0; count < 20; count++) set(`small ${count}`)
   set('huge', 1000)
@@ -53,7 +53,7 @@ test('an entry that weighs more than half of all is kept alone, until the next c
   assert.ok(weight() <= 100)
 })
 
-test('what is used all the time stays, whatever else comes and goes', () => {
+test('an entry that is used all the time stays, whatever other entries are added', () => {
   for (const most of [undefined, 50]) {
     const { recent, set } = watched(20, most)
     set('used')
@@ -64,7 +64,7 @@ test('what is used all the time stays, whatever else comes and goes', () => {
   }
 })
 
-test('what nobody asks for goes before what was asked for', () => {
+test('unused entries are dropped before used ones', () => {
   const { recent, set } = watched(4)
   for (const key of ['a', 'b', 'c', 'd']) set(key) // a and b are old by now
   assert.ok(recent.get('a'))
@@ -73,7 +73,7 @@ test('what nobody asks for goes before what was asked for', () => {
   assert.ok(recent.get('a'))
 })
 
-test('nothing is left after clear, nothing dropped is told of, and there is room again', () => {
+test('after clear the cache is empty, has called no `dropped` callback, and accepts entries again', () => {
   const dropped: string[] = []
   const recent = new LruCache<string, string>(4, {
     dropped: entry => dropped.push(entry),
@@ -88,7 +88,7 @@ test('nothing is left after clear, nothing dropped is told of, and there is room
   assert.equal(recent.get('d'), 'd')
 })
 
-test('it keeps no more than it may and finds nothing but what was put in, whatever is done', () => {
+test('after any calls the cache is within its limit and returns only entries that were added', () => {
   const step = fc.record({ key: fc.nat(30), weight: fc.integer({ min: 0, max: 10 }), read: fc.boolean() })
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 12 }), fc.array(step, { maxLength: 200 }), (size, steps) => {
@@ -97,7 +97,7 @@ test('it keeps no more than it may and finds nothing but what was put in, whatev
         const name = String(key)
         const found = recent.get(name)
         assert.equal(found?.weight, found && kept.get(name))
-        // As caches are used: what is found is not put in again.
+        // As caches are used: a found entry is not added again.
         if (!read && found === undefined) set(name, heavy)
         assert.ok(kept.size <= size, `${kept.size} of ${size}`)
         assert.ok(weight() <= 40, `${weight()} of 40`)

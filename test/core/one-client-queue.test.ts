@@ -6,7 +6,7 @@ import { FairQueue } from '../../src/core/fair-queue.ts'
 
 /** Named tasks of one client, whose work ends when the test says so. */
 class Callers {
-  /** All who ever got a slot, in that order. */
+  /** All calls that got a slot, in that order. */
   readonly started: string[] = []
   readonly refused: string[] = []
   readonly #running = new Map<string, PromiseWithResolvers<void>>()
@@ -55,7 +55,7 @@ class Callers {
 }
 
 describe('A queue with one client', () => {
-  it('runs at most so many at once, and the others in the order of their calls', async () => {
+  it('runs tasks up to the limit at once, and the others in the order of their calls', async () => {
     const callers = new Callers(2, 10)
     const all = ['a', 'b', 'c', 'd', 'e'].map(name => callers.call(name))
     await turn()
@@ -85,7 +85,7 @@ describe('A queue with one client', () => {
     await Promise.all(all)
   })
 
-  it('refuses a call at once when too many wait, and only then', async () => {
+  it('rejects a call at once if too many calls wait, and only then', async () => {
     const callers = new Callers(1, 2)
     const all = ['a', 'b', 'c', 'd', 'e'].map(name => callers.call(name))
     await turn()
@@ -98,7 +98,7 @@ describe('A queue with one client', () => {
     await Promise.all(all)
   })
 
-  it('has all its slots again after all have finished', async () => {
+  it('has all its slots free after all tasks have finished', async () => {
     const callers = new Callers(2, 10)
     for (let round = 0; round < 3; round++) {
       const names = ['a', 'b', 'c'].map(name => `${name}${round}`)
@@ -110,7 +110,7 @@ describe('A queue with one client', () => {
     }
   })
 
-  it('hands on the slot of work that failed, and tells only its caller of the failure', async () => {
+  it('passes on the slot of a failed task, and only its caller gets the error', async () => {
     const callers = new Callers(1, 10)
     const failing = callers.call('a')
     const next = callers.call('b')
@@ -129,7 +129,7 @@ describe('A queue with one client', () => {
     await last
   })
 
-  it('hands on the slot of work that throws synchronously', async () => {
+  it('passes on the slot of a task that throws synchronously', async () => {
     const queue = new FairQueue({ atOnce: 1, mayWait: 1 })
     const failure = new Error('a defect')
     const broken = queue.run('a client', () => {
@@ -145,8 +145,8 @@ describe('A queue with one client', () => {
   })
 })
 
-describe('A waiter whose patience ends', () => {
-  it('is refused then, not earlier, and its work never runs', async () => {
+describe('A waiting call that reaches its timeout', () => {
+  it('is rejected then, not earlier, and its task never runs', async () => {
     await withTime(async pass => {
       const callers = new Callers(1, 10)
       const all = [callers.call('a'), callers.call('b', 100)]
@@ -160,7 +160,7 @@ describe('A waiter whose patience ends', () => {
     })
   })
 
-  it('is passed over: its slot goes to the next waiter, or stays free', async () => {
+  it('gets no slot: the slot goes to the next waiting call or stays free', async () => {
     await withTime(async pass => {
       const callers = new Callers(1, 10)
       const all = [callers.call('a'), callers.call('b', 100), callers.call('c'), callers.call('d', 200)]
@@ -191,7 +191,7 @@ describe('A waiter whose patience ends', () => {
     })
   })
 
-  it('is not refused once it has its slot, however long its work takes', async () => {
+  it('is not rejected after it got its slot, however long its task takes', async () => {
     await withTime(async pass => {
       const callers = new Callers(1, 10)
       const all = [callers.call('a'), callers.call('b', 100), callers.call('c')]

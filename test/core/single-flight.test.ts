@@ -38,7 +38,7 @@ const lyingWithWhoAsked = [
 ]
 const outages = [unavailable(new Error('no database')), fault(new Error('a defect')), new Error('anything else')]
 
-test('all who ask for the same while it is under way share one piece of work, and one of them isLeader it', async () => {
+test('concurrent calls with the same key share one task, and exactly one of them is the leader', async () => {
   const [flights, work] = [new SingleFlight<string>(), new Work()]
   const joined = Array.from({ length: 50 }, () => flights.run('k', work.run))
   await settle()
@@ -63,7 +63,7 @@ test('different keys do not wait for each other', async () => {
   assert.deepEqual(await first, { outcome: 'first', isLeader: true })
 })
 
-test('nothing is left behind: after a success, and after any failure, the next call does its own work', async () => {
+test('after a success and after any failure the next call runs its own task', async () => {
   const [flights, work] = [new SingleFlight<string>(), new Work()]
   for (const error of [undefined, ...lyingWithWhoAsked, ...outages]) {
     const call = flights.run('k', work.run)
@@ -78,7 +78,7 @@ test('nothing is left behind: after a success, and after any failure, the next c
 })
 
 for (const error of lyingWithWhoAsked) {
-  test(`a failure that lies with who asked (${error.code}) is theirs alone: the next one tries, one at a time`, async () => {
+  test(`an error of one caller (${error.code}) is not shared: the next caller runs its own task, one at a time`, async () => {
     const [flights, work] = [new SingleFlight<string>(), new Work()]
     const joined = Array.from({ length: 4 }, () => flights.run('k', work.run))
     const outcomes = Promise.allSettled(joined)
@@ -101,7 +101,7 @@ for (const error of lyingWithWhoAsked) {
 }
 
 for (const error of outages) {
-  test(`an outage (${'code' in error ? error.code : error.message}) is shared: nobody else needs to try`, async () => {
+  test(`an outage (${'code' in error ? error.code : error.message}) is shared: all callers get the error`, async () => {
     const [flights, work] = [new SingleFlight<string>(), new Work()]
     const outcomes = Promise.allSettled(Array.from({ length: 20 }, () => flights.run('k', work.run)))
     work.fail(error)

@@ -9,22 +9,22 @@ import { setDatabaseClockAhead } from './database-clock.ts'
 
 type Answers = readonly (readonly [status: number, id: number])[]
 
-/** Moves the clock that decides so far from where it was at the first payment. */
+/** Sets the relevant clock to this distance from the first payment. */
 type Jump = (seconds: number) => unknown
 
 describe('F8: a clock that jumps', () => {
-  it("R-LIM-14: on SQLite ends a key's time after 86,400 seconds, and a jump back revives no older payment", async () => {
+  it('R-LIM-14: on SQLite a key expires after 86,400 seconds, and a jump back does not replay an older payment', async () => {
     assertKept(await jumpOnSqlite({}))
   })
 
-  it('on SQLite would be found out if keys lasted a few seconds more or less', async () => {
+  it('on SQLite this test fails if keys last a few seconds more or less', async () => {
     for (const seconds of [86_399, 86_402]) {
       const answers = await jumpOnSqlite({ IDEMPOTENCY_TTL_SECONDS: String(seconds) })
       assert.throws(() => assertKept(answers), assert.AssertionError, `${seconds} seconds`)
     }
   })
 
-  it("on PostgreSQL changes nothing when it is the server's own", { skip: postgres.skip }, async () => {
+  it("on PostgreSQL a jump of the server's clock changes nothing", { skip: postgres.skip }, async () => {
     const clock = new TestClock(Date.now())
     await using app = await startTestAppOn(postgres, {}, { clock })
     const ids = new Set<number>()
@@ -39,13 +39,13 @@ describe('F8: a clock that jumps', () => {
     assert.equal(ids.size, 1)
   })
 
-  it("R-LIM-14: on PostgreSQL ends a key's time after 86,400 seconds when it is the database's", {
+  it("R-LIM-14: on PostgreSQL a key expires after 86,400 seconds of the database's clock", {
     skip: postgres.skip,
   }, async () => {
     assertKept(await jumpOnPostgres({}))
   })
 
-  it('on PostgreSQL would be found out if keys lasted a minute more or less', { skip: postgres.skip }, async () => {
+  it('on PostgreSQL this test fails if keys last a minute more or less', { skip: postgres.skip }, async () => {
     for (const seconds of [86_340, 86_460]) {
       const answers = await jumpOnPostgres({ IDEMPOTENCY_TTL_SECONDS: String(seconds) })
       assert.throws(() => assertKept(answers), assert.AssertionError, `${seconds} seconds`)

@@ -3,12 +3,12 @@ import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, type Intent, tell } from '../support/history.ts'
+import { assertSound, History, type Intent, summarise } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { bodyOf, createUser, send } from '../support/rest.ts'
 import { Instance, startTwo } from './instance.ts'
 import { judgeOn, judgeSabotaged } from './judgement.ts'
-import { attempt, hands } from './payers.ts'
+import { attempt, runWorkers } from './payers.ts'
 import { allowKeysTwice, letPaymentsMeet, slowPayments } from './sabotage.ts'
 
 describe('F5: each key sent twenty times at once, to two servers on one PostgreSQL', { skip: postgres.skip }, () => {
@@ -23,7 +23,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
   })
   after(() => parts.disposeAsync())
 
-  it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one 201, nineteen 200, the same body in all', async t => {
+  it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one answer is 201, nineteen are 200, and all have the same body', async t => {
     const history = new History()
     const keys = inForm(60, 1000)
     const slowest = await sendTwentyfold(keys, history, servers, (answers, { key }) => {
@@ -34,15 +34,15 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
       assert.deepEqual([...new Set(replayed.map(answer => answer?.status)), replayed.length], [200, 19], key)
     })
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${keys} keys: ${tell(verdict)}; the slowest key took ${Math.round(slowest)} ms`)
+    t.diagnostic(`${keys} keys: ${summarise(verdict)}; the slowest key took ${Math.round(slowest)} ms`)
     assert.equal(verdict.acknowledged, keys)
     assert.equal(verdict.replays, keys * 19)
     assertSound(verdict)
     for (const { faults } of servers) assert.deepEqual(faults, [])
   })
 
-  it('would be found out if keys could be claimed twice', async () => {
-    // It has a database of its own, so that no other test sees tables that are unsound.
+  it('this test fails if a key can be claimed twice', async () => {
+    // It has its own database, so that no other test sees inconsistent tables.
     await using own = new AsyncDisposableStack()
     const sabotaged = own.use(await postgres.create())
     await sabotaged.migrate()
@@ -63,7 +63,7 @@ async function sendTwentyfold(
 ): Promise<number> {
   let left = keys
   let slowest = 0
-  await hands(8, async () => {
+  await runWorkers(8, async () => {
     while (left-- > 0) {
       const intent = history.intend()
       const started = performance.now()
@@ -88,7 +88,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
   afterEach(() => parts.disposeAsync())
 
-  it('hold one connection to the database, others are served meanwhile, and all get the answer', async t => {
+  it('use one database connection, other requests are served meanwhile, and all of them get the answer', async t => {
     const { id } = await newOrder(instance, 500_000)
     const slow = history.intend({ orderId: id, cents: 500_000_00 })
     await using lock = await OrderLock.take(database, id)
@@ -105,12 +105,12 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
     assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
     assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(id, 500_000))])
     const verdict = await judgeOn(database, history)
-    t.diagnostic(tell(verdict))
+    t.diagnostic(summarise(verdict))
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
   })
 
-  it('would be seen to hold several connections if they did not share the work, as with different keys', async () => {
+  it('use several connections if they do not share the work, as with different keys', async () => {
     const { id } = await newOrder(instance, 600_000)
     await using lock = await OrderLock.take(database, id)
     const strangers = Array.from({ length: 500 }, (_, index) =>
@@ -123,11 +123,11 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
 })
 
-/** Another session holds the row of an order, so that its payment has to wait; counts who waits. */
+/** Another session locks the row of an order, so that its payment has to wait; counts the waiting sessions. */
 class OrderLock implements AsyncDisposable {
   readonly #holder: pg.Client
   readonly #watcher: pg.Client
-  /** The most connections that were seen waiting at once. */
+  /** The maximum number of connections that waited at once. */
   most = 0
 
   static async take({ location }: TestDatabase, orderId: number): Promise<OrderLock> {
@@ -167,7 +167,7 @@ async function serveOthersMeanwhile(
   const statuses: (number | undefined)[] = []
   let slowest = 0
   let enough = false
-  const serving = hands(4, async () => {
+  const serving = runWorkers(4, async () => {
     while (!enough) {
       const started = performance.now()
       const paid = await attempt(history, url, history.intend())
@@ -188,7 +188,7 @@ async function inFlight(url: string): Promise<number> {
   return Number(/^duet_http_requests_in_flight (\d+)/m.exec(body)?.[1])
 }
 
-/** Waiting has its bound: who is told 503 asks again. */
+/** Waiting is limited: a client that gets 503 sends its request again. */
 async function payHoweverOften(history: History, { url }: Instance, intent: Intent): Promise<string | undefined> {
   for (;;) {
     const answer = await attempt(history, url, intent)

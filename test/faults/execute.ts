@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import type { TestDatabase } from '../support/engines.ts'
 
-/** Runs statements on a database behind the back of whoever serves it. */
+/** Runs statements on a database directly, not through its server. */
 export async function execute({ kind, location }: TestDatabase, script: string): Promise<void> {
   if (kind === 'sqlite') {
     const connection = new DatabaseSync(location)

@@ -51,7 +51,7 @@ export class Instance implements AsyncDisposable {
     this.readyMs = readyMs
   }
 
-  /** What it printed as an error: faults are logged with level 50. */
+  /** Its log lines with errors: internal errors are logged with level 50. */
   get faults(): readonly string[] {
     return this.#process.stdout.split('\n').filter(line => line.includes('"level":50'))
   }

@@ -3,28 +3,28 @@ import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { PostgresServer } from '../support/postgres.ts'
 import { generous, waitUntil } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
-import { commitCarelessly } from './sabotage.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
+import { commitWithoutSync } from './sabotage.ts'
 
 const payers = 16
 
 /** The long form measures what operators see. */
 const defaults = { ...generous, DATABASE_TIMEOUT_MS: '1200' }
 
-describe('F3: PostgreSQL that is killed and started again under payers', { skip: postgres.skip }, () => {
+describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip: postgres.skip }, () => {
   let server: PostgresServer
   before(async () => {
-    // What is committed carelessly stays in memory for long.
+    // Without sync, commits stay in memory for a long time.
     server = await PostgresServer.start({ wal_writer_delay: '10s' })
   })
   after(() => server[Symbol.asyncDispose]())
 
-  it('has lost nothing acknowledged; meanwhile the server lives and answers 503, and then goes on by itself', async t => {
+  it('loses no acknowledged payment, and meanwhile the server answers 503 and then recovers without a restart', async t => {
     const database = postgresAt(server.url)
     await using instance = await Instance.start(database, inForm<Readonly<Record<string, string>>>(generous, defaults))
     const history = new History()
@@ -33,11 +33,11 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
       ['SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGINT', 'SIGQUIT', 'SIGQUIT'],
     )
     const { refusals, recoveries } = await payThrough(kills, server, instance, history)
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     const verdict = await judgeOn(database, history)
     const [slowest, recovery] = [Math.max(...refusals.map(({ ms }) => ms)), Math.max(...recoveries)]
     t.diagnostic(
-      `${kills.length} kills: ${tell(verdict)}; the slowest refusal came after ${Math.round(slowest)} ms, ` +
+      `${kills.length} kills: ${summarise(verdict)}; the slowest refusal came after ${Math.round(slowest)} ms, ` +
         `the first payment at most ${Math.round(recovery)} ms after the restart`,
     )
     assertSound(verdict)
@@ -49,17 +49,17 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
     assert.ok(recovery < 5_000, `it took ${recovery} ms to go on`)
   })
 
-  it('would be found out if it acknowledged before commits were durable', async () => {
+  it('this test fails if writes are acknowledged before they are durable', async () => {
     const database = await anotherDatabase(server)
-    await commitCarelessly(database)
+    await commitWithoutSync(database)
     await using instance = await Instance.start(database)
     const history = new History()
-    await hands(payers, async () => {
+    await runWorkers(payers, async () => {
       while (history.acknowledged < 200) await attempt(history, instance.url, history.intend())
     })
     await server.end('SIGQUIT')
     await server.resume()
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     assert.notDeepEqual((await judgeOn(database, history)).offences.missing, [])
   })
 })
@@ -67,7 +67,7 @@ describe('F3: PostgreSQL that is killed and started again under payers', { skip:
 type Ending = Parameters<PostgresServer['end']>[0]
 
 interface Passage {
-  /** What clients got instead of their answers. No status: nothing. */
+  /** The statuses that clients got instead of success. No status means no answer. */
   readonly refusals: { readonly status: number | undefined; readonly ms: number }[]
   /** Milliseconds from each restart to the next payment. */
   readonly recoveries: number[]
@@ -82,7 +82,7 @@ async function payThrough(
 ): Promise<Passage> {
   const passage: Passage = { refusals: [], recoveries: [] }
   let going = true
-  const paying = hands(payers, async () => {
+  const paying = runWorkers(payers, async () => {
     for (let intent = history.intend(); going; ) {
       const started = performance.now()
       const answer = await attempt(history, url, intent)

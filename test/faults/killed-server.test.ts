@@ -4,16 +4,16 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell, type Verdict } from '../support/history.ts'
+import { assertSound, History, summarise, type Verdict } from '../support/history.ts'
 import { execute } from './execute.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, insist, repeatLatest, settle } from './payers.ts'
+import { attempt, payUntilAnswered, repeatLatest, resolveUnknowns, runWorkers } from './payers.ts'
 import { forgetKeys } from './sabotage.ts'
 
 const payers = 64
 
-describe('F1: a server on SQLite that is killed under 64 payers', () => {
+describe('F1: a server on SQLite that is killed while 64 clients pay', () => {
   let parts: AsyncDisposableStack
   let history: History
   let database: TestDatabase
@@ -26,7 +26,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
   })
   afterEach(() => parts.disposeAsync())
 
-  it('has lost nothing that it acknowledged, has paid nothing twice, and is ready again', async t => {
+  it('loses no acknowledged payment, makes none twice, and becomes ready again', async t => {
     const rounds = inForm(2, 30)
     const readyMs: number[] = []
     let verdict: Verdict | undefined
@@ -35,7 +35,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
       instance = parts.use(await Instance.start(database))
       readyMs.push(instance.readyMs)
       assertIntact(database)
-      await settle(history, instance.url)
+      await resolveUnknowns(history, instance.url)
       await repeatLatest(history, instance.url, payers)
       verdict = await judgeOn(database, history)
       assertSound(verdict)
@@ -43,19 +43,21 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
     }
     assert.ok(verdict !== undefined && verdict.acknowledged >= rounds * 100 && verdict.unknowns >= rounds)
     const slowest = Math.max(...readyMs)
-    t.diagnostic(`${rounds} kills: ${tell(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`)
+    t.diagnostic(
+      `${rounds} kills: ${summarise(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`,
+    )
     if (inForm(false, true)) assert.ok(slowest < 2_000, `ready after ${slowest} ms`) // on a machine without other work
   })
 
-  it('would be found out if it kept payments without their keys', async () => {
+  it('this test fails if payments are stored without their keys', async () => {
     await forgetKeys(database)
-    await hands(payers, () => insist(history, instance.url, history.intend()))
+    await runWorkers(payers, () => payUntilAnswered(history, instance.url, history.intend()))
     await repeatLatest(history, instance.url, payers)
     assert.equal((await judgeOn(database, history)).offences.double.length, payers)
   })
 
-  it('would be found out if its last commits were not on the disk', async () => {
-    // The log holds what was committed since the file was last brought up to date, here to begin with.
+  it('this test fails if the last commits are not on the disk', async () => {
+    // The WAL contains all commits since the last checkpoint, here since the start.
     await execute(database, 'pragma wal_checkpoint(truncate)')
     await payUntilKilled(instance, history, payers)
     for (const part of ['-wal', '-shm']) rmSync(database.location + part)
@@ -63,7 +65,7 @@ describe('F1: a server on SQLite that is killed under 64 payers', () => {
   })
 })
 
-describe('F2: one of two servers on PostgreSQL that is killed under payers', { skip: postgres.skip }, () => {
+describe('F2: one of two servers on PostgreSQL that is killed while clients pay', { skip: postgres.skip }, () => {
   let parts: AsyncDisposableStack
   let history: History
   let database: TestDatabase
@@ -76,50 +78,50 @@ describe('F2: one of two servers on PostgreSQL that is killed under payers', { s
   })
   afterEach(() => parts.disposeAsync())
 
-  it('costs its clients nothing: the other one goes on, and tells them what became of their payments', async t => {
+  it('does not affect its clients: the other server answers them with the results of their payments', async t => {
     const rounds = inForm(1, 10)
     for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
     await repeatLatest(history, other.url, payers)
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${rounds} kills: ${tell(verdict)}`)
+    t.diagnostic(`${rounds} kills: ${summarise(verdict)}`)
     assert.ok(verdict.unknowns >= rounds)
     assert.equal(verdict.unavailable, 0)
     assert.deepEqual(other.faults, [])
     assertSound(verdict)
   })
 
-  it('would be found out if keys were not kept where the other one finds them', async () => {
+  it('this test fails if the other server cannot find the keys', async () => {
     await forgetKeys(database)
-    await hands(payers, () => insist(history, other.url, history.intend()))
+    await runWorkers(payers, () => payUntilAnswered(history, other.url, history.intend()))
     await repeatLatest(history, other.url, payers)
     assert.equal((await judgeOn(database, history)).offences.double.length, payers)
   })
 })
 
-/** Every payer goes on until the server is gone, and with it the answer to the last request. */
+/** Every payer continues until the server ends, and loses the answer to its last request. */
 async function payUntilKilled(
   instance: Instance,
   history: History,
   more = 100 + Math.floor(Math.random() * 300),
 ): Promise<void> {
   const enough = history.acknowledged + more
-  await hands(payers, async () => {
+  await runWorkers(payers, async () => {
     while ((await attempt(history, instance.url, history.intend())) !== undefined) {
       if (history.acknowledged >= enough) instance.kill()
     }
   })
 }
 
-/** Half of the payers use the one that is killed; left without an answer, they ask the other one. */
+/** Half of the payers use the server that is killed; without an answer, they repeat the request at the other one. */
 async function killOneOfTwo(database: TestDatabase, other: Instance, history: History): Promise<void> {
   await using instance = await Instance.start(database)
   const toKill = history.acknowledged + 100 + Math.floor(Math.random() * 200)
   const toEnd = toKill + 150
-  await hands(payers, async hand => {
+  await runWorkers(payers, async worker => {
     while (history.acknowledged < toEnd) {
       const intent = history.intend()
-      const url = hand % 2 === 0 && instance.runs ? instance.url : other.url
-      if ((await attempt(history, url, intent)) === undefined) await insist(history, other.url, intent)
+      const url = worker % 2 === 0 && instance.runs ? instance.url : other.url
+      if ((await attempt(history, url, intent)) === undefined) await payUntilAnswered(history, other.url, intent)
       if (history.acknowledged >= toKill) instance.kill()
     }
   })

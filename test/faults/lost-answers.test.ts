@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { forgetKeys } from './sabotage.ts'
 import { Wire } from './wire.ts'
 
 const payers = 16
 
 for (const kind of engineKinds) {
-  describe(`F6: an answer of a server on ${kind.name} that is lost on its way`, { skip: kind.skip }, () => {
+  describe(`F6: a lost answer of a server on ${kind.name}`, { skip: kind.skip }, () => {
     let parts: AsyncDisposableStack
     let history: History
     let database: TestDatabase
@@ -32,17 +32,17 @@ for (const kind of engineKinds) {
       ['while the answer comes', () => loseWithinAnswer(wire)],
     ]
     for (const [name, lose] of moments) {
-      it(`leaves one payment for each key, when the connection is cut ${name} and the client asks again`, async t => {
+      it(`leaves one payment for each key when the connection is cut ${name} and the client repeats its request`, async t => {
         lose()
         const { verdict, unanswered } = await payAndAskAgain(database, wire, history)
-        t.diagnostic(`${unanswered} answers lost: ${tell(verdict)}`)
+        t.diagnostic(`${unanswered} answers lost: ${summarise(verdict)}`)
         assert.equal(unanswered, inForm(100, 2000))
         assertSound(verdict)
         assert.deepEqual(instance.faults, [])
       })
     }
 
-    it('would be found out if payments were kept without their keys', async () => {
+    it('this test fails if payments are stored without their keys', async () => {
       await forgetKeys(database)
       loseWithinAnswer(wire)
       const { verdict } = await payAndAskAgain(database, wire, history)
@@ -51,20 +51,20 @@ for (const kind of engineKinds) {
   })
 }
 
-/** Every payer loses every answer, and then asks again over a line that is sound. */
+/** Every payer loses every answer, and then repeats its request over a working connection. */
 async function payAndAskAgain(database: TestDatabase, wire: Wire, history: History) {
   const url = `http://127.0.0.1:${wire.port}`
   let left = inForm(100, 2000)
   let unanswered = 0
-  await hands(payers, async () => {
+  await runWorkers(payers, async () => {
     while (left-- > 0) if ((await attempt(history, url, history.intend())) === undefined) unanswered++
   })
   wire.fromClient = wire.fromServer = () => 'pass'
-  await settle(history, url)
+  await resolveUnknowns(history, url)
   return { verdict: await judgeOn(database, history), unanswered }
 }
 
-/** The server gets the whole request and works it off; the client gets nothing. */
+/** The server gets and processes the whole request; the client gets nothing. */
 function loseAfterRequest(wire: Wire): void {
   wire.fromClient = (data, { client, server }) => {
     if (!data.includes('"amount"')) return 'pass'

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { type Decision, TcpProxy } from '../support/tcp-proxy.ts'
 import { impatient } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { Wire } from './wire.ts'
 
 const payers = 16
@@ -25,24 +25,24 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
   })
   after(() => parts.disposeAsync())
 
-  it('leaves one payment for each key, and the client finds out by asking again', async t => {
+  it('leaves one payment for each key, and the client gets the result by repeating its request', async t => {
     const cuts = inForm(12, 300)
     for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
       const done = cutSomeCommits(proxy, moment, cuts)
-      await hands(payers, async () => {
+      await runWorkers(payers, async () => {
         while (!done()) await attempt(history, instance.url, history.intend())
       })
     }
     proxy.decide = () => 'pass'
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${3 * cuts} commits cut: ${tell(verdict)}`)
-    assert.equal(verdict.unknowns, 0) // whatever becomes of its database, the server answers
+    t.diagnostic(`${3 * cuts} commits cut: ${summarise(verdict)}`)
+    assert.equal(verdict.unknowns, 0) // the server always answers, even without its database
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
   })
 
-  it('is answered with 503 when PostgreSQL stays away after it, and the client finds out later', async t => {
+  it('is answered with 503 if PostgreSQL stays unreachable, and the client gets the result later', async t => {
     const rounds = inForm(1, 10)
     await using hasty = await Instance.start(through(proxy, database), impatient)
     for (let round = 0; round < rounds; round++) {
@@ -51,17 +51,17 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
         const intent = history.intend()
         assert.equal((await attempt(history, hasty.url, intent))?.status, 503)
         proxy.decide = () => 'pass'
-        // Paid or not, the same question gets the answer that fits.
+        // Paid or not, the repeated request gets the right answer.
         assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
       }
     }
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${2 * rounds} commits cut, and what followed: ${tell(verdict)} (both tests together)`)
+    t.diagnostic(`${2 * rounds} commits cut, and what followed: ${summarise(verdict)} (both tests together)`)
     assertSound(verdict)
     assert.deepEqual([...instance.faults, ...hasty.faults], [])
   })
 
-  it('would be found out if somebody said COMMIT who had not committed', async () => {
+  it('this test fails if a commit is acknowledged that did not happen', async () => {
     await using database = await postgres.create()
     await using wire = await Wire.to(addressOf(database))
     await using instance = await Instance.start(through(wire, database))
@@ -73,16 +73,16 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
       server.destroy()
       return 'handled'
     }
-    await hands(payers, async () => {
+    await runWorkers(payers, async () => {
       for (let payment = 0; payment < 3; payment++) await attempt(history, instance.url, history.intend())
     })
     wire.fromClient = () => 'pass'
-    await settle(history, instance.url)
+    await resolveUnknowns(history, instance.url)
     assert.notDeepEqual((await judgeOn(database, history)).offences.missing, [])
   })
 })
 
-/** Every third commit, until there were so many; tells when. */
+/** Selects every third commit, up to a maximum. */
 function cutSomeCommits(proxy: TcpProxy, moment: Decision, cuts: number): () => boolean {
   let commits = 0
   proxy.decide = data => (isCommit(data) && ++commits % 3 === 0 ? moment : 'pass')

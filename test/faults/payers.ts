@@ -2,7 +2,7 @@ import type { History, Intent } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
-/** Asks once, and notes what came of it. No answer: nothing. */
+/** Sends one request and records the result. Returns undefined without an answer. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {
   const { key, cents, orderId } = intent
   const noted = history.invoke(intent)
@@ -26,25 +26,25 @@ function paymentIn({ headers }: RawResponse): number {
   return Number(/^<\/payments\/(\d+)>; rel="payment"$/.exec(headers.get('link') ?? '')?.[1])
 }
 
-/** A client that does not give up: asks again, with the same key, until it knows. */
-export async function insist(history: History, url: string, intent: Intent): Promise<void> {
+/** A client that repeats its request with the same key until it gets an answer. */
+export async function payUntilAnswered(history: History, url: string, intent: Intent): Promise<void> {
   await waitUntil(async () => {
     await attempt(history, url, intent)
     return history.isSettled(intent)
   })
 }
 
-/** After a fault: everyone who does not know the outcome asks until they do. */
-export async function settle(history: History, url: string): Promise<void> {
-  await Promise.all(history.unsettled.map(intent => insist(history, url, intent)))
+/** After a fault: repeats all payments with an unknown result until it is known. */
+export async function resolveUnknowns(history: History, url: string): Promise<void> {
+  await Promise.all(history.unsettled.map(intent => payUntilAnswered(history, url, intent)))
 }
 
-/** Asks again for what was acknowledged already, as a client does that lost its own notes. */
+/** Repeats acknowledged payments, like a client that lost its data. */
 export async function repeatLatest(history: History, url: string, count: number): Promise<void> {
   await Promise.all(history.latest(count).map(intent => attempt(history, url, intent)))
 }
 
-/** So many hands at work at once. */
-export async function hands(count: number, work: (hand: number) => Promise<void>): Promise<void> {
-  await Promise.all(Array.from({ length: count }, (_, hand) => work(hand)))
+/** Runs this many workers concurrently. */
+export async function runWorkers(count: number, work: (worker: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, worker) => work(worker)))
 }

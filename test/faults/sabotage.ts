@@ -1,9 +1,9 @@
 import type { TestDatabase } from '../support/engines.ts'
 import { execute } from './execute.ts'
 
-// What a store must never do, done to a database of a test, to see that the check of a fault finds it out.
+// Defects that a store must never have, put into the database of a test, to check that the fault tests detect them.
 
-/** Payments are kept, their keys are not. */
+/** Payments are stored without their keys. */
 export function forgetKeys(database: TestDatabase): Promise<void> {
   return execute(
     database,
@@ -15,12 +15,12 @@ export function forgetKeys(database: TestDatabase): Promise<void> {
   )
 }
 
-/** Two who claim one key at the same time both succeed. */
+/** Two concurrent claims of one key both succeed. */
 export function allowKeysTwice(database: TestDatabase): Promise<void> {
   return execute(database, 'drop index idempotency_keys_by_key')
 }
 
-/** PostgreSQL only: payments take a little longer, so that they meet. */
+/** PostgreSQL only: payments take a little longer, so that they overlap. */
 export function slowPayments(database: TestDatabase, milliseconds: number): Promise<void> {
   return execute(
     database,
@@ -52,7 +52,7 @@ export function letPaymentsMeet(database: TestDatabase): Promise<void> {
 }
 
 /** PostgreSQL only: commits are acknowledged before they are durable. */
-export function commitCarelessly(database: TestDatabase): Promise<void> {
+export function commitWithoutSync(database: TestDatabase): Promise<void> {
   return execute(
     database,
     `alter database ${new URL(database.location).pathname.slice(1)} set synchronous_commit = off`,

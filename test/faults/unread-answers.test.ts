@@ -32,7 +32,7 @@ async function startWithPosts() {
   return { duet, url, port, metric }
 }
 
-/** Asks for 8 MB, and reads no more of them than it takes to know that they are coming. */
+/** Requests 8 MB, and reads only the first bytes of the answer. */
 async function askInVain(port: number, localAddress: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.on('error', () => {})
@@ -46,7 +46,7 @@ for (const [who, kept, addressOf] of [
   ['one client', unreadBounds.perClient, () => '127.0.0.1'],
   ['as many clients', unreadBounds.inAll, (index: number) => `127.0.${1 + (index >> 8)}.${index & 255}`],
 ] as const) {
-  test(`${answers} unread answers of 8 MB to ${who} take a bounded part of memory, and are gone in time`, async (t: TestContext) => {
+  test(`${answers} unread answers of 8 MB to ${who} take bounded memory and are dropped in time`, async (t: TestContext) => {
     const { duet, url, port, metric } = await startWithPosts()
     await using _duet = duet
     using sockets = new DisposableStack()
@@ -62,7 +62,7 @@ for (const [who, kept, addressOf] of [
     const cut = async () => (await metric('duet_connections_cut_total')) - cutBefore
     const withinBounds = Math.floor(kept / (125 * 65_000))
     assert.ok((await cut()) >= answers - withinBounds, `${await cut()} were cut`)
-    // What is within the bounds is cut when it makes no progress, which takes half a minute.
+    // Answers within the limits are dropped after half a minute without progress.
     await waitUntil(async () => (await cut()) >= inForm(answers - withinBounds, answers))
     most = Math.max(most, await metric('process_resident_memory_bytes'))
     const seconds = (performance.now() - begun) / 1000

@@ -7,10 +7,10 @@ export interface Ends {
   readonly server: Socket
 }
 
-/** Is asked about each piece of data: `pass` lets it through, `handled` means that the handler did what it wanted. */
+/** Called for each piece of data: `pass` lets it through, `handled` means that the handler has dealt with it. */
 export type Handler = (data: Buffer, ends: Ends) => 'pass' | 'handled'
 
-/** Stands between clients and a server, and lets a test handle what passes in either direction. */
+/** A proxy between clients and a server that lets a test handle the data in both directions. */
 export class Wire implements AsyncDisposable {
   readonly port: number
   fromClient: Handler = () => 'pass'

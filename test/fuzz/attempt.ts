@@ -6,7 +6,7 @@ import { converse, type Dialogue } from './send-conversation.ts'
 import { sendRequest } from './send-request.ts'
 
 export interface Attempt {
-  /** What is wrong with what the server said, if anything is. */
+  /** The problem with the answer of the server, if there is one. */
   readonly problem: string | undefined
   /** The status, or how the socket ended. */
   readonly outcome: string

@@ -15,11 +15,11 @@ export interface HttpRequest {
   readonly version: string
   readonly headers: readonly Header[]
   readonly body: Buffer | undefined
-  /** How the end of the body is told. */
+  /** How the end of the body is marked. */
   readonly framing: 'length' | 'chunked'
 }
 
-/** Bytes of which nobody knows how many requests they are. */
+/** Bytes that may be any number of requests. */
 export interface RawBytes {
   readonly kind: 'bytes'
   readonly name: string
@@ -39,7 +39,7 @@ export interface Message {
   readonly isAcknowledged?: boolean
 }
 
-/** A whole message, frames as they are, or the end of the connection without a farewell. */
+/** A whole message, frames as they are, or the end of the connection without a close frame. */
 export type Step = Message | { readonly frames: Buffer; readonly isSound: boolean } | 'reset'
 
 export function bytesOf(request: HttpRequest): Buffer {

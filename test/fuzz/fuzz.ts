@@ -1,4 +1,4 @@
-import { hands } from '../faults/payers.ts'
+import { runWorkers } from '../faults/payers.ts'
 import { inForm } from '../support/form.ts'
 import { attempt } from './attempt.ts'
 import { type Case, show } from './cases.ts'
@@ -6,7 +6,7 @@ import { caseOf, requestIdOf } from './generate.ts'
 import { lineProblem } from './judge-log.ts'
 import { reduce } from './reduce.ts'
 import type { Target } from './target.ts'
-import { enrich, type World } from './world.ts'
+import { createTestData, type World } from './world.ts'
 
 export interface Finding {
   readonly index: number
@@ -19,22 +19,22 @@ export const roundSize = 500
 /** Clients at once, each with an address of its own, as bounds are often kept per address. */
 const clients = 16
 
-/** Sends the cases of one round. Returns what is wrong, each with the case that shows it, where one does. */
+/** Sends the cases of one round. Returns the problems, each with the case that shows it, if there is one. */
 export async function fuzzRound(
   target: Target,
   seed: number,
   indexes: readonly number[],
   note: (sent: Case, outcome: string) => void,
 ): Promise<readonly Finding[]> {
-  const world = await enrich(target.url, Math.floor((indexes[0] ?? 0) / roundSize))
+  const world = await createTestData(target.url, Math.floor((indexes[0] ?? 0) / roundSize))
   const findings: Finding[] = []
   const waiting = [...indexes]
   const sent: number[] = []
-  await hands(clients, async hand => {
+  await runWorkers(clients, async worker => {
     for (let index = waiting.shift(); index !== undefined && findings.length === 0; index = waiting.shift()) {
       sent.push(index)
       const made = caseOf(seed, index, world)
-      const { problem, outcome } = await attempt(target.port, made, addressOf(hand))
+      const { problem, outcome } = await attempt(target.port, made, addressOf(worker))
       note(made, outcome)
       if (problem !== undefined) findings.push({ index, found: made, problem })
     }
@@ -46,11 +46,11 @@ export async function fuzzRound(
   return await blame(target, suspected, world)
 }
 
-function addressOf(hand: number): string {
-  return `127.0.0.${hand + 2}`
+function addressOf(worker: number): string {
+  return `127.0.0.${worker + 2}`
 }
 
-/** What is wrong with the process, and the case that the log says it is about, where it says so. */
+/** The problem with the process, and the case that its log names, if it names one. */
 async function processProblem(
   target: Target,
   { token }: World,
@@ -78,7 +78,7 @@ async function blame(target: Target, suspects: readonly Finding[], world: World)
   return first === undefined ? [] : [{ ...first, problem: `${first.problem}\nNo case of its round shows this alone.` }]
 }
 
-/** What is wrong when this case is sent to a process that has nothing else to do. */
+/** The problem if only this case is sent to a process. */
 async function problemOf(target: Target, sent: Case, world: World): Promise<string | undefined> {
   await target.revive()
   const { problem } = await attempt(target.port, sent, addressOf(0))
@@ -90,11 +90,11 @@ function sameKind(problem: string | undefined, other: string): boolean {
   return kindOf(problem) === kindOf(other)
 }
 
-/** What is told of a finding: the smallest case that shows it, and how to send it again. */
+/** The report of a finding: the smallest case that shows it, and how to send it again. */
 export async function report(target: Target, seed: number, { index, found, problem }: Finding): Promise<string> {
-  const world = await enrich(target.url, 1_000_000 + index)
+  const world = await createTestData(target.url, 1_000_000 + index)
   const fails = async (candidate: Case) => sameKind(await problemOf(target, candidate, world), problem)
-  // Nobody waits that often for what does not come.
+  // Waiting for missing answers so often would take too long.
   const tries = problem.startsWith('Waited in vain') ? 0 : 300
   const smallest = await reduce(found, fails, tries)
   return [

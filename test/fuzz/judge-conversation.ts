@@ -5,7 +5,7 @@ import { requestProblem } from './judge-request.ts'
 import type { Dialogue } from './send-conversation.ts'
 import { closeCodeIn } from './sent-frames.ts'
 
-/** What is wrong with the server's side of a conversation, if anything is. */
+/** The problem with the server's side of a conversation, if there is one. */
 export function conversationProblem(conversation: Conversation, dialogue: Dialogue): string | undefined {
   const { handshake, frames, sent, ending } = dialogue
   if (handshake?.status !== 101) {
@@ -23,12 +23,12 @@ export function conversationProblem(conversation: Conversation, dialogue: Dialog
   return ending === 'closed' && !isClosed ? 'the connection ended without a close frame (1006)' : undefined
 }
 
-/** Those of the protocol, and of WebSocket for what is no message. None for faults, for slowness, for limits. */
+/** Those of the protocol, and of WebSocket for invalid frames. None for internal errors, slowness or limits. */
 const allowed = new Set([1000, 1002, 1003, 1007, 1008, 1009, 4400, 4401, 4403, 4406, 4409, 4429])
 
 function closeProblem({ payload }: Frame, sent: Buffer): string | undefined {
   const code = payload.length < 2 ? 1005 : payload.readUInt16BE(0)
-  // Whoever closes first has the code sent back.
+  // The side that closes first gets its code back.
   if (allowed.has(code) || closeCodeIn(sent) === code) return undefined
   return `closed with ${code} ${payload.subarray(2)}`
 }

@@ -1,4 +1,4 @@
-/** What is wrong with a list of errors as GraphQL shapes them, if anything is. */
+/** The problem with a list of GraphQL errors, if there is one. */
 export function errorsProblem(errors: unknown): string | undefined {
   if (!Array.isArray(errors) || errors.length === 0) return `no errors, but ${JSON.stringify(errors)}`
   for (const each of errors) {

@@ -1,6 +1,6 @@
 import { password } from './world.ts'
 
-/** What is wrong with a line of the log, if anything is: a fault, or what nobody but the client may know. */
+/** The problem with a log line, if there is one: an internal error, or a secret of the client. */
 export function lineProblem(line: string, token: string): string | undefined {
   let level: unknown
   try {
@@ -13,5 +13,5 @@ export function lineProblem(line: string, token: string): string | undefined {
   return secret === undefined ? undefined : `a secret in the log: ${line.slice(0, 1500)}`
 }
 
-/** Of the examples of the OpenAPI document, of the demo data, and of who the requests come from. */
+/** Secrets of the OpenAPI examples, of the demo data, and of the users that send the requests. */
 const secrets = ['demo-password', 'a-long-password', password, '@example.com']

@@ -3,7 +3,7 @@ import type { HttpRequest, RawBytes } from './cases.ts'
 import { errorsProblem } from './judge-errors.ts'
 import type { Exchange } from './send-request.ts'
 
-/** What is wrong with the answer to a request, if anything is. */
+/** The problem with the answer to a request, if there is one. */
 export function requestProblem(sent: HttpRequest | RawBytes, { answers, rest }: Exchange): string | undefined {
   const [first] = answers
   if (sent.kind === 'request' && first === undefined) return `no answer, but ${JSON.stringify(rest.slice(0, 200))}`
@@ -60,7 +60,7 @@ function bodyProblem(sent: HttpRequest | RawBytes, status: number, text: string)
   return errorsProblem(errors)
 }
 
-/** Errors of GraphQL's shape are for GraphQL's path, however it is written. */
+/** Errors in the GraphQL shape are allowed only on the GraphQL path, in every notation. */
 function mayBeGraphQL(sent: HttpRequest | RawBytes): boolean {
   if (sent.kind === 'bytes') return true
   const [path = ''] = sent.target.split('?', 1)

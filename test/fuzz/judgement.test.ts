@@ -11,7 +11,7 @@ import { lineProblem } from './judge-log.ts'
 import { reduce } from './reduce.ts'
 import { password, worldOf } from './world.ts'
 
-// What the fuzzer calls a problem, shown on servers that misbehave: one that finds nothing might just not look.
+// Checks on misbehaving servers that the fuzzer detects problems, because one that finds nothing might be broken.
 
 const request: HttpRequest = {
   kind: 'request',
@@ -30,7 +30,7 @@ const conversation: Conversation = {
   steps: [{ text: '{"type":"connection_init"}', isAcknowledged: true }],
 }
 
-/** Answers the first bytes of a connection, and then all others, with what it is told to say. */
+/** Answers the first bytes of a connection, and then all others, with given texts. */
 async function serverThatSays(say: (heard: string, isFirst: boolean) => Buffer | undefined) {
   const server = createServer(socket => {
     let isFirst = true
@@ -82,7 +82,7 @@ const answers: readonly (readonly [HttpRequest, Buffer | undefined, RegExp | und
   [request, undefined, /^no answer/],
 ]
 
-test('an answer is a problem that has no known status, shape, type or header, or that does not come', async () => {
+test('an answer with an unknown status, shape, type or header is a problem, and so is a missing answer', async () => {
   for (const [sent, said, expected] of answers) {
     using server = await serverThatSays(() => said)
     const { problem } = await attempt(server.port, sent, '127.0.0.1')
@@ -101,7 +101,7 @@ const last = frame(opcodes.text, '{"type":"pong","payload":{"mark":"this was all
 const closing = (code: number) => frame(opcodes.close, Buffer.from([code >> 8, code & 255]))
 const message = (text: string) => Buffer.concat([frame(opcodes.text, text), last])
 
-/** What is said to the first message, what to the last one. */
+/** The answer to the first message, and the answer to the last one. */
 const dialogues: readonly (readonly [Buffer, Buffer | undefined, RegExp | undefined])[] = [
   [ack, last, undefined],
   [ack, closing(4400), undefined],
@@ -116,7 +116,7 @@ const dialogues: readonly (readonly [Buffer, Buffer | undefined, RegExp | undefi
   [ack, frame(opcodes.binary, 'x'), /^a frame of kind 2/],
 ]
 
-test('a conversation is a problem that ends with a code of no protocol or with none, or says what has no meaning', async () => {
+test('a conversation that ends without a known close code, or has meaningless messages, is a problem', async () => {
   const key = createHash('sha1').update('dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64')
   const opening = Buffer.from(`HTTP/1.1 101 X\r\nx-request-id: 1\r\nsec-websocket-accept: ${key}\r\n\r\n`)
   for (const [first, second, expected] of dialogues) {
@@ -131,7 +131,7 @@ test('a conversation is a problem that ends with a code of no protocol or with n
   }
 })
 
-test('a code that the client closed with may come back, whatever it is', async () => {
+test('the server may repeat any close code of the client', async () => {
   const opening = Buffer.from('HTTP/1.1 101 X\r\nx-request-id: 1\r\n\r\n')
   using server = await serverThatSays((_, isFirst) => (isFirst ? opening : closing(3333)))
   const masked = Buffer.from([0x88, 0x82, 1, 2, 3, 4, (3333 >> 8) ^ 1, (3333 & 255) ^ 2])
@@ -141,7 +141,7 @@ test('a code that the client closed with may come back, whatever it is', async (
   assert.match(String((await attempt(server.port, other, '127.0.0.1')).problem), /^closed with 3333/)
 })
 
-test('a line of the log is a problem that tells of a fault or of a secret', () => {
+test('a log line with an internal error or a secret is a problem', () => {
   assert.equal(lineProblem('{"level":40,"msg":"x"}', 'token'), undefined)
   assert.match(String(lineProblem('{"level":50,"msg":"x"}', 'token')), /^a fault/)
   for (const secret of ['token', password, 'demo-password', 'ada@example.com']) {
@@ -150,7 +150,7 @@ test('a line of the log is a problem that tells of a fault or of a secret', () =
   assert.match(String(lineProblem('{"level":', 'token')), /^a line that is no JSON/)
 })
 
-test('what fails is reduced to what it takes, and shown in few characters', async () => {
+test('a failing case is reduced to a minimal case and printed shortly', async () => {
   using server = await serverThatSays(heard => answer(heard.includes('[[[[') ? 500 : 400, refusal))
   const fails = async (sent: Case) =>
     /^status 500/.test(String((await attempt(server.port, sent, '127.0.0.1')).problem))
@@ -168,7 +168,7 @@ test('what fails is reduced to what it takes, and shown in few characters', asyn
   assert.equal(show(talk), 'a socket\n  the message "[[[["')
 })
 
-test('a seed and a number make the same case every time, and other numbers make others', () => {
+test('a seed and an index always give the same case, and other indexes give other cases', () => {
   const world = worldOf(3, 'token')
   const shown = (seed: number) => Array.from({ length: 300 }, (_, index) => show(caseOf(seed, index, world)))
   assert.deepEqual(shown(7), shown(7))

@@ -10,17 +10,17 @@ import { Tally } from './tally.ts'
 import { Target } from './target.ts'
 
 const { DUET_FUZZ_SEED, DUET_FUZZ_CASE, DUET_FUZZ_COUNT } = process.env
-/** The short form sends the same each time: a run fails for what was changed, not by luck. */
+/** The short form always sends the same requests: a run fails because of a change, not by chance. */
 const seed = Number(DUET_FUZZ_SEED ?? inForm(20_261_115, randomInt(2 ** 31)))
 const count = Number(DUET_FUZZ_COUNT ?? inForm(700, 100_000))
-/** The long form takes ten minutes where other tests run beside it. */
+/** The long form takes ten minutes if other tests run at the same time. */
 const timeout = inForm(900_000, 3_600_000)
-/** What may be in use at the end that was not after a quarter: caches that are still being filled. */
+/** The allowed growth from the first quarter to the end: caches that are still being filled. */
 const growthBytes = 16 * 1024 * 1024
 
 for (const kind of inForm([sqlite], engineKinds)) {
   const name = `${count.toLocaleString('en')} mutated requests and conversations on ${kind.name}`
-  test(`${name}: no 5xx, no exit, no fault and no secret in the log, no growth`, {
+  test(`${name}: no 5xx, no exit, no internal error or secret in the log, and no memory growth`, {
     skip: kind.skip,
     timeout,
   }, async t => {

@@ -29,7 +29,7 @@ const roots = {
   subscription: schema.getSubscriptionType(),
 }
 
-/** Made of whatever the schema has: new fields and arguments are used as soon as they are there. `id` names a row. */
+/** Made from the schema: new fields and arguments are used automatically. `id` returns the id of a row. */
 export function operationOf(kind: OperationKind, random: Random, id: () => number): Operation {
   const root = roots[kind]
   if (!isObjectType(root)) throw new Error(`The schema has no ${kind}`)

@@ -24,7 +24,7 @@ function templateOf({ name, method, path, parameters, bodies, isBelowApi }: Oper
     const query = new URLSearchParams(Object.fromEntries(valuesIn('query'))).toString()
     const filled = path.replaceAll(/\{\w+\}/g, () => String(world.idFor(path, random)))
     const target = `${isBelowApi && random.chance(0.2) ? '/api' : ''}${filled}${query === '' ? '' : `?${query}`}`
-    // The examples log in as somebody who may have been deleted.
+    // The examples log in as a user that may have been deleted.
     const examples = path === '/tokens' && bodies.length > 0 ? [...bodies, world.login] : bodies
     const body = examples.length === 0 ? undefined : random.pick(examples)
     const keys = valuesIn('header').map(([header, value]): Header => {

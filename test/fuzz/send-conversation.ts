@@ -4,7 +4,7 @@ import { within } from '../support/wait.ts'
 import { type Conversation, framesOf } from './cases.ts'
 import { quietMs, Wire } from './wire.ts'
 
-/** What came of a conversation. */
+/** The result of a conversation. */
 export interface Dialogue {
   readonly handshake: RawResponse | undefined
   readonly frames: readonly Frame[]
@@ -14,7 +14,7 @@ export interface Dialogue {
   readonly ending: 'answered' | 'closed' | 'left'
 }
 
-/** Says everything, then one thing more that has to be answered, unless the server closes before. */
+/** Sends all messages, then a ping that must be answered, unless the server closes before. */
 export async function converse(port: number, conversation: Conversation, localAddress: string): Promise<Dialogue> {
   using wire = await Wire.open(port, localAddress)
   const dialogue = new Client(wire)
@@ -50,7 +50,7 @@ class Client implements Dialogue {
       }
       this.#isSound &&= 'text' in step || step.isSound
       this.#send(framesOf(step))
-      // Whoever goes on before is closed for it, which would keep most conversations short.
+      // Sending before that would close the socket, which would keep most conversations short.
       if ('text' in step && step.isAcknowledged) await this.#until(() => this.#heard('"connection_ack"'))
     }
     this.#send(clientFrame(farewell))
@@ -67,7 +67,7 @@ class Client implements Dialogue {
     return this.frames.some(({ payload }) => payload.includes(text))
   }
 
-  /** Waits for it, or for the end. Where the server may still wait for the rest of a frame, it is told that none will come. */
+  /** Waits for a condition, or for the end. If the server may still wait for the rest of a frame, our side is ended. */
   async #until(condition: () => boolean): Promise<void> {
     const isClosed = () => this.frames.some(({ opcode }) => opcode === opcodes.close)
     while (!condition() && !isClosed() && !this.#wire.isOver) {

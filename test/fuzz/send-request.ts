@@ -3,7 +3,7 @@ import { within } from '../support/wait.ts'
 import { bytesOf, type HttpRequest, type RawBytes } from './cases.ts'
 import { quietMs, Wire } from './wire.ts'
 
-/** What came of one request, or of bytes that may be one. */
+/** The result of one request, or of bytes that may be one. */
 export interface Exchange {
   /** Those of the first kind (100 and the like) are left out. */
   readonly answers: readonly RawResponse[]
@@ -59,7 +59,7 @@ class Reader implements Exchange {
   }
 
   #next(isOver: boolean): ReturnType<typeof parseResponse> {
-    // After this status it is no HTTP any more.
+    // After this status the connection is no longer HTTP.
     if (this.answers.at(-1)?.status === 101) return undefined
     if (!this.#withoutBodies) return parseResponse(this.rest, isOver)
     const start = Math.max(0, this.rest.indexOf('HTTP/1.1 '))

@@ -1,4 +1,4 @@
-/** Counts what came of the cases. */
+/** Counts the results of the cases. */
 export class Tally {
   readonly #outcomes = new Map<string, number>()
   readonly #succeeded = new Set<string>()

@@ -8,7 +8,7 @@ import { type DuetProcess, serveDuet } from '../support/process.ts'
 import { metricOf, untilNobodyListens } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** What a process is up to. One that runs and does not answer is silent. */
+/** The state of a process. One that runs and does not answer is silent. */
 export type State = 'ready' | 'not ready' | 'silent' | 'ended'
 
 /** The service under test, as a process of its own, without limits of rates. */
@@ -16,7 +16,7 @@ export class Target implements AsyncDisposable {
   readonly #database: TestDatabase
   #process: DuetProcess
   #address: { readonly url: string; readonly port: number }
-  /** What it has printed since it was last asked for. */
+  /** Its output since the last call. */
   #printed = ''
   #marks = 0
 
@@ -49,7 +49,7 @@ export class Target implements AsyncDisposable {
     return exitCode !== null || signalCode !== null
   }
 
-  /** Warnings of Node, or what is told of an end that nobody wanted. */
+  /** Warnings of Node, or the message of an unexpected exit. */
   get stderr(): string {
     return this.#process.stderr
   }
@@ -84,7 +84,7 @@ export class Target implements AsyncDisposable {
       const { status } = await ask(`${this.url}/health/ready`, { headers: { 'x-request-id': id } })
       return status === 200 ? 'ready' : 'not ready'
     } catch (error) {
-      if (error instanceof AssertionError) return 'silent' // it was waited for in vain
+      if (error instanceof AssertionError) return 'silent' // no answer in time
       await waitUntil(() => this.hasEnded)
       return 'ended'
     }
@@ -95,7 +95,7 @@ export class Target implements AsyncDisposable {
     await this.#process.outcome()
   }
 
-  /** Bytes that are in use when nobody is connected and all garbage is collected. */
+  /** Bytes in use without connections and after garbage collection. */
   async heapBytes(): Promise<number> {
     await this.untilIdle()
     this.#printed = ''

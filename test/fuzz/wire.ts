@@ -27,12 +27,12 @@ export class Wire implements Disposable {
     socket.on('close', () => this.#end())
   }
 
-  /** What came since it was last asked for. */
+  /** The data since the last call. */
   take(): Buffer {
     return Buffer.concat(this.#chunks.splice(0))
   }
 
-  /** Whether nothing more will come. */
+  /** Whether the server has ended the connection. */
   get isOver(): boolean {
     return this.#isOver && this.#chunks.length === 0
   }

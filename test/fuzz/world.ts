@@ -7,17 +7,17 @@ import type { Random } from './random.ts'
 
 /** What requests can be about in one round of the run. Everything of it can be deleted, so that each round adds to it. */
 export interface World {
-  /** Of somebody who is there as long as no request deletes them by chance. */
+  /** Of a user that exists unless a request deletes it by chance. */
   readonly token: string
-  /** Of somebody who may log out. */
+  /** Of a user whose token may be revoked. */
   readonly spareToken: string
   readonly login: { readonly email: string; readonly password: string }
   /** Names a row of the collection in this path. It depends on the round and on the random numbers alone. */
   idFor(path: string, random: Random): number
 }
 
-/** Puts somebody new there, with a few things to read, to change and to delete. */
-export async function enrich(url: string, round: number): Promise<World> {
+/** Creates a user with some data to read, change and delete. */
+export async function createTestData(url: string, round: number): Promise<World> {
   const id = firstId + 2 * round
   const token = await join(url, id)
   const items = [{ name: 'Gear', quantity: 2, price: 5 }]
@@ -35,7 +35,7 @@ export async function enrich(url: string, round: number): Promise<World> {
   return worldOf(round, token, spareToken)
 }
 
-/** A new user, who logs in. */
+/** Creates a user and logs in. */
 async function join(url: string, id: number): Promise<string> {
   const login = loginOf(id)
   const body = JSON.stringify({ name: 'Fuzz', ...login })
@@ -49,7 +49,7 @@ function loginOf(id: number): World['login'] {
 }
 
 const json = { 'content-type': 'application/json' }
-/** Nobody may find it in a log. */
+/** It must not appear in a log. */
 export const password = 'fuzz-password-of-somebody'
 const firstId = 900_000
 

@@ -46,7 +46,7 @@ for (const [accept, preferred] of cases) {
   })
 }
 
-test('whatever Accept says, a type is preferred that is ours and that it does not exclude', () => {
+test('for any Accept header, the preferred type is one that we support and that the header does not exclude', () => {
   const range = fc.constantFrom(...types, '*/*', 'application/*', 'text/*', 'image/png', 'x', '')
   const quality = fc.option(fc.constantFrom('0', '0.1', '0.5', '1', '2', '-1', 'x', ''), { nil: undefined })
   const ranges = fc.array(fc.tuple(range, quality), { minLength: 1, maxLength: 5 })

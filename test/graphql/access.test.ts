@@ -8,7 +8,7 @@ import { createMember, logIn, send, type UserBody } from '../support/rest.ts'
 
 type Member = UserBody & { readonly token: string }
 
-/** `:me` stands for the id of who asks, `:other` for another one's, `:post` for a post of another one's. */
+/** `:me` is replaced by the id of the caller, `:other` by the id of another user, `:post` by the id of a post of another user. */
 const othersEmails: readonly string[] = [
   '{ users { email } }',
   '{ users { e: email } }',
@@ -24,7 +24,7 @@ const othersEmails: readonly string[] = [
   '{ post(id: 123456789) { author { email } } }',
   '{ posts { comments { author { email } } } }',
   '{ posts(publishedAfter: "2999-01-01T00:00Z") { author { email } } }',
-  // Not directly: one's own, but as the author of something.
+  // Not directly: the caller's own e-mail, but as the author of a post or comment.
   '{ user(id: ":me") { posts { author { email } } } }',
   '{ me { posts { author { email } } } }',
   '{ me { posts { comments { author { email } } } } }',
@@ -65,7 +65,7 @@ const withoutEmails: readonly string[] = [
 ]
 
 for (const kind of engineKinds) {
-  describe(`Who sees what, on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`Access to fields, on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let ann: Member
     let bob: Member
@@ -92,7 +92,7 @@ for (const kind of engineKinds) {
     const likes = async () =>
       (await read<{ post: { likes: number } }>(app, filled('{ post(id: ":post") { likes } }'))).post.likes
 
-    it("others' e-mails are for admins: 401 without a token, 403 with one, however they are asked for", async () => {
+    it('only admins see e-mails of others: 401 without a token and 403 with one, for every form of selection', async () => {
       for (const text of othersEmails) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
         const refusal = await query(app, filled(text), ann)
@@ -103,7 +103,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it("one's own e-mail is shown on me and on user(id) with one's own id, to nobody without a token", async () => {
+    it('users see their own e-mail on me and on user(id) with their id, and callers without a token do not', async () => {
       for (const text of ownEmails) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
         const { body } = await query(app, filled(text), ann)
@@ -119,7 +119,7 @@ for (const kind of engineKinds) {
         assertRefused(await asked(id), 403, 'FORBIDDEN')
     })
 
-    it('the author of what one just created shows the e-mail, and nobody else that a change leads to', async () => {
+    it('users see their e-mail on the author of a post or comment they just created, but no other e-mail through a change', async () => {
       const before = await likes()
       for (const text of changesThatShowOthers) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
@@ -136,7 +136,7 @@ for (const kind of engineKinds) {
       for (const text of changesThatShowOthers) dataOf(await query(app, filled(text), admin))
     })
 
-    it('everything else about users, posts and comments is for anyone', async () => {
+    it('every caller may read all other fields of users, posts and comments', async () => {
       for (const text of withoutEmails) {
         for (const token of [undefined, ann.token]) {
           const { status, body } = await query(app, filled(text), { token })
@@ -146,7 +146,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('variables that leave an e-mail out are looked at before it is refused', async () => {
+    it('an e-mail that variables exclude from the selection is not refused', async () => {
       const text = 'query ($if: Boolean!) { user(id: ":other") { name email @include(if: $if) } }'
       for (const wanted of [false, true, false, true]) {
         const response = await query(app, filled(text), { variables: { if: wanted }, token: ann.token })
@@ -175,7 +175,7 @@ for (const kind of engineKinds) {
       assert.equal(await likes(), before + 1)
     })
 
-    it('the author of a post and admins delete it, others are refused with 403, and where there is none all get false', async () => {
+    it('the author of a post and admins may delete it, others get 403, and for an absent post all get false', async () => {
       assertRefused(await query(app, filled('mutation { deletePost(id: ":post") }'), ann), 403, 'FORBIDDEN')
       assert.deepEqual(await read(app, 'mutation { deletePost(id: 123456789) }', ann), { deletePost: false })
       const create = 'mutation { createPost(title: "T", content: "C") { id } }'
@@ -185,7 +185,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('a token that is not valid is refused with 401 on every operation, public ones too', async () => {
+    it('an invalid token is refused with 401 on every operation, including public ones', async () => {
       const carl = await createMember(app)
       await send(app, `DELETE /users/${carl.id}`, undefined, carl.token)
       const forged = `${ann.token.slice(0, -4)}AAAA`

@@ -57,7 +57,7 @@ const refused: readonly unknown[] = [
 ]
 
 for (const value of refused) {
-  test(`R-GQL-11: ${JSON.stringify(value)} is no DateTime`, () => {
+  test(`R-GQL-11: ${JSON.stringify(value)} is not a DateTime`, () => {
     assert.throws(() => dateTimeOf(value), { message: /^DateTime must be an ISO-8601 date and time/ })
   })
 }
@@ -68,11 +68,11 @@ const instants = fc.date({
   noInvalidDate: true,
 })
 
-test('R-GQL-10, R-GQL-11: every instant that we write is read as itself', () => {
+test('R-GQL-10, R-GQL-11: every instant that we write is read back as the same instant', () => {
   fc.assert(fc.property(instants, instant => assert.equal(dateTimeOf(instant.toISOString()), instant.toISOString())))
 })
 
-test('R-GQL-11: an instant is the same however it is written, whatever the offset', () => {
+test('R-GQL-11: an instant has the same value with every offset and notation', () => {
   const offset = fc.tuple(fc.boolean(), fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }))
   fc.assert(
     fc.property(instants, offset, fc.boolean(), (instant, [west, hours, minutes], colon) => {
@@ -85,7 +85,7 @@ test('R-GQL-11: an instant is the same however it is written, whatever the offse
   )
 })
 
-test('no text whatever is read as anything but an instant in the one form that the store keeps', () => {
+test('every text is either rejected or read as an instant in the form that the store uses', () => {
   const digits = fc.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)$/)
   fc.assert(
     fc.property(fc.oneof(digits, fc.string()), text => {
@@ -102,7 +102,7 @@ test('no text whatever is read as anything but an instant in the one form that t
   )
 })
 
-test('the schema gives its DateTime this meaning, for values and for literals', () => {
+test('DateTime of the schema is parsed in this way, for variables and for literals', () => {
   const type = loadSchema().getType('DateTime')
   assert.ok(type !== undefined && 'coerceInputValue' in type)
   assert.equal(type.coerceInputValue('2026-01-31T13:00+01:00'), '2026-01-31T12:00:00.000Z')
@@ -129,7 +129,7 @@ test('R-GQL-11: a wrong DateTime is refused with 400, as a literal, as a variabl
   assert.deepEqual(await read(app, '{ posts(publishedAfter: """2026-01-31T12:00Z""") { id } }'), { posts: [] })
 })
 
-test('a wrong DateTime in the text of an operation is told with its place', async () => {
+test('the error about a wrong DateTime in a document contains its location', async () => {
   await using app = await startTestApp()
   const refusal = await query(app, '{ posts(publishedAfter: "soon") { id } }')
   const { locations } = assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED')

@@ -25,7 +25,7 @@ function verdictOf(text: string): 'within' | 'beyond' | 'no token' {
   }
 }
 
-/** What a document measures, looked up in the syntax tree that graphql-js makes of it. */
+/** The sizes of a document, computed from the syntax tree of graphql-js. */
 function measuresOf(text: string) {
   const document = parse(text)
   const measures = { tokens: document.tokenCount ?? 0, nameLength: 0, literalDepth: 0, selectionDepth: 0 }
@@ -58,7 +58,7 @@ function isWithin(measures: ReturnType<typeof measuresOf>): boolean {
   return measures.literalDepth <= literalDepth && measures.selectionDepth <= selectionDepth
 }
 
-/** Sizes about a bound more often than small ones. */
+/** Sizes near a limit, more often than small ones. */
 const about = (bound: number) =>
   fc.oneof(
     { weight: 5, arbitrary: fc.nat(5) },
@@ -93,7 +93,7 @@ const anyDocument = fc
   )
 
 describe('Bounds of a document', () => {
-  it('are judged as the syntax tree of graphql-js tells them, whatever the document', t => {
+  it('are checked as the syntax tree of graphql-js shows them, for any document', t => {
     const judged = { within: 0, beyond: 0, 'no token': 0 }
     fc.assert(
       fc.property(anyDocument, text => {
@@ -107,7 +107,7 @@ describe('Bounds of a document', () => {
     assert.ok(Math.min(judged.within, judged.beyond) > numRuns / 20, JSON.stringify(judged))
   })
 
-  it('let every document of the usual size pass', () => {
+  it('accept every document of usual size', () => {
     const documents = fc.oneof(anyQuery(noData), anyMutation(noData, ['1']))
     fc.assert(
       fc.property(documents, ({ text }) => {
@@ -119,7 +119,7 @@ describe('Bounds of a document', () => {
     )
   })
 
-  it('leave it to the parser to find mistakes, in documents that are within them', () => {
+  it('leave syntax errors to the parser if a document is within them', () => {
     const tokens = fc.constantFrom(
       ...'{}()[]:$@!=|&'.split(''),
       '...',
@@ -165,7 +165,7 @@ const atTheBound: readonly (readonly [what: string, most: number, told: RegExp, 
 ]
 
 describe('A document at its bounds', () => {
-  it('is done, and one beyond them is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
+  it('is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     using socket = await SocketClient.connect(app)
     for (const [what, most, told, text] of atTheBound) {
@@ -177,7 +177,7 @@ describe('A document at its bounds', () => {
   })
 
   // Nothing in the schema takes a literal that nests: the standard rules refuse what the bounds let pass.
-  it('is held to the rules when a literal or a type nests 32 deep, and refused as too large from 33 on', async () => {
+  it('is validated if a literal or a type nests 32 deep, and refused as too large from 33 on', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const told = /a literal or a type that nests more than 32 deep/
     for (const text of [
@@ -192,7 +192,7 @@ describe('A document at its bounds', () => {
     }
   })
 
-  it('counts names and depths wherever they stand, and not what strings and comments say', async () => {
+  it('has names and depths counted everywhere except in strings and comments', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     dataOf(
       await query(app, `{ post(id: "${long(1000)} ${'['.repeat(1000)}") { id } } # ${'{'.repeat(1000)} ${long(1000)}`),

@@ -13,7 +13,7 @@ function newDocuments(): Documents {
   return new Documents({ schema, maxDepth: 5, suggestions: false })
 }
 
-test('a document is prepared once, and found by its text from then on', () => {
+test('a document is prepared once and then found by its text', () => {
   const documents = newDocuments()
   const text = '{ posts { id } }'
   const prepared = documents.prepare(text)
@@ -22,7 +22,7 @@ test('a document is prepared once, and found by its text from then on', () => {
   assert.notEqual(documents.prepare(`${text} `), prepared)
 })
 
-test('what is refused is refused every time, and not kept', { skip: notInQuick }, () => {
+test('an invalid document is refused every time, and not cached', { skip: notInQuick }, () => {
   const documents = newDocuments()
   const refused = [
     '{',
@@ -39,7 +39,7 @@ test('what is refused is refused every time, and not kept', { skip: notInQuick }
   assert.ok(grown < 8 * 1024 * 1024, megabytes(grown))
 })
 
-test('a stream of new documents does not push out one that is in use all the time', () => {
+test('a stream of new documents does not evict a document that is used all the time', () => {
   const documents = newDocuments()
   const text = 'query Used { posts { id title author { name } } }'
   const prepared = documents.prepare(text)
@@ -49,7 +49,7 @@ test('a stream of new documents does not push out one that is in use all the tim
   }
 })
 
-/** Documents that nobody asks for any more are forgotten after so many others. */
+/** Unused documents are evicted after this many others. */
 for (const [what, others, text] of [
   ['2,000 small ones', 2000, (count: number) => `{ a${count}: __typename }`],
   [
@@ -58,7 +58,7 @@ for (const [what, others, text] of [
     (count: number) => `{ posts(limit: 1) { x${count}: id ${repeat(600, n => `a${n}: id`)} } }`,
   ],
 ] as const) {
-  test(`a document that is not used any more is forgotten after ${what}, and not much earlier`, () => {
+  test(`an unused document is evicted after ${what}, and not much earlier`, () => {
     const documents = newDocuments()
     const prepared = documents.prepare(text(0))
     for (let count = 1; count < others / 3; count++) documents.prepare(text(count))
@@ -75,11 +75,11 @@ for (const [name, make] of [
     (count: number, filler: string) => `mutation { createPost(title: "${count}", content: "${filler}") { id } }`,
   ],
 ] as const) {
-  test(`a stream of documents of long ${name} takes no more than the bound of 64 MiB`, { skip: onlyInFull }, t => {
+  test(`a stream of documents of long ${name} takes at most 64 MiB`, { skip: onlyInFull }, t => {
     const documents = newDocuments()
     const filler = `€${'x'.repeat(60_000)}`
     const grown = growthOf(() => {
-      // As they come: each text from a body of its own.
+      // As in real requests: each text comes from a different body.
       for (let count = 0; count < 1100; count++) documents.prepare(JSON.parse(JSON.stringify(make(count, filler))))
     })
     t.diagnostic(`1,100 documents of 60,000 characters took ${megabytes(grown)}`)
@@ -88,10 +88,10 @@ for (const [name, make] of [
   })
 }
 
-test('a document weighs about what it takes', { skip: notInQuick }, t => {
+test('the weight of a document is about its size in memory', { skip: notInQuick }, t => {
   for (const [name, text] of [
     ['aliases', (n: number) => `{ posts(limit: 1) { x${n}: id ${repeat(600, i => `a${i}: id`)} } }`],
-    // As they come: each text from a body of its own.
+    // As in real requests: each text comes from a different body.
     ['long comments', (n: number) => JSON.parse(JSON.stringify(`{ __typename } # ${n} €${'x'.repeat(60_000)}`))],
     ['lists', (n: number) => `{ x${n}: __typename ${repeat(150, i => `a${i}: posts(limit: 1) { id }`)} }`],
     [
@@ -116,13 +116,13 @@ test('a document weighs about what it takes', { skip: notInQuick }, t => {
   }
 })
 
-test('what is kept of a document is in proportion to its length, whatever its operations share', () => {
+test('the memory of a cached document is proportional to its length, whatever its operations share', () => {
   const text = `${repeat(160, n => `query Q${n} { ...F }`)} fragment F on Query { ${repeat(900, () => '__typename')} }`
   const { weight } = newDocuments().prepare(text)
   assert.ok(weight < 8 * 1024 * 1024, `${megabytes(weight)} for ${text.length} characters`)
 })
 
-test('a variable of more than 1,000 values is refused before it is looked at, however they nest', () => {
+test('a variable of more than 1,000 values is refused before it is coerced, at any nesting', () => {
   const operation = newDocuments().prepare('query ($v: Int) { posts(limit: $v) { id } }').operation(undefined)
   for (const v of [Array(1_001).fill(1), { a: Array(600).fill(1), b: [Array(600).fill(1)] }]) {
     assert.throws(() => operation.coerce({ v }), { message: 'Variable "$v" has more than 1000 values.' })

@@ -13,7 +13,7 @@ const nested = (open: string, close: string, depth: number) => `${open.repeat(de
 const name = 'q'.repeat(128)
 const value = 'q'.repeat(60_000)
 
-/** What is sent, and what the first error says. */
+/** The sent document, and the message of the first error. */
 const requests: Readonly<Record<string, readonly [told: RegExp, text: string, asked?: Asked]>> = {
   'an unknown field': [/^Cannot query field "q{100}…" on type "Query"\.$/, `{ ${name} }`],
   'an unknown argument': [/^Unknown argument "q{100}…" on field/, `{ posts(${name}: 1) { id } }`],
@@ -79,7 +79,7 @@ function assertShort(errors: readonly ErrorBody[]): void {
   }
 }
 
-describe('What a client sent is repeated in errors up to 100 characters:', () => {
+describe('Errors repeat at most 100 characters of the input:', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   let socket: SocketClient
   before(async () => {
@@ -104,7 +104,7 @@ describe('What a client sent is repeated in errors up to 100 characters:', () =>
     })
   }
 
-  it('the name of an operation over a socket, too', async () => {
+  it('also for the name of an operation over a socket', async () => {
     const payload = { query: 'query A { __typename } query B { __typename }', operationName: value }
     socket.send({ type: 'subscribe', id: 'named', payload })
     await socket.until(() => socket.messages.some(({ id, type }) => id === 'named' && type === 'error'))
@@ -114,7 +114,7 @@ describe('What a client sent is repeated in errors up to 100 characters:', () =>
   })
 })
 
-test('a message is told as it is, where nothing in it is long', () => {
+test('a message without long parts is sent unchanged', () => {
   for (const message of [
     'Cannot query field "nothing" on type "Query". Did you mean "posts"?',
     'Variable "$v" has invalid value: Int cannot represent non-integer value: "x"',
@@ -125,7 +125,7 @@ test('a message is told as it is, where nothing in it is long', () => {
   }
 })
 
-test('a name or value of more than 100 characters is cut there, and the sentence around it stays', () => {
+test('a name or value of more than 100 characters is cut, and the sentence around it is kept', () => {
   const [long, short] = ['q'.repeat(101), `${'q'.repeat(100)}…`]
   for (const [told, expected] of [
     [`Cannot query field "${long}" on type "Query".`, `Cannot query field "${short}" on type "Query".`],
@@ -144,7 +144,7 @@ test('a name or value of more than 100 characters is cut there, and the sentence
   }
 })
 
-test('whatever a message is made of, it becomes short, well-formed and one line', () => {
+test('every message becomes short, well formed and a single line', () => {
   const part = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.constantFrom('"', 'found: ', 'represent ', 'value: ', 'Unexpected ', '\n', '\\', '🎈'),

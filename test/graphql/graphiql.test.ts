@@ -22,7 +22,7 @@ describe('GET /graphql from a browser', () => {
       headers: { accept: browser, 'accept-encoding': 'identity', ...headers },
     })
 
-  it('shows the page, whatever the address asks for', async () => {
+  it('shows the page for any query string', async () => {
     for (const search of ['', '?query={__typename}', '?query=mutation{likePost(id:1){id}}', '?variables={']) {
       const { status, headers, body } = await show({}, search)
       assert.equal(status, 200)
@@ -32,7 +32,7 @@ describe('GET /graphql from a browser', () => {
     }
   })
 
-  it('only to whom prefers a page: others get their answer, and a bad token none', async () => {
+  it('shows it only to clients that prefer HTML: others get their answer, or 401 with a bad token', async () => {
     const json = await show({ accept: '*/*' }, '?query={__typename}')
     assert.equal(json.body, '{"data":{"__typename":"Query"}}')
     assertRefused(await show({ accept: 'application/json' }), 400, 'BAD_REQUEST')
@@ -41,7 +41,7 @@ describe('GET /graphql from a browser', () => {
     assertRefused(posted, 400, 'BAD_REQUEST')
   })
 
-  it('is kept by the browser under its tag, and asked for anew', async () => {
+  it('can be cached by its ETag, and is revalidated', async () => {
     const { headers } = await show()
     const tag = headers.get('etag') ?? ''
     assert.match(tag, /^"[\w-]{22}"$/)
@@ -52,7 +52,7 @@ describe('GET /graphql from a browser', () => {
     assert.equal((await show({ 'if-none-match': '"another"' })).status, 200)
   })
 
-  it('comes compressed where that is understood', async () => {
+  it('is compressed if the client accepts that', async () => {
     const { body } = await show()
     using connection = await RawConnection.open(app.port)
     connection.write(
@@ -66,7 +66,7 @@ describe('GET /graphql from a browser', () => {
     assert.ok(bytes.length < body.length / 2)
   })
 
-  it('runs only the scripts that it comes with, and loads nothing from elsewhere', async () => {
+  it('runs only its own scripts and loads nothing from other hosts', async () => {
     const { headers, body } = await show()
     const policy = new Map(
       (headers.get('content-security-policy') ?? '').split('; ').map(each => {
@@ -99,7 +99,7 @@ describe('GET /graphql from a browser', () => {
     }
   })
 
-  it('offers examples that work, each of them, on the demo data', async () => {
+  it('contains examples that all work on the demo data', async () => {
     const { body } = await show()
     const written = body.slice(body.lastIndexOf('renderYogaGraphiQL('))
     const { endpoint, defaultQuery } = JSON.parse(/^\s*(\{.*\}),$/m.exec(written)?.[1] ?? assert.fail())

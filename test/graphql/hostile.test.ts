@@ -16,7 +16,7 @@ const use = '{ me { ...F0 } }'
 const nest = (size: number, open: string, inner: string, close: string) =>
   open.repeat(size) + inner + close.repeat(size)
 
-/** Fragments that spread others, each as often as it is told: inlined they would never end. */
+/** Fragments that spread others a given number of times: inlined, they would be huge. */
 function bomb(size: number, times: number, type = 'User', leaf = 'id'): string {
   const spread = (n: number) => repeat(times, () => `...F${n + 1}`)
   return `${repeat(size, n => `fragment F${n} on ${type} { ${spread(n)} }`)} fragment F${size} on ${type} { ${leaf} }`
@@ -317,7 +317,7 @@ async function measured(t: TestContext, duet: DuetProcess, text: string, asked?:
   return response ?? assert.fail()
 }
 
-describe('A hostile document is answered at once, as it deserves:', () => {
+describe('A hostile document gets a quick and correct answer:', () => {
   let duet: DuetProcess
   let app: { url: string }
   before(async () => {
@@ -374,7 +374,7 @@ const people = [
   ['Post', 'author'],
 ] as const
 
-describe('Fragments that meet in ever new ways keep nobody waiting', () => {
+describe('Fragments in many combinations delay no other request', () => {
   let duet: DuetProcess
   // A process of its own, which can be stopped.
   before(() => {
@@ -382,18 +382,18 @@ describe('Fragments that meet in ever new ways keep nobody waiting', () => {
   })
   after(() => duet[Symbol.asyncDispose]())
 
-  it('where nobody uses them', async t => {
+  it('if no operation uses them', async t => {
     const response = await measured(t, duet, `{ __typename } ${layers(30, people)}`)
     assertRefused(response, 400, 'GRAPHQL_VALIDATION_FAILED')
   })
 
-  it('in an introspection, which may be deep', async t => {
+  it('in a deep introspection query', async t => {
     const text = `{ __type(name: "User") { ...Z0 } } ${layers(30, [['__Type', 'ofType']])}`
     assertRefused(await measured(t, duet, text), 400, 'GRAPHQL_VALIDATION_FAILED')
   })
 })
 
-describe('A document that nests is refused by a process that has parsed nothing before:', { concurrency: true }, () => {
+describe('A deeply nested document is refused by a new process:', { concurrency: true }, () => {
   // The first call of a function takes more of the stack than later ones do.
   const deep: Readonly<Record<string, string>> = {
     'lists as a value': `{posts(limit:${nest(1_990, '[', '', '')}`,

@@ -63,7 +63,7 @@ describe('GraphQL over HTTP', () => {
     'query={__typename}': /not valid JSON/,
   }
 
-  it('a malformed request is refused with 400 and errors, in the words of what is wrong', async () => {
+  it('a malformed request is refused with 400 and an error that says what is wrong', async () => {
     for (const [body, text] of Object.entries(malformed)) {
       assertRefused(await postText(app, body), 400, 'BAD_REQUEST', text)
     }
@@ -84,7 +84,7 @@ describe('GraphQL over HTTP', () => {
     assert.ok(!('x' in {}))
   })
 
-  it('there is no batching: a list of operations is refused, and none of them is done', async () => {
+  it('there is no batching: a list of operations is refused, and none of them is executed', async () => {
     const operation = { query: 'mutation { likePost(id: 1) { id } }' }
     const before = await likes()
     assertRefused(await postText(app, JSON.stringify([operation])), 400, 'BAD_REQUEST')
@@ -92,7 +92,7 @@ describe('GraphQL over HTTP', () => {
     assert.equal(await likes(), before)
   })
 
-  it('keys that may be left out may be null, and unknown keys are ignored', async () => {
+  it('optional keys may be null, and unknown keys are ignored', async () => {
     const more = [
       { variables: null, operationName: null, extensions: null },
       { variables: {}, extensions: {} },
@@ -106,7 +106,7 @@ describe('GraphQL over HTTP', () => {
     }
   })
 
-  it('operationName chooses among operations, and must where there are several', async () => {
+  it('operationName selects an operation, and is required if there are several', async () => {
     const text = 'query One { a: __typename } query Two { b: __typename } mutation Three { c: __typename }'
     assert.deepEqual(await read(app, text, { operationName: 'Two' }), { b: 'Query' })
     assert.deepEqual(await read(app, text, { operationName: 'Three' }), { c: 'Mutation' })
@@ -127,7 +127,7 @@ describe('GraphQL over HTTP', () => {
     assert.deepEqual(await read(app, 'query One { __typename }'), { __typename: 'Query' })
   })
 
-  it('GET reads: variables and extensions are JSON in the query string', async () => {
+  it('GET executes queries: variables and extensions are JSON in the query string', async () => {
     const text = 'query ($id: ID!) { post(id: $id) { title } }'
     const found = { post: { title: 'T' } }
     assert.deepEqual(dataOf(await get(app, { query: text, variables: '{"id":"1"}' })), found)
@@ -206,7 +206,7 @@ describe('GraphQL over HTTP', () => {
     garbage: json,
   }
 
-  it('the answer is of the type that Accept prefers, whether it is data or errors', async () => {
+  it('the answer has the type that Accept prefers, for data and for errors', async () => {
     for (const [accept, type] of Object.entries(accepted)) {
       const answers = [
         await query(app, '{ __typename }', { accept }),
@@ -226,7 +226,7 @@ describe('GraphQL over HTTP', () => {
     }
   })
 
-  it('parse, validation and variable errors are 400 under either type, with their code and their places', async () => {
+  it('parse, validation and variable errors are 400 with both types, with their code and their locations', async () => {
     for (const accept of ['application/json', 'application/graphql-response+json']) {
       const parse = assertRefused(
         await query(app, '{ posts { id ', { accept }),
@@ -247,13 +247,13 @@ describe('GraphQL over HTTP', () => {
     }
   })
 
-  it('at most so many errors are told that an answer stays small', async () => {
+  it('the number of errors in an answer is limited, so that the answer stays small', async () => {
     const { body } = await query(app, `{ ${Array.from({ length: 500 }, (_, index) => `f${index}`).join(' ')} }`)
     const { errors } = JSON.parse(body)
     assert.ok(errors.length > 1 && errors.length <= 11, body)
   })
 
-  it('bodies of other types are refused with 415, too large ones with 413, both in the shape of all other paths', async () => {
+  it('a body of another type is refused with 415, a too large one with 413, in the shape of all other paths', async () => {
     const body = '{"query":"{ __typename }"}'
     const types = [
       'text/plain',
@@ -270,7 +270,7 @@ describe('GraphQL over HTTP', () => {
     assertRefusal(await postText(app, large), 413, 'Request body is too large')
   })
 
-  it('an invalid token is refused with 401 before anything else, whatever is asked for', async () => {
+  it('an invalid token is refused with 401 before anything else, for every operation', async () => {
     for (const text of [
       '{ __typename }',
       '{',
@@ -291,12 +291,12 @@ describe('GraphQL over HTTP', () => {
     assert.equal(missing.headers.get('www-authenticate'), 'Bearer')
   })
 
-  it('every answer carries an id, and the one that was sent where it is sane', async () => {
+  it('every answer has a request id: the sent one if it is valid, else a new one', async () => {
     const response = await postText(app, '{"query":"{"}', { 'x-request-id': 'my-own-id' })
     assert.equal(response.headers.get('x-request-id'), 'my-own-id')
   })
 
-  it('a connection goes on being used after every kind of refusal', async () => {
+  it('a connection stays usable after every kind of refusal', async () => {
     using connection = await RawConnection.open(app.port)
     for (const body of [
       '{',
@@ -315,7 +315,7 @@ describe('GraphQL over HTTP', () => {
   })
 })
 
-test('names that exist are suggested for those that do not, but not in production', async () => {
+test('errors suggest existing names for unknown ones, but not in production', async () => {
   const text = '{ post(id: 1) { titel } }'
   await using app = await startTestApp()
   assertRefused(await query(app, text), 400, 'GRAPHQL_VALIDATION_FAILED', / Did you mean "title"/)
@@ -348,9 +348,9 @@ test('R-LIM-4: beyond the rate limit /graphql answers 429, under maintenance 503
 
 const unavailable = 'Service temporarily unavailable. Try again later.'
 
-// They spend their time waiting.
-describe('While the store is away', { concurrency: true }, () => {
-  it('while PostgreSQL does not answer, queries and mutations are answered 503 with errors and no data, and then again', {
+// These tests mostly wait.
+describe('While the store is unavailable', { concurrency: true }, () => {
+  it('while PostgreSQL does not respond, queries and mutations get 503 with errors and no data, and later they work again', {
     skip: postgres.skip,
   }, async () => {
     const direct = new URL((await postgres.create()).location)
@@ -374,7 +374,7 @@ describe('While the store is away', { concurrency: true }, () => {
       assertRefused(response, 503, 'SERVICE_UNAVAILABLE', unavailable)
       assert.equal(response.headers.get('retry-after'), '1')
     }
-    // Who asks cannot be found out either.
+    // The token cannot be checked either.
     assert.equal(known.status, 503, known.body)
     assert.doesNotMatch(known.body, /"data"/)
     assert.deepEqual(
@@ -386,7 +386,7 @@ describe('While the store is away', { concurrency: true }, () => {
     await waitUntil(async () => (await query(app, '{ posts { id } }')).body === '{"data":{"posts":[]}}')
   })
 
-  it('while SQLite cannot be written, mutations are answered 503 with errors and no data, and queries 200', async () => {
+  it('while SQLite cannot be written, mutations get 503 with errors and no data, and queries get 200', async () => {
     await using app = await startTestAppOn(sqlite, impatient)
     const { token } = await createMember(app)
     const create = 'mutation { createPost(title: "T", content: "C") { likes } }'
@@ -404,7 +404,7 @@ describe('While the store is away', { concurrency: true }, () => {
 })
 
 for (const kind of engineKinds) {
-  test(`a fault is answered 500 with errors, no data and nothing of what it was, on ${kind.name}`, {
+  test(`an internal error is answered 500 with errors, without data and without its details, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind)
@@ -425,7 +425,7 @@ for (const kind of engineKinds) {
     assert.deepEqual(await read(app, '{ posts { title } }'), { posts: [{ title: 'T' }] })
   })
 
-  test(`an answer of more than 8 MiB is refused with 400, and a mutation that would show one is undone, on ${kind.name}`, {
+  test(`an answer of more than 8 MiB is refused with 400, and a mutation with such an answer is rolled back, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind)

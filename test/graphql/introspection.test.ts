@@ -34,9 +34,9 @@ function sizeOfAnswer(value: unknown): number {
 
 /** What the usual tools ask: graphql-js writes it for GraphiQL, GraphQL Code Generator, Apollo and many others. */
 const usual: Readonly<Record<string, string>> = {
-  'as it comes': getIntrospectionQuery(),
+  'with its default options': getIntrospectionQuery(),
   'without descriptions': getIntrospectionQuery({ descriptions: false }),
-  'with all there is': getIntrospectionQuery({
+  'with all options': getIntrospectionQuery({
     descriptions: true,
     specifiedByUrl: true,
     directiveIsRepeatable: true,
@@ -48,7 +48,7 @@ const usual: Readonly<Record<string, string>> = {
 
 describe('The introspection of the usual tools', () => {
   for (const [what, text] of Object.entries(usual)) {
-    it(`is answered as graphql-js answers it, ${what}, and is not near the bound`, async () => {
+    it(`gets the same answer as from graphql-js, ${what}, and is far below the limit`, async () => {
       await using app = await startTestApp()
       const { data } = executeSync({ schema, document: parse(text) })
       for (let time = 0; time < 2; time++)
@@ -79,7 +79,7 @@ const fieldsOf: Readonly<Record<Kind, readonly (readonly [name: string, to?: Kin
   __Directive: [['name'], ['locations'], ['description'], ['args', '__InputValue']],
 }
 
-/** Any question about the schema, no key twice, so that nothing is merged. Numbers decide, whatever they are. */
+/** Any introspection query without duplicate keys, so that nothing is merged. It is made from any numbers. */
 function questionOf(choices: Iterator<number>): string {
   let keys = 0
   const choose = (below: number) => Number(choices.next().value) % below
@@ -101,8 +101,8 @@ function questionOf(choices: Iterator<number>): string {
   return `query ($yes: Boolean!, $no: Boolean!, $name: String!) { ${used} root: ${root} { ${inner} } }`
 }
 
-describe('The size of an answer about the schema', () => {
-  it('is that of the answer itself, whatever the question', t => {
+describe('The computed size of an introspection answer', () => {
+  it('is the size of the real answer, for any query', t => {
     let [compared, most] = [0, 0]
     const property = fc.property(fc.infiniteStream(fc.nat()), fc.constantFrom('Post', 'nothing'), (choices, name) => {
       const text = questionOf(choices)
@@ -116,7 +116,7 @@ describe('The size of an answer about the schema', () => {
         assert.match(String(error), /Maximum introspection depth/) // the standard rules refuse it
         return
       }
-      // `__typename` at the top is none of it.
+      // `__typename` at the top level is not introspection.
       assert.equal(size, sizeOfAnswer(data) - 2)
       compared++
       most = Math.max(most, size)
@@ -127,7 +127,7 @@ describe('The size of an answer about the schema', () => {
     assert.ok(compared > numRuns / 2 && most > 100)
   })
 
-  it('counts fragments wherever they are spread, and descriptions by their length', () => {
+  it('counts fragments at every spread, and descriptions by their length', () => {
     const name = '__type(name: "User") { ...F ...F }'
     assert.equal(sizeOf(`{ a: ${name} b: ${name} } fragment F on __Type { name kind }`), 2 * (1 + 4))
     const description = schema.getType('__Type')?.description ?? ''
@@ -136,14 +136,14 @@ describe('The size of an answer about the schema', () => {
   })
 })
 
-describe('A question about the schema whose answer is too large', () => {
+describe('An introspection query with a too large answer', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   before(async () => {
     app = await startTestApp({ RATE_LIMIT_MAX: '0' })
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('is refused with its size; 5,000 pass', async () => {
+  it('is refused with its size, and 5,000 is allowed', async () => {
     const ten = repeat(10, n => `a${n}: __type(name: "User") { ...F }`)
     const fragment = `fragment F on __Type { ${repeat(499, n => `n${n}: name`)} }`
     dataOf(await query(app, `{ ${ten} } ${fragment}`))
@@ -174,7 +174,7 @@ function asked(introspection: Introspection, text: string) {
   return (inputs = {}) => valuesOf(plan, { variables: operation.coerce(inputs), actor: anonymous })[0]
 }
 
-test('an answer about the schema is looked up once for the same variables, and once more for others', () => {
+test('an introspection answer is computed once for the same variables, and again for others', () => {
   let lookedUp = 0
   const counting: GraphQLSchema = Object.create(schema, {
     getTypeMap: {
@@ -204,7 +204,7 @@ test('an answer about the schema is looked up once for the same variables, and o
   assert.notEqual(others(), first)
 })
 
-test('a stream of questions about the schema takes a bounded amount of memory', { skip: notInQuick }, t => {
+test('a stream of introspection queries takes bounded memory', { skip: notInQuick }, t => {
   const introspection = new Introspection(schema)
   const grown = growthOf(() => {
     for (let count = 0; count < 150; count++) {
@@ -217,7 +217,7 @@ test('a stream of questions about the schema takes a bounded amount of memory', 
   assert.ok(asked(introspection, '{ __schema { types { name } } }')())
 })
 
-test('the variables of an operation are written out once, however many questions it asks', t => {
+test('the variables of an operation are serialized once for all its introspection fields', t => {
   const questions = repeat(150, n => `a${n}: __type(name: $name) { kind }`)
   const operation = new Documents({ schema, maxDepth: 5, suggestions: false })
     .prepare(`query ($name: String!) { ${questions} }`)

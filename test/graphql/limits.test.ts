@@ -14,7 +14,7 @@ import { createMember, type UserBody } from '../support/rest.ts'
 
 type Member = UserBody & { readonly token: string }
 
-/** So many fields around an id, one within the other: users, posts, authors, posts and so on. */
+/** An id inside this many nested fields: users, posts, authors, posts and so on. */
 function nested(levels: number, within = 'user(id: 1)'): string {
   const inner = repeat(levels - 1, level => (level % 2 === 0 ? 'posts(limit: 1)' : 'author'), ' { ')
   return `${within} { ${inner}${inner && ' { '}id${' }'.repeat(levels)}`
@@ -38,7 +38,7 @@ describe('Limits of an operation', () => {
   const likes = async () => (await read<{ post: { likes: number } }>(app, '{ post(id: 1) { likes } }')).post.likes
 
   describe('Depth', () => {
-    it('R-LIM-5: five levels around a field pass, six do not', async () => {
+    it('R-LIM-5: a field inside five levels is allowed, inside six it is not', async () => {
       const text = '{ user(id: 1) { posts(limit: 1) { comments(limit: 1) { author { posts(limit: 1) { title } } } } } }'
       assert.deepEqual(await read(app, text), { user: { posts: [{ comments: [] }] } })
       await tooDeep(text.replace('{ title }', '{ author { name } }'), 6)
@@ -46,8 +46,8 @@ describe('Limits of an operation', () => {
       for (const levels of [6, 7, 100]) await tooDeep(`{ ${nested(levels)} }`, levels)
     })
 
-    it('R-LIM-5: fragments count as if they stood where they are spread, however they are written', async () => {
-      const post = 'author { posts(limit: 1) { id } }' // two levels more than where it stands
+    it('R-LIM-5: fragments count as if they were written at their spread, named or inline', async () => {
+      const post = 'author { posts(limit: 1) { id } }' // two levels deeper than its place
       const user = 'posts(limit: 1) { author { id } }'
       for (const [levels, text] of [
         [5, `{ user(id: 1) { posts { ...A } } } fragment A on Post { author { ...B } } fragment B on User { ${user} }`],
@@ -63,7 +63,7 @@ describe('Limits of an operation', () => {
           6,
           `{ ... { ... on Query { user(id: 1) { ... { posts { ... on Post { author { posts { ${post} } } } } } } } } }`,
         ],
-        // The same fragment twice: once where it may stand, once too deep.
+        // The same fragment twice: once at an allowed depth, once too deep.
         [
           6,
           `{ ...Q post(id: 1) { ...A } } fragment A on Post { ${post} } fragment Q on Query { user(id: 1) { posts { author { posts { ...A } } } } }`,
@@ -80,7 +80,7 @@ describe('Limits of an operation', () => {
       }
     })
 
-    it('R-LIM-5: every operation of the document counts, chosen or not, whatever directives say', async () => {
+    it('R-LIM-5: every operation of the document counts, also unselected ones, whatever its directives are', async () => {
       const text = `query A { __typename } query B { ${nested(6)} }`
       for (const operationName of ['A', 'B', undefined]) await tooDeep(text, 6, { operationName })
       await tooDeep(`{ ${nested(6, 'user(id: 1) @skip(if: true)')} }`, 6)
@@ -89,13 +89,13 @@ describe('Limits of an operation', () => {
       await tooDeep(`subscription { postAdded { ${nested(5, 'author')} } }`, 6)
     })
 
-    it('R-LIM-6: what is too deep is not executed', async () => {
+    it('R-LIM-6: a too deep operation is not executed', async () => {
       const before = await likes()
       await tooDeep(`mutation { one: likePost(id: 1) { id } other: likePost(id: 1) { ${nested(5, 'author')} } }`, 6)
       assert.equal(await likes(), before)
     })
 
-    it('introspection is exempt as a field at the top, and bounded by itself', async () => {
+    it('introspection at the top level is exempt from the depth limit, and has its own limit', async () => {
       const type = 'type { ofType { ofType { ofType { ofType { name } } } } }'
       dataOf(await query(app, `{ __schema { types { fields { args { ${type} } } } } }`))
       dataOf(await query(app, `{ ...F } fragment F on Query { __type(name: "User") { fields { ${type} } } }`))
@@ -108,7 +108,7 @@ describe('Limits of an operation', () => {
         'GRAPHQL_VALIDATION_FAILED',
         'Maximum introspection depth exceeded',
       )
-      // Only there: further in it is no field, and what stands beside it counts.
+      // Only at the top level: deeper, it is not a field, and the fields next to it count.
       await tooDeep(`{ __typename __schema { queryType { name } } ${nested(6)} }`, 6)
       const wide = `{ __schema { ${repeat(60, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
       const { extensions } = assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
@@ -117,7 +117,7 @@ describe('Limits of an operation', () => {
   })
 
   describe('Order of checks', () => {
-    it('bounds, depth, rules, variables, ranges, cost and only then who asks', async () => {
+    it('size, depth, validation, variables, ranges and cost are checked before access', async () => {
       const wrong = {
         invalid: 'nothing',
         range: 'range: users(limit: -1) { id }',
@@ -151,7 +151,7 @@ describe('Limits of an operation', () => {
       )
     })
 
-    it('only the operation that runs is charged and held to ranges, by POST and by GET', async () => {
+    it('only the selected operation is checked for cost and ranges, by POST and by GET', async () => {
       const text = `query Cheap { __typename } query Dear { posts(limit: 1000) { id title } } query Wrong { posts(limit: -1) { id } }`
       for (const ask of [
         (operationName: string) => query(app, text, { operationName }),
@@ -170,7 +170,7 @@ describe('Limits of an operation', () => {
       return text + filler.repeat((bytes - text.length) / Buffer.byteLength(filler))
     }
 
-    it('64 KiB pass and a byte more does not, counted as bytes', async () => {
+    it('64 KiB are allowed and one byte more is not', async () => {
       dataOf(await query(app, withSize(65_536)))
       dataOf(await query(app, withSize(65_536, 'é')))
       const text = 'The document is larger than 65536 bytes.'
@@ -179,7 +179,7 @@ describe('Limits of an operation', () => {
       assertRefused(await query(app, ','.repeat(1_000_000)), 400, 'DOCUMENT_TOO_LARGE', text)
     })
 
-    it('2,000 tokens pass and one more does not, comments and commas not counted', async () => {
+    it('2,000 tokens are allowed and one more is not, without comments and commas', async () => {
       const withTokens = (count: number) => `{ ${repeat(count - 2, () => '__typename', '\n, # and\n')} }`
       assertRefused(await query(app, withTokens(2000)), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
       const text = 'The document has more than 2000 tokens.'
@@ -187,7 +187,7 @@ describe('Limits of an operation', () => {
       assertRefused(await query(app, `${withTokens(2001)} this is no GraphQL`), 400, 'DOCUMENT_TOO_LARGE', text)
     })
 
-    it('a document is not called too large for what it says', async () => {
+    it('a document within the limits is never called too large because of its text', async () => {
       const refusal = await query(app, '{ "tokens. Parsing aborted" }')
       assertRefused(refusal, 400, 'GRAPHQL_PARSE_FAILED', /^Syntax Error: Expected Name, found String/)
     })
@@ -201,7 +201,7 @@ describe('The cost of an operation', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  /** What an operation is told to cost. Beyond 1, nothing passes here. */
+  /** The reported cost of an operation. Here the limit is 1, so all others are refused. */
   const cost = async (text: string, variables = {}) => {
     const response = await query(app, text, { variables })
     if (response.status === 200) return dataOf(response)
@@ -281,19 +281,19 @@ describe('The cost of an operation', () => {
     })
   }
 
-  it('an introspection alone, or a list of none, costs nothing', async () => {
+  it('introspection alone, or a list with limit 0, costs nothing', async () => {
     await cost(getIntrospectionQuery())
     assert.deepEqual(await cost('{ posts(limit: 0) { author { email } } }'), { posts: [] })
     assert.deepEqual(await cost('{ __typename }'), { __typename: 'Query' })
   })
 
-  it('a cost beyond what numbers tell exactly is told as the largest that they do', async () => {
+  it('a cost above the largest exact integer is reported as that integer', async () => {
     const bomb = `{ users { ...F0 } } ${repeat(60, n => `fragment F${n} on User { ...F${n + 1} ...F${n + 1} }`)} fragment F60 on User { id }`
     assert.equal(await cost(bomb), Number.MAX_SAFE_INTEGER)
   })
 })
 
-test('R-LIM-7, R-LIM-8, R-LIM-13: a cost of 1000 passes and 1001 does not, and then nothing is executed', async () => {
+test('R-LIM-7, R-LIM-8, R-LIM-13: a cost of 1000 is allowed, and an operation of 1001 is not executed', async () => {
   await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
   const ann = await createMember(app)
   await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
@@ -337,7 +337,7 @@ test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits', async () => {
 })
 
 /*
- * Random operations, made together with the plainest account of what they cost and how deep they are: everything inlined,
+ * Random operations, generated together with a naive calculation of their cost and depth: everything inlined,
  * nothing remembered.
  */
 
@@ -373,7 +373,7 @@ interface Relation {
   readonly args?: string
 }
 
-/** A piece of an operation: its text, and what it costs and how deep it is, by the words of the specification. */
+/** A part of an operation: its text, and its cost and depth according to the specification. */
 interface Piece {
   readonly text: string
   readonly cost: number
@@ -457,7 +457,7 @@ class Author {
     return this.#conditional(`...${fragment.name}`, { ...fragment.piece, text: '' })
   }
 
-  /** Nothing of what is left out costs, but it is as deep. */
+  /** Excluded fields cost nothing, but count for the depth. */
   #conditional(head: string, { text, cost, depth }: Piece): Piece {
     const skip = this.#choose(12)
     if (skip > 2) return { text: head + text, cost, depth }
@@ -496,7 +496,7 @@ class Author {
   }
 }
 
-test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: costs and depths are those of a plain account, whatever the operation', t => {
+test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost and depth equal those of a naive calculation, for any operation', t => {
   const schema = loadSchema()
   const documents = new Documents({ schema, maxDepth: 20, suggestions: false })
   const choices = fc.infiniteStream(fc.nat())

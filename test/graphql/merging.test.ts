@@ -27,8 +27,8 @@ function accepts(rule: ValidationRule, document: DocumentNode): boolean {
   return validate(schema, document, [rule]).length === 0
 }
 
-describe('Whether fields with one key can be merged', () => {
-  it('is judged as graphql-js judges it, on any document that is valid otherwise', t => {
+describe('The check whether fields with one key can be merged', () => {
+  it('gives the same result as graphql-js, for any document that is otherwise valid', t => {
     const judged = { valid: 0, invalid: 0 }
     let seen = 0
     const documents = fc.oneof(
@@ -38,7 +38,7 @@ describe('Whether fields with one key can be merged', () => {
     fc.assert(
       fc.property(documents, ({ text }) => {
         const document = parse(text)
-        // The writer of the documents knows the other rules. It is looked at from time to time, for they take their time.
+        // The generator obeys the other rules. This is checked only sometimes, because validation is slow.
         if (++seen % 20 === 0) assert.deepEqual(validate(schema, document, otherRules), [])
         const expected = accepts(OverlappingFieldsCanBeMergedRule, document)
         assert.equal(accepts(fieldsCanBeMerged, document), expected)
@@ -76,7 +76,7 @@ describe('Whether fields with one key can be merged', () => {
     })
   }
 
-  it('allows the same in other words: arguments in another order, conditions, inline fragments', () => {
+  it('allows equal fields in different forms: arguments in another order, conditions, inline fragments', () => {
     const text = `query ($n: Int, $yes: Boolean!) {
       posts(limit: $n, offset: 1) @skip(if: $yes) { id }
       ... { posts(offset: 1, limit: $n) @include(if: $yes) { ... on Post { id } author { a: id } } }
@@ -87,8 +87,8 @@ describe('Whether fields with one key can be merged', () => {
   })
 })
 
-describe('The work to find out whether fields can be merged', () => {
-  // As large as documents may be. Whoever compares pairs, or follows every spread, has far more work with some of them.
+describe('The work of this check', () => {
+  // As large as documents may be. An algorithm that compares pairs, or follows every spread, has far more work with some of them.
   const hostile: Readonly<Record<string, { readonly mayBeRefused?: true; text(size: number): string }>> = {
     'one field many times': { text: size => `{${repeated(size, () => '__typename')}}` },
     'one object many times': { text: size => `{${repeated(size / 4, () => 'me { id }')}}` },
@@ -130,7 +130,7 @@ describe('The work to find out whether fields can be merged', () => {
   }
 
   for (const [what, { text, mayBeRefused = false }] of Object.entries(hostile)) {
-    it(`is fifty looks at a selection for each token at most: ${what}`, t => {
+    it(`visits at most fifty selections per token: ${what}`, t => {
       const document = parse(text(documentBounds.tokens - 50), { maxLexicalTokens: documentBounds.tokens })
       const work = workOn(document)
       t.diagnostic(`${work} looks`)

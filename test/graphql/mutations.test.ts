@@ -41,21 +41,21 @@ for (const kind of engineKinds) {
       return createPost.id
     }
 
-    /** Everything that a mutation may change, and all that is to be told of it. */
+    /** All rows that a mutation may change, and all events. */
     const state = async () => ({
       posts: await rowsOf(engine, 'select id, author_id, title, content, likes, published_at from posts order by id'),
       comments: await rowsOf(engine, 'select id, post_id, author_id, text, created_at from comments order by id'),
       outbox: await rowsOf(engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
     })
 
-    /** What goes into the outbox while something is done. */
+    /** The events that some work writes into the outbox. */
     const told = async (work: () => Promise<unknown>) => {
       const { length } = (await state()).outbox
       await work()
       return (await state()).outbox.slice(length).map(row => row.map(value => (value === null ? null : String(value))))
     }
 
-    /** Holds a mutation to be refused like this, and to have changed nothing. */
+    /** Checks that a mutation is refused with this error and has changed nothing. */
     const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
       const before = await state()
       const error = assertRefused(await query(app, text, { token: member?.token, variables }), status, code)
@@ -63,7 +63,7 @@ for (const kind of engineKinds) {
       return error
     }
 
-    it('R-GQL-4, R-GQL-20, R-GQL-26, R-GQL-27: createPost publishes a post of the user of the token, and shows what is selected', async () => {
+    it("R-GQL-4, R-GQL-20, R-GQL-26, R-GQL-27: createPost publishes a post of the token's user and returns the selected fields", async () => {
       const text = `mutation ($title: String!, $content: String!) {
         made: createPost(title: $title, content: $content) {
           id title content likes publishedAt author { id name } comments { id }
@@ -81,7 +81,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(post, { ...values, author, publishedAt })
     })
 
-    it('addComment adds one by the user of the token, and shows what is selected', async () => {
+    it("addComment adds a comment of the token's user and returns the selected fields", async () => {
       const post = await newPost()
       const text = `mutation { addComment(postId: ${post}, text: "Well said") { text author { id name posts { id } } } }`
       const author = { id: String(bob.id), name: bob.name }
@@ -94,7 +94,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(now, { comments: [{ text: 'Well said', author }] })
     })
 
-    it('R-GQL-29: likePost adds one at every call, by anyone, within one operation too, and shows the post', async () => {
+    it('R-GQL-29: likePost adds one like at every call, by any caller, also within one operation, and returns the post', async () => {
       const post = await newPost()
       const like = `mutation { likePost(id: ${post}) { id likes author { name } } }`
       assert.deepEqual(await read(app, like), { likePost: { id: post, likes: 1, author: { name: ann.name } } })
@@ -103,7 +103,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, twice), { a: { likes: 3 }, b: { likes: 4 } })
     })
 
-    it('R-GQL-29: of 50 likes at once none is lost, and each is told another number', async () => {
+    it('R-GQL-29: of 50 concurrent likes none is lost, and each answer has a different number', async () => {
       const post = await newPost()
       const like = `mutation { likePost(id: ${post}) { likes } }`
       const answers = await Promise.all(
@@ -117,14 +117,14 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, `{ post(id: ${post}) { likes } }`), { post: { likes: 50 } })
     })
 
-    it('likes stay at the largest number that an Int can tell', async () => {
+    it('likes stop at the largest value of Int', async () => {
       const post = await newPost()
       await execute(app.database, `update posts set likes = 2147483646 where id = ${post}`)
       const twice = `mutation { a: likePost(id: ${post}) { likes } b: likePost(id: ${post}) { likes } }`
       assert.deepEqual(await read(app, twice), { a: { likes: 2147483647 }, b: { likes: 2147483647 } })
     })
 
-    it('R-GQL-28: deletePost answers true when it deleted, with the comments, and false when there was none', async () => {
+    it('R-GQL-28: deletePost deletes a post with its comments and returns true, or false if there is no such post', async () => {
       for (const who of [ann, admin]) {
         const post = await newPost()
         await read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token })
@@ -139,7 +139,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('deletePost is refused with 403 to anyone but the author and admins, and 401 without a token', async () => {
+    it('deletePost is refused with 403 for callers other than the author and admins, and with 401 without a token', async () => {
       const text = `mutation { gone: deletePost(id: ${await newPost()}) }`
       assert.deepEqual((await refused(text, bob, 403, 'FORBIDDEN')).path, ['gone'])
       await refused(text, undefined, 401, 'UNAUTHENTICATED')
@@ -156,7 +156,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('blank, too long or unreadable texts are refused with 400, and the longest pass', async () => {
+    it('blank, too long or malformed texts are refused with 400, and the longest allowed text is accepted', async () => {
       const post = await newPost()
       const of = (length: number) => 'x'.repeat(length)
       const wrong = ['', ' ', '\t\n\u00a0\u2003', 'a\u0000b', '\u0000', 'a\ud800b', '\udc00', 'x\ud83d']
@@ -179,7 +179,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('a long text of control characters is refused with 400, and a short one passes', async () => {
+    it('a long text of control characters is refused with 400, and a short one is accepted', async () => {
       const post = await newPost()
       const mixed = (length: number, controls: number) => '\u001f'.repeat(controls).padEnd(length, 'x')
       for (const content of [mixed(1_001, 102), '\u0001'.repeat(65_536)]) {
@@ -193,7 +193,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('an operation stores at most 1 MiB of text, a variable counted each time it is used, or nothing at all', async () => {
+    it('an operation with more than 1 MiB of text, counting each use of a variable, stores nothing', async () => {
       const post = await newPost()
       const operation = (posts: number, comments: number) => `mutation ($c: String!, $last: String!) {
         ${repeat(posts, n => `p${n}: createPost(title: "T", content: $c) { id }`)}
@@ -223,7 +223,7 @@ for (const kind of engineKinds) {
       await refused(operation(130, 0), undefined, 401, 'UNAUTHENTICATED', { c: 'x'.repeat(65_536), last: 'x' })
     })
 
-    it('what is wrong with a text is told with its name and its place, before an absent post is', async () => {
+    it('the error about a text contains its name and path, and comes before the error about an absent post', async () => {
       const text =
         'mutation { other: likePost(id: 123456789) { id } mine: createPost(title: " ", content: "C") { id } }'
       const { message, path } = await refused(text, ann, 400, 'BAD_USER_INPUT')
@@ -254,7 +254,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('all fields of an operation happen, or none: a failing one undoes those before it', async () => {
+    it('all fields of a mutation take effect or none: a failing field rolls back those before it', async () => {
       const mine = await newPost()
       const others = await newPost(bob)
       const doings = `
@@ -289,7 +289,7 @@ for (const kind of engineKinds) {
       assert.equal(deleted, true, 'without the failing one all of it happens')
     })
 
-    it('an operation that fails harms none of those that are done beside it', async () => {
+    it('an operation that fails does not affect concurrent ones', async () => {
       const post = await newPost()
       const likes = Array.from({ length: 20 }, () => read(app, `mutation { likePost(id: ${post}) { likes } }`))
       const failing = Array.from({ length: 20 }, () =>
@@ -300,7 +300,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, `{ post(id: ${post}) { likes } }`), { post: { likes: 20 } })
     })
 
-    it('fields are done one after the other, and what each shows is read right after it', async () => {
+    it('fields are executed one after the other, and the result of each is read right after it', async () => {
       const text = `mutation {
         first: createPost(title: "One", content: "C") { author { posts(limit: 1) { title } } }
         second: createPost(title: "Two", content: "C") { id author { posts(limit: 2) { title } } }
@@ -325,7 +325,7 @@ for (const kind of engineKinds) {
       })
     })
 
-    it('what is skipped is not done, and fields with one key are done once', async () => {
+    it('skipped fields are not executed, and fields with the same key are executed once', async () => {
       const post = await newPost()
       const text = `mutation ($no: Boolean!) {
         likePost(id: ${post}) { likes } likePost(id: ${post}) { title }
@@ -341,7 +341,7 @@ for (const kind of engineKinds) {
       })
     })
 
-    it('what happened is written down with the change: a new post, a new comment, a deleted post, and nothing else', async () => {
+    it('the outbox gets an event for a new post, a new comment and a deleted post, and for nothing else', async () => {
       let post = ''
       const added = await told(async () => {
         post = await newPost()
@@ -364,7 +364,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('posts and comments of a user go with the user, and no earlier one comes back with a new id', async () => {
+    it('deleting a user deletes its posts and comments, and their ids are not used again', async () => {
       const carl = await createMember(app)
       const own = await newPost(carl)
       const post = await newPost()

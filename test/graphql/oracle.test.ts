@@ -9,18 +9,18 @@ import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
 import { inForm, runs } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
-import { beginning, contentsOf, people, startOver, stateOf, withoutNow } from './support/beginning.ts'
-import { type Data, type DataSize, datas, instants, plantingOf } from './support/data.ts'
+import { beginning, contentsOf, people, resetData, stateOf, withoutNow } from './support/beginning.ts'
+import { type Data, type DataSize, datas, insertsOf, instants } from './support/data.ts'
 import { NaiveQuery, naiveAnswer, normalised } from './support/naive.ts'
 import { naiveMutation } from './support/naive-mutations.ts'
 import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from './support/operations.ts'
 import { catalogue } from './support/planting-verbs.ts'
-import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
+import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
-/** Told by every run; whoever sets it has the same run again. */
+/** Every run prints its seed; setting it repeats that run. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
-/** From nothing to plenty, so that what goes wrong goes wrong with little. */
+/** From empty to large, so that a failure occurs with little data. */
 const sizes: readonly DataSize[] = [
   { users: 0, posts: 0, comments: 0, longest: 1 },
   { users: 1, posts: 1, comments: 1, longest: 10 },
@@ -33,12 +33,12 @@ const runsPerSize = runs(40, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
-    it('R-GQL-2, R-GQL-13, R-GQL-14: is answered as graphql-js answers it, key by key and in order', async t => {
+    it('R-GQL-2, R-GQL-13, R-GQL-14: gets the same answer as from graphql-js, with the keys in the same order', async t => {
       await using stage = await Stage.open(kind)
       const tally = new Tally()
       for (const [at, size] of sizes.entries()) {
         const data = someData(size, at)
-        await stage.plant(data)
+        await stage.insert(data)
         await fc.assert(
           fc.asyncProperty(anyQuery(data), fc.boolean(), (operation, isKnown) =>
             compare(newService(stage), operation, data, isKnown ? firstUser(data) : 424_242, tally),
@@ -49,11 +49,11 @@ for (const kind of engineKinds) {
       tally.tell(t)
     })
 
-    it('is answered as graphql-js answers it, however many keys an object has', async t => {
+    it('gets the same answer as from graphql-js, for any number of keys', async t => {
       await using stage = await Stage.open(kind)
       const tally = new Tally()
       const data = someData({ users: 2, posts: 3, comments: 2, longest: 10 })
-      await stage.plant(data)
+      await stage.insert(data)
       await fc.assert(
         fc.asyncProperty(wideQuery(data), operation =>
           compare(newService(stage), operation, data, firstUser(data), tally),
@@ -63,11 +63,11 @@ for (const kind of engineKinds) {
       tally.tell(t)
     })
 
-    // Plans are kept by what is given and what not: names that run together must not make one of two.
-    it('is answered for its own variables, whatever these are called', async () => {
+    // Plans are cached by which variables are given: joined names must not make two keys equal.
+    it('gets the answer for its own variables, whatever their names are', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
-      await stage.plant(beginning)
+      await stage.insert(beginning)
       const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
         one: posts(publishedAfter: $a) { id }
         two: posts(publishedBefore: $b) { id }
@@ -80,10 +80,10 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('costs what it does, whatever its variables are called', async () => {
+    it('has a cost that does not depend on the names of its variables', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
-      await stage.plant(beginning)
+      await stage.insert(beginning)
       const text = `query ($a: Int, $atxsb: Int, $x: Boolean!, $bfxsc: Int, $c: Int, $n: Int) {
         a: users(limit: 1, offset: $a) { id } b: users(limit: 1, offset: $atxsb) { id }
         c: users(limit: 1, offset: $bfxsc) { id } d: users(limit: 1, offset: $c) { id }
@@ -94,11 +94,11 @@ for (const kind of engineKinds) {
       assert.doesNotMatch(answer, /posts/)
     })
 
-    it('is answered over HTTP as graphql-js answers it, by POST and by GET', t => overHttp(kind, t))
+    it('gets the same answer over HTTP as from graphql-js, by POST and by GET', t => overHttp(kind, t))
   })
 
   describe(`A mutation on ${kind.name}`, { skip: kind.skip }, () => {
-    it('R-GQL-20: does all that it asks for in order, or nothing, and answers as a naive store does', t =>
+    it('R-GQL-20: executes all its fields in order or none, and gets the same answer as from a naive store', t =>
       mutations(kind, t))
 
     // Each variable has a default, and so may stand where a value is needed; null is sent in place of one.
@@ -112,10 +112,10 @@ for (const kind of engineKinds) {
       'what is to be skipped': 'query ($v: Boolean = true) { posts { id title @skip(if: $v) } }',
       'what is to be included': 'query ($v: Boolean = true) { posts { id title @include(if: $v) } }',
     }
-    it('or a query that is sent null where a value is needed is refused, and changes nothing', async () => {
+    it('or a query with null for a required value is refused and changes nothing', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
-      await stage.plant(beginning)
+      await stage.insert(beginning)
       const before = await stateOf(stage)
       for (const [what, text] of Object.entries(nulls)) {
         const refused = (error: unknown) => error instanceof Refusal && error.code === 'BAD_USER_INPUT'
@@ -126,21 +126,21 @@ for (const kind of engineKinds) {
   })
 }
 
-describe('What is not as graphql-js has it', () => {
+describe('A difference from graphql-js', () => {
   const sabotages: Readonly<Record<string, (text: string) => string>> = {
-    'an order that is turned round': text => text.replaceAll(' asc', ' desc'),
-    'a limit that is not kept': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
+    'a reversed order': text => text.replaceAll(' asc', ' desc'),
+    'an ignored limit': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
   }
   for (const [what, sabotage] of Object.entries(sabotages)) {
-    it(`is found out, in the few words that show it: ${what}`, async t => {
+    it(`is detected and reduced to a small example: ${what}`, async t => {
       await using stage = await Stage.open(sqlite)
-      const engine = instead(stage.engine, {
+      const engine = withMethods(stage.engine, {
         readText: ({ text, values }) => stage.engine.readText({ text: sabotage(text), values }),
       })
       const service = serviceOver(engine, { maxComplexity: 5000 })
       const plenty = datas({ users: 4, posts: 12, comments: 30, longest: 10 })
       const [data = assert.fail('no data')] = fc.sample(plenty, { seed: 1, numRuns: 1 })
-      await stage.plant(data)
+      await stage.insert(data)
       const property = fc.asyncProperty(anyQuery(data), operation =>
         compare(service, operation, data, firstUser(data), new Tally()),
       )
@@ -158,7 +158,7 @@ function someData(size: DataSize, at = 0): Data {
   return data ?? assert.fail('no data')
 }
 
-/** A new one for every run: of what it keeps of operations, nothing is to come from another run. */
+/** A new one for every run, so that its caches contain nothing from another run. */
 function newService({ engine }: Stage): Service {
   return serviceOver(engine, { maxComplexity: 5000 })
 }
@@ -167,7 +167,7 @@ function firstUser({ users: [first] }: Data): number {
   return first?.id ?? 1
 }
 
-/** Counts what was compared, to be told with the result. */
+/** Counts the comparisons, for the report. */
 class Tally {
   compared = 0
   refused = 0
@@ -189,7 +189,7 @@ class Tally {
   }
 }
 
-/** With each set of its variables in turn: whatever is kept of an operation must serve them all. */
+/** With each set of its variables in turn: the cached parts of an operation must work for all of them. */
 async function compare(
   service: Service,
   { text, variables }: Operation,
@@ -225,7 +225,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
   await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '5000' })
   await using engine = app.database.open(catalogue)
   const planted = someData({ users: 4, posts: 12, comments: 30, longest: 100 })
-  await engine.write('run', plantingOf(planted, kind.kind))
+  await engine.write('run', insertsOf(planted, kind.kind))
   const { token, id, name, email } = await createMember(app)
   const [row] = await engine.read(sql`select created_at from users where id = ${id}`)
   const data = { ...planted, users: [...planted.users, { id, name, email, avatar: null, createdAt: String(row?.[0]) }] }
@@ -241,7 +241,7 @@ async function overHttp(kind: EngineKind, t: TestContext): Promise<void> {
   }
   let compared = 0
   const property = fc.asyncProperty(anyQuery(data), fc.boolean(), async ({ text, variables: [set = {}] }, byPost) => {
-    // Fastify takes no body with this key, whatever it could mean.
+    // Fastify refuses every body with this key.
     if (byPost && Object.hasOwn(set, '__proto__')) return
     const response = await sent(text, set, byPost)
     if (response.status === 400 && beyondLimits.has(codeIn(response.body))) return
@@ -271,7 +271,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
   const steps = fc.array(fc.tuple(actor, anyMutation(beginning, ['1001', '1002'])), { minLength: 1, maxLength: 3 })
   const seen = new Map<string, number>()
   const property = fc.asyncProperty(steps, async chosen => {
-    await startOver(stage)
+    await resetData(stage)
     const service = newService(stage)
     for (const [who, { text, variables }] of chosen) {
       for (const set of variables) {

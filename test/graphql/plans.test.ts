@@ -43,10 +43,10 @@ function lists(users: number, posts: number, nameLength: number): string {
     fragment G on User { ${repeat(posts, n => `${key(n)}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${key(0)}: id }`
 }
 
-describe('The size of a plan', () => {
+describe('The computed size of a plan', () => {
   const dialects = [sqliteDialect, postgresDialect]
 
-  it('is never less than the statement that is made of it, nor half of the one with a guard', t => {
+  it('is never less than the size of its statement, nor than half of the statement with a size guard', t => {
     let closest = 0
     const operations = fc.oneof(anyQuery(noData), wideQuery(noData))
     const property = fc.property(operations, ({ text, variables: [set = {}] }) => {
@@ -62,7 +62,7 @@ describe('The size of a plan', () => {
     t.diagnostic(`${Math.round(closest * 100)} % at most`)
   })
 
-  it('is never less with names of any length, in lists, objects and lists of none', () => {
+  it('is never less for names of any length, in lists, objects and empty lists', () => {
     for (const nameLength of [3, 63, 64, 128]) {
       const key = (n: number) => `a${n}`.padEnd(nameLength, 'x')
       for (const text of [
@@ -82,7 +82,7 @@ describe('The size of a plan', () => {
   })
 })
 
-describe('An operation that would become too large', () => {
+describe('An operation with a too large plan', () => {
   let app: TestApp
   let ann: Awaited<ReturnType<typeof createMember>>
   before(async () => {
@@ -105,13 +105,13 @@ describe('An operation that would become too large', () => {
     'what mutations show': `mutation { ${repeat(60, n => `l${n}: likePost(id: 1) { ...F }`)} } fragment F on Post { ${none(100)} }`,
   }
   for (const [what, text] of Object.entries(tooLarge)) {
-    it(`is refused before it is run: ${what}`, async () => {
+    it(`is refused before it is executed: ${what}`, async () => {
       for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', told)
       assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
     })
   }
 
-  it('is refused as a subscription beyond a quarter of that', async () => {
+  it('is refused as a subscription above a quarter of that size', async () => {
     using socket = await SocketClient.connect(app)
     const subscription = (count: number) =>
       `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
@@ -129,7 +129,7 @@ describe('An operation that would become too large', () => {
     })
   })
 
-  it('is answered up to there: a thousand scalars of the longest names, and 200 lists', async () => {
+  it('at the limit is executed: a thousand scalars of the longest names, and 200 lists', async () => {
     const scalars = `{ ${repeat(4, n => `p${n}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${repeat(250, n => `${long(n)}: id`)} }`
     dataOf(await query(app, scalars))
     dataOf(await query(app, lists(10, 20, 3)))
@@ -158,7 +158,7 @@ describe('Plans', () => {
     assert.notEqual(plans.get(again, again.coerce({ n: 1, yes: true })), first, 'another operation has another plan')
   })
 
-  it('that are in use all the time are not pushed out by a stream of others', () => {
+  it('that are used all the time are not evicted by a stream of others', () => {
     const plans = newPlans()
     const operation = prepared('{ posts { id } }')
     const used = plans.get(operation, {})
@@ -179,7 +179,7 @@ describe('Plans', () => {
     )
   }
 
-  it('take no more than 32 MiB, with the documents that they are made of and the statements that they become', {
+  it('take at most 32 MiB together with their documents and statements', {
     skip: notInQuick,
   }, t => {
     const plans = newPlans()
@@ -193,7 +193,7 @@ describe('Plans', () => {
     assert.ok(plans.get(prepared('{ posts { id } }'), {}))
   })
 
-  it('of one operation, in as many shapes as its variables can give it, take no more either', {
+  it('of one operation with many shapes of variables take no more either', {
     skip: notInQuick,
   }, t => {
     const plans = newPlans()
@@ -215,6 +215,6 @@ describe('Plans', () => {
   })
 })
 
-test('the bound on plans leaves room for any operation of a thousand scalars', () => {
+test('the limit on plans allows any operation of a thousand scalars', () => {
   assert.ok(1_000 * (128 + 100) <= planBounds.text)
 })

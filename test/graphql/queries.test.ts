@@ -11,7 +11,7 @@ interface Id {
   readonly id: string
 }
 
-/** Texts that name nothing as ids, whatever a database might make of them. */
+/** Texts that are not valid ids, even if a database could convert them. */
 const impossibleIds = [
   ...[
     'abc',
@@ -42,7 +42,7 @@ for (const kind of engineKinds) {
     let bob: UserBody & { readonly token: string }
     let silent: UserBody
 
-    // Posts 1 to 12 of Ann and 13 of Bob, who has said twelve things about post 1; Ann answered once.
+    // Posts 1 to 12 of Ann and 13 of Bob. On post 1, Bob has twelve comments and Ann one.
     before(async () => {
       app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
       ann = await createMember(app)
@@ -111,7 +111,7 @@ for (const kind of engineKinds) {
       await read(app, `mutation { deletePost(id: ${id}) }`, ann)
     })
 
-    it('R-GQL-3, R-GQL-15: variables travel beside the text, are optional, and stand in arguments', async () => {
+    it('R-GQL-3, R-GQL-15: variables are sent separately from the document, are optional, and can be used in arguments', async () => {
       const text = 'query One($id: ID!, $max: Int) { post(id: $id) { id } posts(limit: $max) { id } }'
       const expected = { post: { id: '3' }, posts: [{ id: '13' }] }
       assert.deepEqual(await read(app, text, { variables: { id: '3', max: 1 } }), expected)
@@ -122,7 +122,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('R-GQL-16: a default holds when no value is sent, and gives way to any that is, null included', async () => {
+    it('R-GQL-16: a default applies if no value is sent, and not if any value is sent, including null', async () => {
       const text = 'query ($max: Int = 2) { posts(limit: $max) { id } }'
       assert.equal((await ids(text)).length, 2)
       assert.equal((await ids(text, { max: 3 })).length, 3)
@@ -143,7 +143,7 @@ for (const kind of engineKinds) {
       })
     })
 
-    it('fields with the same key are put together, wherever they come from', async () => {
+    it('fields with the same key are merged, also across fragments', async () => {
       const text = `{ post(id: 1) { id author { id } } ...More ... on Query { post(id: 1) { author { id posts(limit: 1) { id } } } } }
         fragment More on Query { post(id: 1) { title author { name } } }`
       assert.deepEqual(await read(app, text), {
@@ -179,7 +179,7 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('R-GQL-18, R-GQL-19: both directives together show a field only where both agree', async () => {
+    it('R-GQL-18, R-GQL-19: with both directives a field is included only if both allow it', async () => {
       const text = 'query ($in: Boolean!, $out: Boolean!) { __typename @include(if: $in) @skip(if: $out) }'
       for (const variables of [true, false].flatMap(value => [
         { in: true, out: value },
@@ -226,7 +226,7 @@ for (const kind of engineKinds) {
       })
     })
 
-    it('R-GQL-21, R-GQL-22: user and post give the one with that id, by text or number, and null when there is none', async () => {
+    it('R-GQL-21, R-GQL-22: user and post return the entity with that id, as text or number, or null if there is none', async () => {
       assert.deepEqual(await read(app, `{ user(id: "${ann.id}") { name } post(id: 13) { title } }`), {
         user: { name: ann.name },
         post: { title: 'T13' },
@@ -239,7 +239,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, '{ post(id: 9007199254740993) { id } }'), { post: null })
     })
 
-    it('R-GQL-23: posts gives the newest first, ten unless said otherwise, from an offset on', async () => {
+    it('R-GQL-23: posts returns the newest first, by default ten, starting at the offset', async () => {
       const newest = [13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]
       assert.deepEqual(await ids('{ posts { id } }'), newest.slice(0, 10))
       assert.deepEqual(await ids('{ posts(limit: null, offset: null) { id } }'), newest.slice(0, 10))
@@ -248,7 +248,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await ids('{ posts(offset: 11) { id } }'), [2, 1])
     })
 
-    it("R-GQL-6: a user's posts take limit and offset, newest first, ten unless said otherwise", async () => {
+    it('R-GQL-6: the posts of a user come newest first, by default ten, with limit and offset', async () => {
       const of = async (args: string) => {
         const { user } = await read<{ user: { posts: readonly Id[] } }>(
           app,
@@ -261,7 +261,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await of('(limit: 5, offset: 9)'), [3, 2, 1])
     })
 
-    it('comments come oldest first, ten unless said otherwise, of one post', async () => {
+    it('comments of a post come oldest first, by default ten', async () => {
       const of = async (args: string) => {
         const { post } = await read<{ post: { comments: readonly { text: string }[] } }>(
           app,
@@ -275,7 +275,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await of('(limit: 20, offset: 11)'), all.slice(11))
     })
 
-    it('R-GQL-25: users gives all users in the order of their ids, as the HTTP interface knows them', async () => {
+    it('R-GQL-25: users returns all users sorted by id, the same as the HTTP interface', async () => {
       const all = bodyOf<readonly UserBody[]>(await send(app, 'GET /users'))
       const { users } = await read<{ users: readonly (Id & { name: string; email: string })[] }>(
         app,
@@ -288,14 +288,14 @@ for (const kind of engineKinds) {
       assert.deepEqual(await ids('{ users(limit: 1, offset: 1) { id } }'), [bob.id])
     })
 
-    it('R-GQL-24: me is the user of the token, whoever asks', async () => {
+    it('R-GQL-24: me is the user of the token, for every token', async () => {
       for (const { id, name, token } of [ann, bob]) {
         assert.deepEqual(await read(app, '{ me { id name } }', { token }), { me: { id: String(id), name } })
       }
       assertRefused(await query(app, '{ me { id } }'), 401, 'UNAUTHENTICATED', 'Authentication required')
     })
 
-    it('limit takes 0 to 1000 and offset 0 to 100,000, on every list, by a literal, a variable or its default', async () => {
+    it('limit accepts 0 to 1000 and offset 0 to 100,000, on every list, as a literal, a variable or its default', async () => {
       const lists = [
         '{ posts(ARG) { __typename } }',
         '{ users(ARG) { __typename } }',
@@ -345,7 +345,7 @@ for (const kind of engineKinds) {
       dataOf(await query(app, '{ posts(limit: 1000) { id } }'))
     })
 
-    describe('of posts published in another order than they were written', () => {
+    describe('of posts whose publication order differs from their id order', () => {
       const at = (minute: number) => `2020-01-01T00:0${minute}:00.000Z`
       // 3 and 5 at the same moment, 4 before them, 6 never.
       const moments: readonly (readonly [id: number, minute: number])[] = [
@@ -365,7 +365,7 @@ for (const kind of engineKinds) {
         execute(app.database, `update posts set published_at = '2026-01-01T00:00:00.000Z' where id between 3 and 8`),
       )
 
-      it('publishedAfter and publishedBefore exclude the instant itself and order by publication', async () => {
+      it('publishedAfter and publishedBefore exclude the instant itself and sort by publication', async () => {
         const between = (args: string, variables?: object) => ids(`{ posts(${args}, limit: 100) { id } }`, variables)
         const before = `publishedBefore: "2021-01-01T00:00Z"`
         assert.deepEqual(await between(before), [7, 8, 5, 3, 4])
@@ -387,7 +387,7 @@ for (const kind of engineKinds) {
         )
       })
 
-      it('R-GQL-11: the instants of a list are compared as instants, however they are written', async () => {
+      it('R-GQL-11: the instants of a list are compared as instants, in every notation', async () => {
         const text = 'query ($a: DateTime, $b: DateTime) { posts(publishedAfter: $a, publishedBefore: $b) { id } }'
         for (const a of ['2020-01-01T00:01:00Z', '2020-01-01T01:01+01:00', '2019-12-31T19:01:00.000-05:00']) {
           assert.deepEqual(await ids(text, { a, b: '2020-01-01T00:03Z' }), [5, 3], a)
@@ -398,7 +398,7 @@ for (const kind of engineKinds) {
       })
     })
 
-    it('one operation serves requests of every shape, one after the other', async () => {
+    it('one operation works with variables of every shape, one request after the other', async () => {
       const text = `query ($after: DateTime, $max: Int, $if: Boolean = true) {
         posts(publishedAfter: $after, limit: $max) { id likes @include(if: $if) }
       }`
@@ -428,7 +428,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('requests that give other variables are never taken for each other, whatever the names', async () => {
+    it('requests with different variables never share a plan by mistake, whatever the names are', async () => {
       const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
         p: posts(publishedAfter: $a, publishedBefore: $b, limit: 2) { id } q: posts(publishedAfter: $asb, limit: 2) { id }
       }`
@@ -455,7 +455,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, change, skipped), { __typename: 'Mutation' }, 'what is not wanted is not done')
     })
 
-    it('null in the place of a value that must be there is refused, though its variable may be null', async () => {
+    it('null for a required value is refused, even if its variable is nullable', async () => {
       const refused = async (text: string) =>
         assertRefused(await query(app, text, { variables: { x: null }, token: ann.token }), 400, 'BAD_USER_INPUT')
       await refused('query ($x: ID = "1") { post(id: $x) { id } }')
@@ -470,7 +470,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await count(), before)
     })
 
-    it('names that objects in JavaScript have by themselves are names like any other', async () => {
+    it('names of built-in properties of JavaScript objects work like any other name', async () => {
       const variables =
         'query ($toString: Int, $constructor: Int = 1, $__proto__: Int) { a: users(limit: $toString) { id } b: users(limit: $constructor) { id } c: users(limit: $__proto__) { id } }'
       const { a, b, c } = await read<Record<string, readonly Id[]>>(app, variables)
@@ -485,7 +485,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('a user of the HTTP interface is the same user here, and what changes there is changed here', async () => {
+    it('users of the HTTP interface are the same users here, and changes there are visible here', async () => {
       const { id } = await createUser(app)
       await send(app, `PATCH /users/${id}`, { name: 'Zoë 🎈 "quoted" \\ \n', avatar: 'http://example.com/?a=b&c="d"' })
       const { name, avatar } = bodyOf(await send(app, `GET /users/${id}`))

@@ -17,6 +17,7 @@ import {
 } from 'graphql'
 import { entities } from '../../src/core/entities.ts'
 import { checkEntities } from '../../src/graphql/language/schema.ts'
+import { checkMutations } from '../../src/graphql/mutation.ts'
 import { columnOf } from '../../src/storage/select/select.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestApp } from '../support/app.ts'
@@ -24,6 +25,7 @@ import { engineKinds } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { fieldsOf as randomFieldsOf } from './support/operations.ts'
 
 const file = readFileSync(join(import.meta.dirname, '..', '..', 'api', 'schema.graphql'), 'utf8')
 const schema = buildSchema(file)
@@ -112,7 +114,7 @@ test('R-GQL-10, R-GQL-12: DateTime is the only scalar of its own, and String, In
   assert.deepEqual([...used].sort(), ['Boolean', 'ID', 'Int', 'String'])
 })
 
-test('every type, field and argument says what it is', () => {
+test('every type, field and argument has a description', () => {
   const silent: string[] = []
   const note = (name: string, { description }: { readonly description?: string | null | undefined }) => {
     if (!description) silent.push(name)
@@ -128,7 +130,7 @@ test('every type, field and argument says what it is', () => {
   assert.deepEqual(silent, [])
 })
 
-test('R-GQL-1: the one address serves exactly the schema of the file, by introspection, and no other address does', async () => {
+test('R-GQL-1: introspection at /graphql returns exactly the schema of the file, and no other path serves it', async () => {
   await using app = await startTestApp()
   const options = { descriptions: true, specifiedByUrl: true, schemaDescription: true, inputValueDeprecation: true }
   const introspected = buildClientSchema(await read<IntrospectionQuery>(app, getIntrospectionQuery(options)))
@@ -140,6 +142,27 @@ test('R-GQL-1: the one address serves exactly the schema of the file, by introsp
   }
 })
 
+test('random operations ask for every field of the schema, except subscriptions', () => {
+  for (const type of types) {
+    if (!isObjectType(type) || type.name === 'Subscription') continue
+    const random = randomFieldsOf[type.name as keyof typeof randomFieldsOf].map(({ name }) => name)
+    const never = Object.keys(type.getFields()).filter(name => !random.includes(name))
+    assert.deepEqual(never, [], `test/graphql/support/operations.ts: ${type.name}`)
+  }
+})
+
+test('a schema whose mutations are not those of the service is not served, and the message names the mutation', () => {
+  const all = Object.keys(schema.getMutationType()?.getFields() ?? {})
+  const check = (names: readonly string[]) => () =>
+    checkMutations(
+      buildSchema(`type Query { a: Int } type Mutation { ${names.map(name => `${name}: Int`).join(' ')} }`),
+    )
+  check(all)()
+  assert.throws(check([...all, 'praisePost']), /^Error: src\/graphql\/mutation\.ts has no praisePost$/)
+  const others = all.filter(name => name !== 'addComment')
+  assert.throws(check(others), /^Error: api\/schema\.graphql has no Mutation\.addComment$/)
+})
+
 describe('The schema and the description of the entities', () => {
   const check = (from: string, to: string) => () => {
     assert.ok(file.includes(from), from)
@@ -148,7 +171,7 @@ describe('The schema and the description of the entities', () => {
 
   it('agree', () => checkEntities(buildSchema(file)))
 
-  it('are not served where they differ, and the message names the field', () => {
+  it('stop the start if they differ, and the message names the field', () => {
     assert.throws(
       check('  "How often it was liked."\n  likes: Int!\n', ''),
       /^Error: api\/schema\.graphql has no Post\.likes: Int!$/,
@@ -162,7 +185,7 @@ describe('The schema and the description of the entities', () => {
   })
 
   for (const kind of engineKinds) {
-    it(`name columns that there are, on ${kind.name}`, { skip: kind.skip }, async () => {
+    it(`name existing columns, on ${kind.name}`, { skip: kind.skip }, async () => {
       await using database = await kind.create()
       await using engine = database.open(catalogue)
       for (const { collection, fields, relations } of Object.values(entities)) {

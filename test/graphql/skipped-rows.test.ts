@@ -78,12 +78,12 @@ function skippedByPlan(text: string, inputs: Variables): number {
   }, 0)
 }
 
-describe('The rows that an operation skips', () => {
+describe('The computed number of rows that an operation skips', () => {
   for (const [what, operations] of [
     ['query', anyQuery(noData)],
     ['mutation', anyMutation(noData, ['1'])],
   ] as const) {
-    it(`are those that graphql-js skips where every list is full, whatever the ${what}`, t => {
+    it(`is the number that graphql-js skips if every list is full, for any ${what}`, t => {
       const seen = { some: 0, most: 0 }
       const property = fc.property(operations, ({ text, variables }) => {
         for (const set of variables) {
@@ -104,15 +104,15 @@ describe('The rows that an operation skips', () => {
     ['nothing without an offset', '{ posts(limit: 1000) { comments { id } } }', 0],
     ['each list', '{ posts(offset: 7) { id } users(offset: 5) { id } }', 12],
     ['each alias', '{ a: posts(offset: 7) { id } b: posts(offset: 7) { id } }', 14],
-    ['as often as there are items around it', '{ users(limit: 3) { posts(limit: 1, offset: 5) { id } } }', 15],
-    ['ten times where the list around it has no limit', '{ users { posts(offset: 5) { id } } }', 50],
+    ['once for each item of the enclosing lists', '{ users(limit: 3) { posts(limit: 1, offset: 5) { id } } }', 15],
+    ['ten times if the enclosing list has no limit', '{ users { posts(offset: 5) { id } } }', 50],
     [
-      'along the way',
+      'rows at every level',
       '{ users(limit: 3, offset: 2) { posts(limit: 4) { comments(offset: 5) { id } } } }',
       2 + 3 * 4 * 5,
     ],
     [
-      'through objects',
+      'lists inside objects',
       '{ posts(limit: 2) { author { posts(offset: 3) { id } } } post(id: 1) { comments(offset: 4) { id } } }',
       10,
     ],
@@ -122,30 +122,30 @@ describe('The rows that an operation skips', () => {
       9,
     ],
     [
-      'once what is merged',
+      'merged fields once',
       '{ posts(offset: 7) { id } posts(offset: 7) { title } ...F ...F } fragment F on Query { posts(offset: 7) { id } }',
       7,
     ],
     [
-      'not what is left out',
+      'nothing for excluded fields',
       '{ posts(offset: 7) @skip(if: true) { id } ... @include(if: false) { users(offset: 8) { id } } __typename }',
       0,
     ],
-    ['not a list of none', '{ posts(limit: 0, offset: 7) { comments(offset: 5) { id } } __typename }', 0],
+    ['nothing for a list with limit 0', '{ posts(limit: 0, offset: 7) { comments(offset: 5) { id } } __typename }', 0],
     [
-      'what variables say',
+      'the values of variables',
       'query ($n: Int, $m: Int = 4, $no: Boolean!) { users(limit: $n) { posts(offset: $m) { id } } posts(offset: $m) @skip(if: $no) { id } }',
       12,
       { n: 3, no: true },
     ],
     [
-      'what is shown of a change',
+      'the selection of a change',
       'mutation { a: likePost(id: 1) { comments(offset: 7) { id } } b: likePost(id: 1) { author { posts(offset: 5) { id } } } }',
       12,
     ],
   ]
   for (const [what, text, rows, variables = {}] of sums) {
-    it(`count ${what}`, () => {
+    it(`counts ${what}`, () => {
       assert.equal(skippedByPlan(text, variables), rows)
       assert.equal(skippedByGraphQL(text, variables), rows)
     })
@@ -166,7 +166,7 @@ describe('An operation that skips more than 100,000 rows', () => {
   const extensions = (skipped: number) => ({ code: 'BAD_USER_INPUT', skipped, limit: 100_000 })
   const many = (count: number, offset: number) => repeat(count, n => `a${n}: posts(limit: 1, offset: ${offset}) { id }`)
 
-  it('is refused before it is run, by POST and by GET; 100,000 pass', async () => {
+  it('is refused before it is executed, by POST and by GET, and 100,000 are allowed', async () => {
     for (const ask of [(text: string) => query(app, text), (text: string) => get(app, { query: text })]) {
       dataOf(await ask(`{ ${many(1, 100_000)} }`))
       dataOf(await ask(`{ ${many(100, 1_000)} }`))
@@ -183,7 +183,7 @@ describe('An operation that skips more than 100,000 rows', () => {
     assertRefused(await query(app, `{ ${many(140, 100_000)} }`), 400, 'BAD_USER_INPUT', message(14_000_000))
   })
 
-  it('is refused by what its variables are, time after time', async () => {
+  it('is refused because of its variables, at every request', async () => {
     const text = 'query ($n: Int!) { a: posts(offset: $n) { id } b: posts(offset: $n) { id } }'
     for (let round = 0; round < 2; round++) {
       dataOf(await query(app, text, { variables: { n: 50_000 } }))
@@ -191,14 +191,14 @@ describe('An operation that skips more than 100,000 rows', () => {
     }
   })
 
-  it('is told its cost first, and then who may ask', async () => {
-    const dear = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
-    assertRefused(await query(app, dear), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
+  it('is refused because of its cost first, and because of access last', async () => {
+    const expensive = `{ ${many(2, 100_000)} posts(limit: 1000) { id } me { id } }`
+    assertRefused(await query(app, expensive), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
     assertRefused(await query(app, `{ ${many(2, 100_000)} me { id } }`), 400, 'BAD_USER_INPUT', message(200_000))
     assertRefused(await query(app, `{ ${many(1, 100_000)} me { id } }`), 401, 'UNAUTHENTICATED')
   })
 
-  it('changes nothing where a mutation would show it', async () => {
+  it('changes nothing if it is a mutation', async () => {
     const like = (offset: number) =>
       `mutation { ${repeat(20, n => `a${n}: likePost(id: 1) { likes author { posts(offset: ${offset}) { id } } }`)} }`
     assertRefused(await query(app, like(5_001)), 400, 'BAD_USER_INPUT', message(100_020))

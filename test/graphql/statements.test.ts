@@ -6,7 +6,7 @@ import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { type Data, instants } from './support/data.ts'
 import { anyQuery } from './support/operations.ts'
-import { actorOf, instead, type Service, Stage, serviceOver } from './support/stage.ts'
+import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
 const numRuns = inForm(40, 2000)
 
@@ -26,7 +26,7 @@ const data: Data = {
 for (const kind of engineKinds) describe(`An operation on ${kind.name}`, { skip: kind.skip }, () => statements(kind))
 
 function statements(kind: EngineKind): void {
-  it('asks the database once, however nested it is and however often it is sent', async t => {
+  it('runs one statement if it is a query, at any nesting and at every request', async t => {
     const { service, seen } = await watched(t, kind)
     let asked = 0
     const property = fc.asyncProperty(anyQuery(data), async ({ text, variables }) => {
@@ -53,7 +53,7 @@ function statements(kind: EngineKind): void {
     'none for lists of none': ['{ posts(limit: 0) { id } users(limit: 0) { posts { id } } }', 0],
     'none for what is skipped': ['{ posts @skip(if: true) { id } __typename }', 0],
   }
-  it('asks the database as often as there is need', async t => {
+  it('runs only the statements that it needs', async t => {
     const { service, seen } = await watched(t, kind)
     for (const [what, [text, reads]] of Object.entries(counts)) {
       seen.clear()
@@ -62,7 +62,7 @@ function statements(kind: EngineKind): void {
     }
   })
 
-  it('changes in one transaction, whatever it changes and shows', async t => {
+  it('makes all its changes and reads their results in one transaction', async t => {
     const { service, seen } = await watched(t, kind)
     const text = `mutation {
       createPost(title: "a", content: "b") { author { posts { comments { author { name } } } } }
@@ -71,7 +71,7 @@ function statements(kind: EngineKind): void {
     assert.deepEqual([seen.reads, seen.writes], [0, 1])
   })
 
-  it('puts no word of a request into a statement but the keys of the answer', async t => {
+  it('puts no text of the request into a statement except the keys of the answer', async t => {
     const { service, seen } = await watched(t, kind)
     const property = fc.asyncProperty(anyQuery(data), async ({ text, variables: [set = {}] }) => {
       seen.clear()
@@ -82,7 +82,7 @@ function statements(kind: EngineKind): void {
     await fc.assert(property, { numRuns })
   })
 
-  it('is the same statement whatever the values are, which are bound', async t => {
+  it('has the same statement for all values, which are bound as parameters', async t => {
     const { service, seen } = await watched(t, kind)
     const read = async (text: string, variables = {}): Promise<Statement | undefined> => {
       seen.clear()
@@ -109,7 +109,7 @@ function statements(kind: EngineKind): void {
     )
   })
 
-  it('changes by the same statements whatever the values are', async t => {
+  it('makes its changes with the same statements for all values', async t => {
     const { service, seen } = await watched(t, kind)
     const text = `mutation ($title: String!, $text: String!, $id: ID!, $n: Int) {
       createPost(title: $title, content: $text) { title author { posts(limit: $n) { id } } }
@@ -153,7 +153,7 @@ const anyValues: fc.Arbitrary<Values> = fc.record({
   before: instant,
 })
 
-/** Whatever is quoted is a name of the document or one of ours, and there are no numbers but those of slots and rows. */
+/** Quoted names are from the document or our own, and the only numbers are those of slots and rows. */
 function assertNoValue(statement: string, names: ReadonlySet<string>): void {
   const ours = new Set(['Query', 'User', 'Post', 'Comment', 'null', ''])
   const rest = statement.replaceAll(/'[^']*'|"[^"]*"/g, quoted => {
@@ -190,9 +190,9 @@ async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Ser
   const observer = { read: () => seen.reads++, write: () => seen.writes++ }
   const stage = await Stage.open(kind, { observer })
   t.after(() => stage[Symbol.asyncDispose]())
-  await stage.plant(data)
+  await stage.insert(data)
   const { engine } = stage
-  const watching = instead(engine, {
+  const watching = withMethods(engine, {
     readText(statement) {
       seen.statements.push(statement)
       return engine.readText(statement)

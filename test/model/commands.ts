@@ -30,12 +30,12 @@ class Step implements fc.AsyncCommand<Model, Session> {
 
 /** One of them more than the others, so that they meet. */
 const callers = fc.constantFrom<Caller[]>('ann', 'ann', 'ann', 'ann', 'anonymous', 'bob', 'admin')
-/** Nobody: an id that no user has. */
+/** An id that no user has. */
 const owners = fc.constantFrom<(Owner | 'nobody')[]>('ann', 'ann', 'ann', 'ann', 'bob', 'nobody')
 /** Which one of those that exist by then, counted from the latest; 9 is none. */
 const which = fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 3, 9)
 
-/** How a key is sent, and what it is: `undefined` for none, `null` for one that is refused. */
+/** How a key is sent, and the resulting key: `undefined` for none, `null` for a key that is refused. */
 interface Key {
   readonly words: string
   readonly name: string | null | undefined
@@ -209,7 +209,7 @@ function step(words: string, act: Act): Step {
   return new Step(words, act)
 }
 
-/** As clients do who did not get the answer, or forgot it. */
+/** Like a client that did not get the answer, or forgot it. */
 function toBeRepeated(session: Session, request: () => Promise<void>): Promise<void> {
   repetitions.set(session, request)
   return request()
@@ -242,7 +242,7 @@ function known(owner: Owner | 'nobody'): Owner | undefined {
   return owner === 'nobody' ? undefined : owner
 }
 
-/** The answer to the payment of an order tells the payment's id by its link. */
+/** The answer to the payment of an order contains the payment's id in its link. */
 function paymentIn({ links }: Answer): { id: number } {
   return { id: Number(links?.payment?.replace('/payments/', '')) }
 }

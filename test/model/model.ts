@@ -1,4 +1,4 @@
-/** Who asks. The two users of a run own its orders; the admin owns nothing. */
+/** The caller. The two users of a run own its orders; the admin owns nothing. */
 export type Caller = 'anonymous' | 'ann' | 'bob' | 'admin'
 export type Owner = 'ann' | 'bob'
 export type Policy = 'open' | 'enforced'
@@ -9,7 +9,7 @@ export interface Item {
   readonly price: number
 }
 
-/** An answer, or what it must be. Links are by relation. */
+/** An answer, real or expected. Links are by relation. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
@@ -18,7 +18,7 @@ export interface Answer {
   readonly replayed?: true
 }
 
-/** A refusal's sentence that nothing prescribes. */
+/** An error message that is not specified. */
 export const someSentence = Symbol('some sentence')
 
 export interface ModelOrder {
@@ -48,7 +48,7 @@ interface ModelKey {
 export interface ModelOptions {
   readonly policy: Policy
   readonly userIds: Readonly<Record<Owner, number>>
-  /** What time it is, where the test decides. */
+  /** The current time, if the test controls the clock. */
   readonly instant: () => string | undefined
 }
 
@@ -73,7 +73,7 @@ export class Model {
     this.#now += seconds
   }
 
-  /** `items` is nothing where the body is bad. */
+  /** `items` is undefined if the body is bad. */
   createOrder(caller: Caller, owner: Owner | undefined, items: readonly Item[] | undefined, told: unknown): Answer {
     const refused = this.#refusedFor(caller, owner)
     if (refused !== undefined) return refused
@@ -130,7 +130,7 @@ export class Model {
     return { status: 204, body: null }
   }
 
-  /** `key` is nothing where none was sent, `null` where it is not one. `told` has the id of the payment. */
+  /** `key` is undefined if none was sent, and `null` if it is invalid. `told` has the id of the payment. */
   payOrder(caller: Caller, id: number, key: string | null | undefined, told: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
     if (key === null) return refusal(400, someSentence)
@@ -145,7 +145,7 @@ export class Model {
     })
   }
 
-  /** `amount` is nothing where the body is bad. */
+  /** `amount` is undefined if the body is bad. */
   pay(caller: Caller, key: string | null | undefined, amount: number | undefined, told: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
     if (key === undefined) return refusal(400, 'Idempotency-Key header required')

@@ -11,10 +11,10 @@ import { type Service, type Session, Stage } from './service.ts'
 
 const numRuns = runs(12, 400)
 
-describe('Orders and payments, whatever is done with them in whatever order', () => {
+describe('Orders and payments after any sequence of operations', () => {
   for (const kind of engineKinds) {
     for (const policy of ['open', 'enforced'] as const) {
-      it(`answer as a simple model does, on ${kind.name}, access being ${policy}`, { skip: kind.skip }, async t => {
+      it(`answer like a simple model, on ${kind.name}, under the policy ${policy}`, { skip: kind.skip }, async t => {
         await using stage = new Stage(kind, policy)
         let taken = 0
         const property = fc.asyncProperty(steps, async chosen => {
@@ -27,7 +27,7 @@ describe('Orders and payments, whatever is done with them in whatever order', ()
     }
   }
 
-  it('would be found out, in the few steps that show it, if a key paid again', async t => {
+  it('this test fails with a short sequence if a key can pay twice', async t => {
     await using stage = new Stage(sqlite, 'open', forgetKeys)
     const property = fc.asyncProperty(stepsOneByOne, chosen => stage.run(service => compareWithModel(service, chosen)))
     // Always the same runs: how far a failure is shrunk depends on where it was found.
@@ -41,7 +41,7 @@ describe('Orders and payments, whatever is done with them in whatever order', ()
 
 type Steps = Parameters<typeof fc.asyncModelRun<Model, Session, false, Model>>[1]
 
-/** Every answer is the model's; at the end the tables hold what the model does, and are sound. */
+/** Every answer equals that of the model, and at the end the tables are consistent and equal to the model. */
 async function compareWithModel(service: Service, chosen: Steps): Promise<void> {
   const session = await service.enter()
   const before = await service.count()

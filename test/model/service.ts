@@ -17,11 +17,11 @@ import type { Answer, Caller, Owner, Policy } from './model.ts'
 type App = { readonly url: string } & AsyncDisposable
 type Prepare = (database: TestDatabase) => Promise<void>
 
-/** The real service on a database of its own, with a clock that a test moves: the app's, or PostgreSQL's. */
+/** The real service on its own database, with a clock that the test moves: that of the app, or of PostgreSQL. */
 export class Service implements AsyncDisposable {
   readonly policy: Policy
   readonly database: TestDatabase
-  /** Beside the app, for a look into the tables. */
+  /** A second connection, to read the tables directly. */
   readonly engine: Engine<typeof verbs>
   readonly #clock: TestClock
   readonly #env: Readonly<Record<string, string>>
@@ -29,7 +29,7 @@ export class Service implements AsyncDisposable {
   /** Seconds that PostgreSQL's clock is ahead. */
   #ahead = 0
 
-  /** `prepare` is what is to be done to the new database. */
+  /** `prepare` changes the new database before the start. */
   static async start(kind: EngineKind, policy: Policy, prepare: Prepare = async () => {}): Promise<Service> {
     const database = await kind.create()
     await database.migrate()
@@ -62,7 +62,7 @@ export class Service implements AsyncDisposable {
     return this.#app.url
   }
 
-  /** What time it is, where that is ours to say. */
+  /** The current time, if the test controls the clock. */
   get instant(): string | undefined {
     return this.database.kind === 'sqlite' ? new Date(this.#clock.now()).toISOString() : undefined
   }
@@ -78,7 +78,7 @@ export class Service implements AsyncDisposable {
     else await setDatabaseClockAhead(this.database, this.#ahead)
   }
 
-  /** New users with tokens, so that one run knows nothing of another. */
+  /** New users with tokens, so that runs are independent. */
   async enter(): Promise<Session> {
     const [ann, bob, admin] = [await createUser(this), await createUser(this), await createUser(this)]
     await this.engine.write('setRole', { id: admin.id }, 'admin', systemRandomness.id())
@@ -106,7 +106,7 @@ export class Service implements AsyncDisposable {
   }
 }
 
-/** One service for all runs, until one leaves unsound tables behind, which must not make others fail. */
+/** One service for all runs, until a run leaves inconsistent tables, which must not make others fail. */
 export class Stage implements AsyncDisposable {
   readonly #start: () => Promise<Service>
   #service: Service | undefined

@@ -8,7 +8,7 @@ import { keyHeader, newKey, send, somebody, someItems } from '../support/rest.ts
 
 type App = Awaited<ReturnType<typeof startTestApp>>
 
-/** A request of the HTTP interface: what it is documented as, its path, what it sends, and the status of its answer. */
+/** A request of the HTTP interface: its documented operation, its path, its body, and the status of its answer. */
 interface Call {
   readonly operation: string
   readonly path: string
@@ -30,7 +30,7 @@ function call(app: App, { operation, path, body, token, key }: Call, type = 'app
   return ask(app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
 }
 
-/** Somebody with a token and an order, to be used by the calls below. */
+/** A user with a token and an order, for the calls below. */
 async function cast(app: App) {
   const read = async (line: string, body: object) => JSON.parse((await send(app, line, body)).body)
   const { email } = somebody()
@@ -88,7 +88,7 @@ async function documented(app: App): Promise<readonly string[]> {
 for (const prefix of prefixes) {
   const name = prefix === '' ? 'at the root' : `under ${prefix}`
 
-  test(`R-API-2: every answer with a body is JSON and says so, ${name}`, async () => {
+  test(`R-API-2: every answer with a body is JSON and has that Content-Type, ${name}`, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const all = await calls(app, prefix)
     for (const each of all) {
@@ -106,7 +106,7 @@ for (const prefix of prefixes) {
     assert.deepEqual([...succeeded].sort(), [...(await documented(app))].sort(), 'every operation was called')
   })
 
-  test(`R-API-2: a body that is not called JSON is refused with 415 and changes nothing, ${name}`, async () => {
+  test(`R-API-2: a body with another Content-Type than JSON is refused with 415 and changes nothing, ${name}`, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const taking = (await calls(app, prefix)).filter(({ body, status }) => body !== undefined && status < 300)
     assert.ok(taking.length >= 6, `${taking.length} operations take a body`)
@@ -123,7 +123,7 @@ for (const prefix of prefixes) {
       }
     }
     assert.deepEqual(await state(), before)
-    // It was the type alone: as JSON the same bodies are taken, and the payment's key is still free.
+    // Only the type was wrong: as JSON the same bodies are accepted, and the key can still be used.
     for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
   })
 }

@@ -15,25 +15,25 @@ interface Item {
   readonly price: number
 }
 
-/** One character for a reader, two as JavaScript counts. */
+/** One visible character, but of length two in JavaScript. */
 const balloon = '🎈'
 const gear: Item = { name: 'Gear', quantity: 1, price: 1 }
 const many = (count: number, item: Item = gear): readonly Item[] => Array(count).fill(item)
 
-/** At the edge of what an order may be: kept as it is, and summed up exactly. */
+/** Extreme valid orders: stored unchanged, and summed up exactly. */
 const good: Readonly<Record<string, readonly [items: readonly Item[], amount: number]>> = {
-  'one item of the least sum': [[gear], 1],
+  'one item with the smallest sum': [[gear], 1],
   'a hundred items': [many(100), 100],
   'the longest name': [[{ ...gear, name: 'x'.repeat(320) }], 1],
-  'the longest name, as JavaScript counts': [[{ ...gear, name: balloon.repeat(160) }], 1],
-  'a name with blanks around it': [[{ ...gear, name: ' a\tb\n' }], 1],
-  'a name that is code': [[{ ...gear, name: "Robert'); drop table orders;--" }], 1],
+  'the longest name in UTF-16 code units': [[{ ...gear, name: balloon.repeat(160) }], 1],
+  'a name with spaces around it': [[{ ...gear, name: ' a\tb\n' }], 1],
+  'a name with code in it': [[{ ...gear, name: "Robert'); drop table orders;--" }], 1],
   'the largest quantity': [[{ ...gear, quantity: 10_000 }], 10_000],
   'the largest price': [[{ ...gear, price: 1_000_000_000 }], 1_000_000_000],
-  'something for nothing beside something else': [[{ ...gear, price: 0 }, gear], 1],
+  'a free item together with another one': [[{ ...gear, price: 0 }, gear], 1],
   'the largest sum in one item': [[{ name: 'Gear', quantity: 10_000, price: 100_000_000 }], 1_000_000_000_000],
   'the largest sum in a hundred': [many(100, { name: 'Gear', quantity: 10, price: 1_000_000_000 }), 1_000_000_000_000],
-  'a sum of odd parts': [[{ name: 'Gear', quantity: 9_999, price: 99_999_999 }, gear], 999_899_990_002],
+  'a sum of odd numbers': [[{ name: 'Gear', quantity: 9_999, price: 99_999_999 }, gear], 999_899_990_002],
 }
 
 const unstorable = {
@@ -47,7 +47,7 @@ const noInteger = [-1, 0.5, 1.5, '1', '', null, true, [1], {}, 1e21, undefined]
 const list = 'items must be a list of 1 to 100 items'
 const sum = 'The sum of all items must be from 1 to 1000000000000'
 
-/** What is refused, with the sentence that says what is wrong and where. */
+/** Refused inputs, each with its error message. */
 const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] = [
   [list, [undefined, null, {}, 'x', 5, true, [], many(101), { 0: gear, length: 1 }]],
   ['items[0] must be an object', [[null], [1], ['x'], [true], [[]], [[gear]]]],
@@ -84,7 +84,7 @@ const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] =
 ]
 
 for (const kind of engineKinds) {
-  describe(`What may be ordered, on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`Input of orders, on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let engine: Engine<typeof verbs>
     let path: string
@@ -109,7 +109,7 @@ for (const kind of engineKinds) {
     }
 
     for (const [what, [items, amount]] of Object.entries(good)) {
-      it(`${what} can be ordered, is kept as it was sent and summed up exactly`, async () => {
+      it(`${what} can be ordered, is stored unchanged and summed up exactly`, async () => {
         const created = await order(items)
         assert.equal(created.amount, amount)
         assert.deepEqual(await itemsOf(created), items)
@@ -118,7 +118,7 @@ for (const kind of engineKinds) {
     }
 
     for (const [sentence, cases] of bad) {
-      it(`R-ERR-6, R-ERR-7: "${sentence}" is answered with 400, before an absent user is noticed, and nothing is kept`, async () => {
+      it(`R-ERR-6, R-ERR-7: "${sentence}" is answered with 400, also for an absent user, and nothing is stored`, async () => {
         const before = await rows()
         for (const items of cases) assertRefusal(await send(app, `POST ${path}`, { items }), 400, sentence)
         for (const absent of ['/users/987654321/orders', '/users/abc/orders']) {
@@ -128,7 +128,7 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('a body that is no object is refused with 400', async () => {
+    it('a body that is not an object is refused with 400', async () => {
       const before = await rows()
       for (const text of [undefined, '', 'null', '[]', '"x"', '1', 'true', '[{"items":[]}]']) {
         assertRefusal(await sendText(app, `POST ${path}`, text), 400, 'Request body must be a JSON object')
@@ -139,7 +139,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await rows(), before)
     })
 
-    it('fields that nobody knows are ignored: none of them is taken', async () => {
+    it('unknown fields are ignored and not stored', async () => {
       const item = { ...gear, quantity: 3, id: 1, order_id: 1, discount: 0.5, amount: 7 }
       const body = { items: [item], id: 1, status: 'shipped', amount: 1, user_id: 1, payment_id: 1, _links: {} }
       const created = bodyOf<OrderBody>(await send(app, `POST ${path}`, body), 201)
@@ -159,7 +159,7 @@ for (const kind of engineKinds) {
       assert.ok(!('price' in {}))
     })
 
-    it('numbers may be written in any way of JSON', async () => {
+    it('numbers may have any JSON notation', async () => {
       const text = '{"items":[{"name":"a","quantity":1e1,"price":2.0},{"name":"b","quantity":10E-1,"price":-0}]}'
       const created = bodyOf<OrderBody>(await sendText(app, `POST ${path}`, text), 201)
       assert.equal(created.amount, 20)
@@ -169,7 +169,7 @@ for (const kind of engineKinds) {
       ])
     })
 
-    it('after all of this the ledger is sound', async () => {
+    it('after all these tests the ledger is consistent', async () => {
       await assertLedger(engine)
     })
   })

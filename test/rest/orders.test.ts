@@ -75,7 +75,7 @@ for (const kind of engineKinds) {
       assert.equal((await send(app, `GET ${response.headers.get('location')}`)).body, response.body)
     })
 
-    it('R-ORD-1, R-ORD-2, R-ORD-3, R-ORD-4, R-ORD-5, R-ORD-6, R-ORD-7, R-ORD-8: an order to be paid has exactly id, status, amount and the links self, pay and cancel', async () => {
+    it('R-ORD-1, R-ORD-2, R-ORD-3, R-ORD-4, R-ORD-5, R-ORD-6, R-ORD-7, R-ORD-8: an unpaid order has exactly id, status, amount and the links self, pay and cancel', async () => {
       const { id, amount } = await createOrder(app, (await createUser(app)).id)
       const response = await send(app, `GET /orders/${id}`)
       const order = bodyOf<OrderBody>(response)
@@ -103,7 +103,7 @@ for (const kind of engineKinds) {
       assert.equal(response.body, representation(id, 'shipped', amount))
     })
 
-    it('a client that knows nothing but a list finds its way by the links alone, from paying to tracking', async () => {
+    it('a client that knows only the URL of a list can pay and track an order by following links', async () => {
       const user = await createUser(app)
       await createOrder(app, user.id)
       const follow = async <Body>({ _links }: OrderBody, rel: string) => {
@@ -117,7 +117,7 @@ for (const kind of engineKinds) {
       assert.equal((await follow<{ order_id: number }>(paid, 'track')).order_id, order.id)
     })
 
-    it('R-ORD-11, R-API-5: GET /users/<user_id>/orders lists the orders of that user and no others, by id, each as it is read alone', async () => {
+    it('R-ORD-11, R-API-5: GET /users/<user_id>/orders lists exactly the orders of that user, sorted by id, in the same form as a single order', async () => {
       const [user, other] = [await createUser(app), await createUser(app)]
       const path = `/users/${user.id}/orders`
       assert.equal((await send(app, `GET ${path}`)).body, '[]')
@@ -134,7 +134,7 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, `GET /users/${absent}/orders`), 404, 'User not found')
     })
 
-    it('a list is given in pages of limit orders from offset on, whose Link leads to the others', async () => {
+    it('a list has limit orders from offset on, and its Link header leads to the other pages', async () => {
       const user = await createUser(app)
       const all: OrderBody[] = []
       for (let count = 0; count < 5; count++) all.push(await createOrder(app, user.id))
@@ -185,7 +185,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf(await send(app, `GET /orders/${id}/items`)), listed)
     })
 
-    it('R-ORD-15: GET /orders/<order_id>/tracking is there once the order is shipped, and tells its number for good', async () => {
+    it('R-ORD-15: GET /orders/<order_id>/tracking works after the order is shipped, and its number does not change', async () => {
       const user = await createUser(app)
       const [one, other] = [await createOrder(app, user.id), await createOrder(app, user.id)]
       assertRefusal(await send(app, `GET /orders/${one.id}/tracking`), 404, 'Order is not shipped yet')
@@ -220,14 +220,14 @@ for (const kind of engineKinds) {
       await assertLedger(engine)
     })
 
-    it('a body of the payment is ignored, whatever it claims the amount to be', async () => {
+    it("the body of an order's payment is ignored, even if it contains an amount", async () => {
       const { id, amount } = await createOrder(app, (await createUser(app)).id)
       const response = await send(app, `POST /orders/${id}/payment`, { amount: 1, order_id: absent, items: [] })
       assert.equal(bodyOf<OrderBody>(response).amount, amount)
       assert.equal(bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(response)}`)).amount, amount)
     })
 
-    it('an order is paid once: after that 409 with Order is already paid, and nothing changes', async () => {
+    it('an order is paid once: later payments get 409 with Order is already paid and change nothing', async () => {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const paid = await payOrder(app, id)
       const record = (await send(app, `GET /orders/${id}/tracking`)).body
@@ -242,7 +242,7 @@ for (const kind of engineKinds) {
       assert.equal(await countPayments(engine), payments)
     })
 
-    it('R-ORD-14, R-API-9: DELETE cancels an order that is not paid, items and all, and answers 204 each time', async () => {
+    it('R-ORD-14, R-API-9: DELETE cancels an unpaid order with its items, and answers 204 each time', async () => {
       const user = await createUser(app)
       const [order, other] = [await createOrder(app, user.id), await createOrder(app, user.id)]
       for (let time = 0; time < 3; time++) {
@@ -259,7 +259,7 @@ for (const kind of engineKinds) {
       assert.equal((await send(app, `DELETE /orders/${absent}`)).status, 204)
     })
 
-    it('a shipped order cannot be cancelled: 409 with Order is already shipped, and it stays as it is', async () => {
+    it('a shipped order cannot be cancelled: 409 with Order is already shipped, and the order is unchanged', async () => {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const paid = await payOrder(app, id)
       for (let time = 0; time < 2; time++) {
@@ -270,7 +270,7 @@ for (const kind of engineKinds) {
       assert.equal(bodyOf<unknown[]>(await send(app, `GET /orders/${id}/items`)).length, 2)
     })
 
-    it('the id of a cancelled order is never given to another', async () => {
+    it('the id of a cancelled order is never used again', async () => {
       const user = await createUser(app)
       const ids: number[] = []
       for (let count = 0; count < 4; count++) {
@@ -284,7 +284,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('R-ERR-10: whatever is asked of an absent order answers 404 with Order not found; an order for an absent user User not found', async () => {
+    it('R-ERR-10: every operation on an absent order answers 404 with Order not found, and an order for an absent user 404 with User not found', async () => {
       const before = await countPayments(engine)
       for (const path of ['', '/items', '/tracking']) {
         assertRefusal(await send(app, `GET /orders/${absent}${path}`), 404, 'Order not found')
@@ -295,7 +295,7 @@ for (const kind of engineKinds) {
       assert.equal(await rows(sql`select count(*) from orders where user_id = ${absent}`), 0)
     })
 
-    it('an id that cannot name a row is absent: DELETE 204, else 404, and no order is met', async () => {
+    it('an id that no order can have counts as absent: DELETE answers 204, other methods 404, and no order is affected', async () => {
       const census = async () => [
         await rows(sql`select count(*) from orders`),
         await rows(sql`select count(*) from orders where status = 'shipped'`),
@@ -324,7 +324,7 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, 'GET /orders'), 404, 'Not found')
     })
 
-    it('a wrong method answers 405 with exactly the right ones, by both prefixes', async () => {
+    it('a wrong method answers 405 with exactly the allowed methods, under both prefixes', async () => {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const allowed: Readonly<Record<string, string>> = {
         '/users/1/orders': 'GET, HEAD, POST, OPTIONS',
@@ -345,7 +345,7 @@ for (const kind of engineKinds) {
       assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${id}`)).status, 'pending_payment')
     })
 
-    it('both prefixes serve the same orders, and every address they give is without /api', async () => {
+    it('both prefixes serve the same orders, and all their links are without /api', async () => {
       const user = await createUser(app)
       const created = await send(app, `POST /api/users/${user.id}/orders`, { items: someItems() })
       const { id, amount } = bodyOf<OrderBody>(created, 201)
@@ -373,7 +373,7 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, `GET /orders/${other.id}`), 404)
     })
 
-    it('R-API-6: GET changes nothing, and repeated it gives the same answer; HEAD gives its head', async () => {
+    it('R-API-6: GET changes nothing and repeated it gives the same answer, and HEAD gives the same headers', async () => {
       const user = await createUser(app)
       const [pending, shipped] = [await createOrder(app, user.id), await createOrder(app, user.id)]
       const payment = paymentLinkOf(await payOrder(app, shipped.id))
@@ -409,7 +409,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await everything(), before)
     })
 
-    it('the same order sent twice is two orders', async () => {
+    it('the same POST sent twice creates two orders', async () => {
       const user = await createUser(app)
       const items = someItems()
       const [one, other] = [await createOrder(app, user.id, items), await createOrder(app, user.id, items)]
@@ -417,12 +417,12 @@ for (const kind of engineKinds) {
       assert.equal(one.amount, other.amount)
     })
 
-    it('after all of this the ledger is sound', async () => {
+    it('after all these tests the ledger is consistent', async () => {
       await assertLedger(engine)
     })
   })
 
-  test(`under the enforced policy the orders and payments of a deleted user stay, for admins, on ${kind.name}`, {
+  test(`under the enforced policy admins still see the orders and payments of a deleted user, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
@@ -474,7 +474,7 @@ for (const kind of engineKinds) {
   })
 }
 
-test('LINK_PREFIX stands before every address of an answer about orders and payments, and moves no route', async () => {
+test('LINK_PREFIX is the prefix of every link in answers about orders and payments, and does not change the routes', async () => {
   const prefix = 'https://shop.example/v1'
   await using app = await startTestApp({ LINK_PREFIX: prefix })
   const user = await createUser(app)

@@ -5,12 +5,12 @@ import { AppError } from '../../src/core/errors.ts'
 import { pageBounds, pageOf } from '../../src/core/page.ts'
 import { decodePage } from '../../src/rest/decode/page.ts'
 
-test('a list that is asked for without limit and offset is given from its start, 1000 items at most', () => {
+test('a list without limit and offset starts at its first item and has at most 1000 items', () => {
   assert.deepEqual(decodePage({}), { limit: 1000, offset: 0 })
   assert.deepEqual(decodePage({ limit: undefined, offset: undefined, other: 'x' }), { limit: 1000, offset: 0 })
 })
 
-test('limit and offset are taken within their bounds, and refused with bad input beyond them', () => {
+test('limit and offset are accepted within their ranges, and refused as bad input outside', () => {
   const around = (bound: number) => fc.integer({ min: -3, max: 3 }).map(step => bound + step)
   const number = fc.oneof(around(0), around(pageBounds.limit), around(pageBounds.offset), fc.integer())
   fc.assert(
@@ -29,7 +29,7 @@ test('at most 100,000 items can be skipped', () => {
   assert.throws(() => decodePage({ offset: '100001' }), { message: 'offset must be an integer from 0 to 100000' })
 })
 
-test('a page of long texts ends before they are too long, has at least one item, and says that there is more', () => {
+test('a page of long texts ends early, has at least one item, and tells that more items follow', () => {
   const bound = pageBounds.characters
   const page = (lengths: readonly number[], limit = 1000) => {
     const { items, more } = pageOf(lengths, { limit, offset: 7 }, length => length)
@@ -45,7 +45,7 @@ test('a page of long texts ends before they are too long, has at least one item,
   assert.deepEqual(page([]), [0, false])
 })
 
-test('what is not written as a plain whole number, or said twice, is refused', () => {
+test('a limit or offset that is not a plain whole number, or is sent twice, is refused', () => {
   for (const value of [
     '',
     ' 1',
@@ -68,7 +68,7 @@ test('what is not written as a plain whole number, or said twice, is refused', (
   }
 })
 
-test('a page holds limit items at most, and says exactly when there is more', () => {
+test('a page has at most limit items, and tells exactly whether more items follow', () => {
   fc.assert(
     fc.property(fc.nat({ max: 30 }), fc.integer({ min: 1, max: 10 }), fc.nat({ max: 40 }), (total, limit, offset) => {
       const all = Array.from({ length: total }, (_, index) => index)

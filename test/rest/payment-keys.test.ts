@@ -47,7 +47,7 @@ function postWithKeys(app: TestApp, path: string, keys: readonly string[], encod
   return sendRaw(app.port, Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, encoding))
 }
 
-/** Holds an answer to be the first one once more: its very bytes, marked, and nothing new. */
+/** Checks that an answer is a replay of the first one: the same bytes, with the header, and no new payment. */
 function assertReplay(response: RawResponse, first: RawResponse): void {
   assert.equal(response.status, 200, response.body)
   assert.equal(response.body, first.body)
@@ -70,7 +70,7 @@ async function execute({ open }: TestDatabase, ...statements: Statement[]): Prom
 }
 
 for (const kind of engineKinds) {
-  describe(`Keys of payments on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`Idempotency keys on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let engine: Engine<typeof verbs>
     before(async () => {
@@ -95,7 +95,7 @@ for (const kind of engineKinds) {
       assert.equal(await countPayments(engine), before)
     })
 
-    it('R-PAY-2, R-PAY-3: a key sent again answers 200 with the stored payment, byte by byte, whatever the body, and pays nothing', async () => {
+    it('R-PAY-2, R-PAY-3: a repeated key answers 200 with the same bytes as before, for any body, and pays nothing', async () => {
       const key = newKey()
       const first = await pay(app, key, { amount: 12.3 })
       assertFirst(first, 201)
@@ -117,7 +117,7 @@ for (const kind of engineKinds) {
       assert.equal((await send(app, `GET ${first.headers.get('location')}`)).body, first.body)
     })
 
-    it("an order's payment sent again with its key answers 200 with the order as it is now, and the same payment", async () => {
+    it('a repeated payment of an order with its key answers 200 with the current order and the same payment', async () => {
       const [id, key] = [await newOrder(), newKey()]
       const first = await payOrder(app, id, key)
       assertFirst(first, 200)
@@ -132,7 +132,7 @@ for (const kind of engineKinds) {
       assertRefusal(await payOrder(app, id, newKey()), 409, 'Order is already paid')
     })
 
-    it('quotes and blanks around a key do not belong to it', async () => {
+    it('quotes and spaces around a key are not part of it', async () => {
       const key = newKey()
       const first = await postWithKeys(app, '/payments', [`"${key}"`])
       assertFirst(first, 201)
@@ -141,7 +141,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('a key is any 1 to 255 visible ASCII characters, and each of them counts', async () => {
+    it('a key is any 1 to 255 visible ASCII characters, and all of them are compared', async () => {
       const base = newKey()
       const keys = [
         'k',
@@ -195,7 +195,7 @@ for (const kind of engineKinds) {
       assert.equal(await countPayments(engine), before)
     })
 
-    it('a key with a blank that is not ASCII at its end, and one sent twice of which the second is blank, are refused too', async () => {
+    it('a key that ends with a non-ASCII space is refused, and so is a key header sent twice whose second value is blank', async () => {
       const [id, before] = [await newOrder(), await countPayments(engine)]
       for (const keys of [['a\u00a0'], ['\u00a0a'], ['k', ''], ['"k"', ''], ['', '']]) {
         for (const path of ['/payments', `/orders/${id}/payment`]) {
@@ -205,7 +205,7 @@ for (const kind of engineKinds) {
       assert.equal(await countPayments(engine), before)
     })
 
-    it("on an order's payment a blank key counts as none", async () => {
+    it('for the payment of an order a blank key counts as no key', async () => {
       for (const blank of ['', '  ', '""']) {
         const id = await newOrder()
         assertFirst(await postWithKeys(app, `/orders/${id}/payment`, [blank]), 200)
@@ -215,7 +215,7 @@ for (const kind of engineKinds) {
       assert.equal(Number(row?.[0]), 0)
     })
 
-    it('keys belong to their caller: the same key of two users and of nobody are three, each with its payment', async () => {
+    it('keys belong to their caller: the same key of two users and of an anonymous caller gives three payments', async () => {
       const [ann, bob] = [await createMember(app), await createMember(app)]
       const key = newKey()
       const callers = [ann.token, bob.token, undefined]
@@ -235,7 +235,7 @@ for (const kind of engineKinds) {
       assertReplay(await payOrder(app, id, key, ann.token), paid)
     })
 
-    it("keys belong to their path: payments, an order's payment and another order's are three", async () => {
+    it('keys belong to their path: the same key for /payments and for two orders gives three payments', async () => {
       const [one, other, key] = [await newOrder(), await newOrder(), newKey()]
       const requests = [() => pay(app, key), () => payOrder(app, one, key), () => payOrder(app, other, key)]
       const firsts: RawResponse[] = []
@@ -248,7 +248,7 @@ for (const kind of engineKinds) {
       assert.notEqual(paymentLinkOf(firsts[1] ?? assert.fail()), paymentLinkOf(firsts[2] ?? assert.fail()))
     })
 
-    it('a path is the same below /api', async () => {
+    it('a key counts as the same key below /api', async () => {
       const [id, key] = [await newOrder(), newKey()]
       const prefixed = await sendText(app, 'POST /api/payments', '{"amount":5}', undefined, keyHeader(key))
       assertFirst(prefixed, 201)
@@ -258,7 +258,7 @@ for (const kind of engineKinds) {
       assertReplay(await sendText(app, `POST /api/orders/${id}/payment`, undefined, undefined, keyHeader(key)), order)
     })
 
-    it('the order of work: token, then size, type and syntax of the body, then the key, then replay, then the body', async () => {
+    it('the order of checks: token, then size, type and syntax of the body, then the key, then the replay, then the body', async () => {
       const used = newKey()
       const first = await pay(app, used)
       const free = newKey()
@@ -295,7 +295,7 @@ for (const kind of engineKinds) {
       assertFirst(await post('{"amount":5}', free), 201)
     })
 
-    it('R-LIM-14: a key is kept for 86400 seconds from its payment on, and a replay does not prolong it', async () => {
+    it('R-LIM-14: a key is kept for 86400 seconds after its payment, and a replay does not extend this time', async () => {
       const [id, key] = [await newOrder(), newKey()]
       const paid = bodyOf<PaymentBody>(await pay(app, key), 201)
       const ofOrder = bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(await payOrder(app, id, key))}`))
@@ -308,7 +308,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('a request that failed stores nothing: its key is free', async () => {
+    it('a request that failed stores nothing, and its key can be used again', async () => {
       const key = newKey()
       const { id } = await createUser(app)
       const order = await createOrder(app, id)
@@ -326,7 +326,7 @@ for (const kind of engineKinds) {
       assertFirst(await pay(app, key), 201)
     })
 
-    it('a key that is used by a deleted user goes with the user; the payment stays', async () => {
+    it('the keys of a deleted user are deleted, and the payments are kept', async () => {
       const [ann, key] = [await createMember(app), newKey()]
       const paid = await pay(app, key, { amount: 5 }, ann.token)
       await send(app, `DELETE /users/${ann.id}`)
@@ -336,12 +336,12 @@ for (const kind of engineKinds) {
       assert.deepEqual(rows, [])
     })
 
-    it('after all of this the ledger is sound', async () => {
+    it('after all these tests the ledger is consistent', async () => {
       await assertLedger(engine)
     })
   })
 
-  test(`keys outlive the process: after a restart they are replayed, on ${kind.name}`, {
+  test(`keys still work after a restart, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     await using database = await kind.create()
@@ -361,7 +361,7 @@ for (const kind of engineKinds) {
     }
   })
 
-  test(`expired keys are purged, a few at a time, by the app itself, and live ones stay, on ${kind.name}`, {
+  test(`the app deletes expired keys in small batches, and keeps the others, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     mock.timers.enable({ apis: ['setInterval'] })
@@ -389,7 +389,7 @@ for (const kind of engineKinds) {
   })
 }
 
-/** Payments that were made with keys, `old-<id>`, whose time is over this very moment. */
+/** Payments with keys `old-<id>` that expire at this moment. */
 async function expireMany(database: TestDatabase, count: number): Promise<void> {
   const row = "(777, '2026-01-31T12:00:00.000Z')"
   await execute(
@@ -401,7 +401,7 @@ async function expireMany(database: TestDatabase, count: number): Promise<void> 
   )
 }
 
-test('under the enforced policy who has no token is told so before anything else of a payment is read', async () => {
+test('under the enforced policy a missing token is refused before the payment is read', async () => {
   await using app = await startTestAppOn(sqlite, { ACCESS_POLICY: 'enforced', BODY_LIMIT_BYTES: '2048' })
   const { token } = await createMember(app)
   const first = await pay(app, 'k', { amount: 5 }, token)
@@ -418,7 +418,7 @@ test('under the enforced policy who has no token is told so before anything else
   assertReplay(await pay(app, 'k', { amount: 5 }, token), first)
 })
 
-test('R-LIM-14: on SQLite a key is replayed up to 86,399 seconds, and pays anew from 86,400 on', async () => {
+test('R-LIM-14: on SQLite a key is replayed up to 86,399 seconds, and pays again from 86,400 on', async () => {
   const clock = new TestClock()
   await using app = await startTestAppOn(sqlite, {}, { clock })
   await using engine = app.database.open(catalogue)
@@ -456,7 +456,7 @@ test('IDEMPOTENCY_TTL_SECONDS is honoured on SQLite to the second', async () => 
   assertFirst(await pay(app, 'k'), 201)
 })
 
-test("R-LIM-14: on PostgreSQL the database's clock decides when a key expires, whatever an instance believes", {
+test('R-LIM-14: on PostgreSQL the clock of the database decides when a key expires, not the clock of the instance', {
   skip: postgres.skip,
 }, async () => {
   const clock = new TestClock(Date.now())

@@ -26,26 +26,26 @@ import {
   wasReplayed,
 } from '../support/rest.ts'
 
-/** So many requests at once, each told its number. */
+/** Sends this many requests at once; each gets its index. */
 function atOnce<Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<readonly Answer[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
 }
 
-/** How often each status was answered. */
+/** The number of answers with each status. */
 function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
   const counts: Record<number, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
-/** Holds the answers to one key to be one 201 and else 200, all with the same bytes; the later ones say what they are. */
+/** Checks that the answers to one key are one 201 and otherwise 200 with Idempotent-Replayed, all with the same bytes. */
 function assertOnePayment(answers: readonly RawResponse[]): void {
   assert.deepEqual(tally(answers), { 200: answers.length - 1, 201: 1 })
   assert.equal(new Set(answers.map(({ body }) => body)).size, 1)
   for (const answer of answers) assert.equal(wasReplayed(answer), answer.status === 200)
 }
 
-/** Holds the answers to payments of one order with one key to be 200, all with the same payment; one of them made it. */
+/** Checks that payments of one order with one key all get 200 with the same payment, which one of them made. */
 function assertOnePaidOrder(answers: readonly RawResponse[]): void {
   assert.deepEqual(tally(answers), { 200: answers.length })
   assert.equal(new Set(answers.map(answer => `${paymentLinkOf(answer)} ${answer.body}`)).size, 1)
@@ -53,7 +53,7 @@ function assertOnePaidOrder(answers: readonly RawResponse[]): void {
 }
 
 for (const kind of engineKinds) {
-  describe(`Payments at the same moment, on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`Concurrent payments, on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let engine: Engine<typeof verbs>
     let userId: number
@@ -69,7 +69,7 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
     })
 
-    /** Of all payments that were made by `POST /payments`, while nobody who made one was deleted. */
+    /** The keys of all payments made by `POST /payments`, while none of the payers was deleted. */
     const keys: string[] = []
     const usedKey = () => {
       const key = newKey()
@@ -86,7 +86,7 @@ for (const kind of engineKinds) {
       await assertLedger(engine, keys)
     })
 
-    it('many keys, each sent five times at once: one payment a key', async () => {
+    it('many keys, each sent five times at once, give one payment per key', async () => {
       const many = Array.from({ length: 20 }, usedKey)
       const answers = await atOnce(100, async index => ({
         key: many[index % 20],
@@ -98,7 +98,7 @@ for (const kind of engineKinds) {
       await assertLedger(engine, keys)
     })
 
-    it('of requests with one key those with a bad body may be refused, and keep no other from paying, once', async () => {
+    it('of concurrent requests with one key those with a bad body may be refused, and exactly one payment is made', async () => {
       const key = usedKey()
       const before = await countPayments(engine)
       const answers = await atOnce(30, index => pay(app, key, { amount: index % 3 === 0 ? 5 : 0 }))
@@ -120,7 +120,7 @@ for (const kind of engineKinds) {
       assert.equal(new Set(answers.map(({ body }) => body)).size, 2)
     })
 
-    it('a key whose time is over is used anew by one of many', async () => {
+    it('one of many concurrent requests with an expired key makes a new payment', async () => {
       const key = usedKey()
       await pay(app, key)
       const before = await countPayments(engine)
@@ -130,7 +130,7 @@ for (const kind of engineKinds) {
       assert.equal(await countPayments(engine), before + 1)
     })
 
-    it('of 20 who pay one order, with different keys or without one, one succeeds and 19 get 409', async () => {
+    it('of 20 requests that pay one order, with different keys or without one, one succeeds and 19 get 409', async () => {
       for (const keyOf of [() => undefined, newKey, (index: number) => (index % 2 === 0 ? newKey() : undefined)]) {
         const id = await newOrder()
         const before = await countPayments(engine)
@@ -145,7 +145,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('of 20 who pay one order with one key all get 200 and the same payment', async () => {
+    it('of 20 requests that pay one order with one key all get 200 and the same payment', async () => {
       const [id, key] = [await newOrder(), newKey()]
       const before = await countPayments(engine)
       const answers = await atOnce(20, () => payOrder(app, id, key))
@@ -158,7 +158,7 @@ for (const kind of engineKinds) {
       assert.deepEqual([orderId, amount], [id, (JSON.parse(first.body) as OrderBody).amount])
     })
 
-    it('an order that is paid and cancelled at once is either paid and stays, or gone without a payment', async t => {
+    it('an order that is paid and cancelled at once is either paid and kept, or deleted without a payment', async t => {
       const before = await countPayments(engine)
       const ids = await atOnce(40, newOrder)
       const rounds = await atOnce(40, async round => {
@@ -189,7 +189,7 @@ for (const kind of engineKinds) {
       t.diagnostic(`${shipped} of 40 were paid, the others cancelled`)
     })
 
-    it('a user who is deleted while paying, ordering and owning orders under payment: no fault, nothing lost', async () => {
+    it('deleting a user during its orders and payments causes no internal error and loses nothing', async () => {
       for (let round = 0; round < 3; round++) {
         const user = await createMember(app)
         const ids = await atOnce(6, async () => (await createOrder(app, user.id)).id)
@@ -237,14 +237,14 @@ describe('Two instances on one PostgreSQL', { skip: postgres.skip }, () => {
 
   const either = (index: number) => apps[index % 2] ?? assert.fail()
 
-  it('one key at both at once: one payment, one 201, and else 200 with the same bytes', async () => {
+  it('one key sent to both at once gives one payment: one 201, and 200 with the same bytes for the others', async () => {
     const keys = Array.from({ length: 10 }, newKey)
     for (const key of keys) assertOnePayment(await atOnce(10, index => pay(either(index), key, { amount: index + 1 })))
     assert.equal(await countPayments(engine), 10)
     await assertLedger(engine, keys)
   })
 
-  it('one order at both at once: with one key all get the one payment, without one a single payer does', async () => {
+  it('one order paid at both at once: with one key all get the same payment, without a key only one request succeeds', async () => {
     const { id: userId } = await createUser(either(0))
     for (let round = 0; round < 5; round++) {
       const [shared, contested] = [await createOrder(either(0), userId), await createOrder(either(1), userId)]
@@ -260,7 +260,7 @@ describe('Two instances on one PostgreSQL', { skip: postgres.skip }, () => {
     await assertLedger(engine)
   })
 
-  it('an order that is paid at one and cancelled at the other is either paid or gone', async () => {
+  it('an order that is paid at one and cancelled at the other is either paid or deleted', async () => {
     const { id: userId } = await createUser(either(0))
     const before = await countPayments(engine)
     const outcomes = await atOnce(20, async index => {
@@ -277,7 +277,7 @@ describe('Two instances on one PostgreSQL', { skip: postgres.skip }, () => {
   })
 })
 
-/** What must not be, and a way to bring it about where no constraint of the schema prevents it. */
+/** An inconsistency, and a way to create it that no constraint of the schema prevents. */
 const spoiled: Readonly<Record<string, string>> = {
   'shipped without a payment of exactly their amount': 'update orders set payment_id = 99 where id = 1',
   'without a payment of exactly': 'update payments set amount_cents = amount_cents + 1 where id = 1',
@@ -302,7 +302,7 @@ const spoiled: Readonly<Record<string, string>> = {
   'not one payment for each key': "update idempotency_keys set key = 'x' where key = $k",
 }
 
-test('the check of the ledger has teeth: it finds everything that must not be', async () => {
+test('the check of the ledger detects every inconsistency', async () => {
   await using database = await sqlite.create()
   {
     await using app = await startTestApp({ DATABASE_URL: `sqlite:${database.location}` })

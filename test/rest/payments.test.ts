@@ -29,7 +29,7 @@ import {
 
 const badAmount = 'amount must be a number above 0, at most 1000000000000, with at most two decimals'
 
-/** As they are written in a body, the hundredths that must be kept, and how they are told back. */
+/** Amounts as written in a body, the cents that must be stored, and the amount in the answer. */
 const goodAmounts: readonly (readonly [written: string, cents: number, told: string])[] = [
   ['0.01', 1, '0.01'],
   ['1e-2', 1, '0.01'],
@@ -66,7 +66,7 @@ const badAmounts: readonly string[] = [
 
 const noObjects: readonly (string | undefined)[] = [undefined, '', 'null', '[]', '"x"', '5', 'true', '[{"amount":5}]']
 
-/** A number of hundredths, as people write it. */
+/** A number of cents, in the usual notation. */
 function written(cents: number): string {
   const digits = String(cents).padStart(3, '0')
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
@@ -82,7 +82,7 @@ for (const kind of engineKinds) {
   describe(`Payments on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     let engine: Engine<typeof verbs>
-    /** Of all payments that this suite made by `POST /payments`. */
+    /** The keys of all payments that this suite made by `POST /payments`. */
     const keys: string[] = []
     before(async () => {
       app = await startTestAppOn(kind)
@@ -125,7 +125,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('R-ERR-4: 201 answers POST /users, a PUT that creates and the first POST /payments of a key, each with its Location', async () => {
+    it('R-ERR-4: POST /users, a PUT that creates and the first POST /payments of a key answer 201 with Location', async () => {
       const answers = [
         await send(app, 'POST /users', somebody()),
         await send(app, 'PUT /users/4242', somebody()),
@@ -138,7 +138,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('R-ERR-3: 200 answers a successful read, a successful replace and a repeated key', async () => {
+    it('R-ERR-3: a successful read, a successful replace and a repeated key answer 200', async () => {
       const { id } = await createUser(app)
       const order = await createOrder(app, id)
       const key = usedKey()
@@ -157,7 +157,7 @@ for (const kind of engineKinds) {
     })
 
     for (const [amount, cents, told] of goodAmounts) {
-      it(`an amount of ${amount} is kept exactly and told back as ${told}`, async () => {
+      it(`an amount of ${amount} is stored exactly and returned as ${told}`, async () => {
         const key = usedKey()
         const response = await payText(key, `{"amount":${amount}}`)
         const payment = bodyOf<PaymentBody>(response, 201)
@@ -169,7 +169,7 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('any amount of hundredths is kept, and told back with every digit, wherever it is read', async () => {
+    it('any amount with two decimals is stored and returned exactly, by every route', async () => {
       await fc.assert(
         fc.asyncProperty(anyCents, async cents => {
           const payment = bodyOf<PaymentBody>(await payText(usedKey(), `{"amount":${written(cents)}}`), 201)
@@ -181,7 +181,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('R-ERR-6: any other amount is refused with 400, and the key stays free', async () => {
+    it('R-ERR-6: any other amount is refused with 400, and its key can be used again', async () => {
       const key = usedKey()
       const before = await countPayments(engine)
       for (const amount of badAmounts) assertRefusal(await payText(key, `{"amount":${amount}}`), 400, badAmount)
@@ -191,7 +191,7 @@ for (const kind of engineKinds) {
       assert.deepEqual([response.status, wasReplayed(response)], [201, false])
     })
 
-    it('a body that is no object, or is not there, is refused with 400, and the key stays free', async () => {
+    it('a body that is not an object, or is missing, is refused with 400, and its key can be used again', async () => {
       const key = usedKey()
       const before = await countPayments(engine)
       for (const text of noObjects) assertRefusal(await payText(key, text), 400, 'Request body must be a JSON object')
@@ -202,7 +202,7 @@ for (const kind of engineKinds) {
       assert.equal((await payText(key, '{"amount":5}')).status, 201)
     })
 
-    it('only the amount is looked at digit by digit, wherever it stands in the body', async () => {
+    it('only the amount is checked for exactness, at any place in the body', async () => {
       const long = '1.0000000000000001'
       const good = [
         `{"other":${long},"amount":5}`,
@@ -220,7 +220,7 @@ for (const kind of engineKinds) {
       for (const body of bad) assertRefusal(await payText(newKey(), body), 400, badAmount)
     })
 
-    it('further fields are ignored: none of them is taken, and no order is paid by them', async () => {
+    it('other fields are ignored, and none of them pays an order', async () => {
       const order = await createOrder(app, (await createUser(app)).id)
       const more = { id: 1, order_id: order.id, created_at: 'x', payer_id: 1, currency: 'EUR', status: 'done' }
       const payment = bodyOf<PaymentBody>(await pay(app, usedKey(), { ...more, amount: order.amount }), 201)
@@ -229,14 +229,14 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf<OrderBody>(await send(app, `GET /orders/${order.id}`)), order)
     })
 
-    it('an absent payment, and an id that cannot name a row, answer 404 with Payment not found', async () => {
+    it('an absent payment, and an id that no payment can have, answer 404 with Payment not found', async () => {
       for (const id of ['987654321', '9007199254740991', ...impossibleIds]) {
         assertRefusal(await send(app, `GET /payments/${id}`), 404, 'Payment not found')
       }
       assertRefusal(await send(app, 'GET /payments/'), 404, 'Not found')
     })
 
-    it('a payment can be made and read, nothing else: other methods answer 405 with Allow', async () => {
+    it('a payment can only be made and read: other methods answer 405 with Allow', async () => {
       const { id } = bodyOf<PaymentBody>(await pay(app, usedKey()), 201)
       const allowed = { '/payments': 'POST, OPTIONS', [`/payments/${id}`]: 'GET, HEAD, OPTIONS' }
       for (const [path, allow] of Object.entries(allowed)) {
@@ -260,19 +260,19 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('after all of this every key has its one payment, and the ledger is sound', async () => {
+    it('after all these tests every key has one payment, and the ledger is consistent', async () => {
       await assertLedger(engine, keys)
     })
   })
 }
 
-test('every amount from a hundredth to 10^12 comes through exactly, however it is written', () => {
+test('every amount from 0.01 to 10^12 is decoded exactly, in every notation', () => {
   fc.assert(
     fc.property(anyCents, cents => {
       for (const text of [written(cents), `${cents}e-2`]) {
         const kept = decodeCents(JSON.parse(`{"amount":${text}}`))
         assert.equal(kept, cents)
-        // What is told back, taken literally, is the amount that was sent.
+        // The text of the amount in the answer has exactly the value that was sent.
         const told = JSON.stringify(kept / 100)
         assert.equal(told, written(cents).replace(/\.?0+$/, ''))
       }
@@ -281,7 +281,7 @@ test('every amount from a hundredth to 10^12 comes through exactly, however it i
   )
 })
 
-test('an amount is accepted exactly when its decimal value is one of hundredths within the bounds', () => {
+test('an amount is accepted exactly if its value has at most two decimals and is within the bounds', () => {
   fc.assert(
     fc.property(anyNumeral, ({ sign, whole, fraction, power }) => {
       const text = `${sign}${whole}${fraction === '' ? '' : `.${fraction}`}${power === 0 ? '' : `e${power}`}`
@@ -321,7 +321,7 @@ function exactCents(sign: string, digits: string, power: number): number | undef
   return Number(cents)
 }
 
-test('anything with a third decimal, or beyond the bounds, is refused', () => {
+test('an amount with a third decimal, or outside the bounds, is refused', () => {
   const refused = (amount: string) =>
     assert.throws(
       () => decodeCents(JSON.parse(`{"amount":${amount}}`)),

@@ -11,7 +11,7 @@ import { countPayments } from '../support/ledger.ts'
 import { bodyOf, type PaymentBody, pay } from '../support/rest.ts'
 
 for (const kind of engineKinds) {
-  test(`R-LIM-14: a purge removes no key before its 86,400 seconds are over, and every key then, on ${kind.name}`, {
+  test(`R-LIM-14: a purge deletes no key before 86,400 seconds, and every key after that, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     const clock = new TestClock()

@@ -29,7 +29,7 @@ for (const kind of engineKinds) {
 
     const choose = async (id: number) => bodyOf(await send(app, `PUT /users/${id}`, somebody()), 201)
 
-    it('R-USR-2: an assigned id is never assigned again, not even after its user is gone', async () => {
+    it('R-USR-2: an assigned id is never assigned again, even after its user is deleted', async () => {
       const seen = new Set<number>()
       for (let count = 0; count < 6; count++) {
         const { id } = await createUser(app)
@@ -39,7 +39,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('an assigned id skips those that clients chose, one and a run of them, and goes on from there', async () => {
+    it('assigned ids skip the ids that clients chose, single ones and sequences', async () => {
       const { id } = await createUser(app)
       const chosen = [await choose(id + 1), await choose(id + 3), await choose(id + 4), await choose(id + 5)]
       const assigned = [await createUser(app), await createUser(app), await createUser(app)]
@@ -59,7 +59,7 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, 'PUT /users/9007199254740992', somebody()), 400)
     })
 
-    it('users created at the same time, by POST and by PUT to the ids that come next, get ids of their own', async () => {
+    it('users created concurrently, by POST and by PUT to the next ids, get different ids', async () => {
       const { id } = await createUser(app)
       const answers = await times(40, index =>
         index % 2 ? send(app, `PUT /users/${id + index}`, somebody()) : send(app, 'POST /users', somebody()),
@@ -71,7 +71,7 @@ for (const kind of engineKinds) {
       assert.ok(answers.every(({ status }, index) => index % 2 === 1 || status === 201))
     })
 
-    it('creating under an id while it is chosen and deleted all the time meets no fault', async () => {
+    it('creating a user while its next id is repeatedly chosen and deleted causes no internal error', async () => {
       for (let round = 0; round < 6; round++) {
         const { id } = await createUser(app)
         const next = `/users/${id + 1}`
@@ -89,7 +89,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('of PUTs to one absent id at the same time one creates and all others replace', async () => {
+    it('of concurrent PUTs to one absent id one creates and all others replace', async () => {
       const answers = await times(12, () => send(app, 'PUT /users/90000', { name: 'One', email: 'one@example.com' }))
       assert.deepEqual(counted(answers), { 200: 11, 201: 1 })
     })
@@ -102,7 +102,7 @@ for (const kind of engineKinds) {
     })
     after(() => app[Symbol.asyncDispose]())
 
-    it('the e-mail of a user with a password is taken, in any case, for others with a password: 409', async () => {
+    it('the e-mail of a user with a password cannot be used by another user with a password, in any case of letters: 409', async () => {
       const { id, email } = await createUser(app, { email: 'Ada@Example.com', password })
       for (const same of [email, 'ada@example.com', 'ADA@EXAMPLE.COM']) {
         assertRefusal(await send(app, 'POST /users', { name: 'A', email: same, password }), 409, taken)
@@ -115,7 +115,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('a user with a password cannot move to a taken e-mail, nor get one while sharing it: 409, nothing changes', async () => {
+    it('a user with a password cannot change to a taken e-mail, and a user with a shared e-mail cannot get a password: 409', async () => {
       const { email } = await createUser(app, { password })
       const other = await createUser(app, { password })
       const sharing = await createUser(app, { email })
@@ -128,7 +128,7 @@ for (const kind of engineKinds) {
       await logIn(app, other.email, password)
     })
 
-    it('users without a password may share an e-mail with anybody, and keep no login from the one who has it', async () => {
+    it('users without a password may share an e-mail, and the user with a password can still log in', async () => {
       const first = await createUser(app)
       const second = await createUser(app, { email: first.email })
       const owner = await createUser(app, { email: first.email, password })
@@ -139,7 +139,7 @@ for (const kind of engineKinds) {
       assert.equal(bodyOf(await send(app, 'GET /users/me', undefined, token)).id, owner.id)
     })
 
-    it('a user may keep its own e-mail, in another case too, and one that was left is free', async () => {
+    it('a user may keep its own e-mail, also in another case of letters, and a former e-mail can be used by others', async () => {
       const { id, name, email } = await createUser(app, { password })
       const upper = email.toUpperCase()
       assert.deepEqual(bodyOf(await send(app, `PATCH /users/${id}`, { email: upper })), { id, name, email: upper })
@@ -148,7 +148,7 @@ for (const kind of engineKinds) {
       await createUser(app, { email, password })
     })
 
-    it('of users created at the same time with one e-mail and a password one is created, the others get 409', async () => {
+    it('of users created concurrently with one e-mail and a password one is created, and the others get 409', async () => {
       const { email } = somebody()
       const answers = await times(8, index =>
         index % 2
@@ -159,14 +159,14 @@ for (const kind of engineKinds) {
       await logIn(app, email, password)
     })
 
-    it('of users who move to one e-mail at the same time one gets it, the others get 409', async () => {
+    it('of users that change to one e-mail concurrently one gets it, and the others get 409', async () => {
       const { email } = somebody()
       const movers = await times(6, () => createUser(app, { password }))
       const answers = await Promise.all(movers.map(({ id }) => send(app, `PATCH /users/${id}`, { email })))
       assert.deepEqual(counted(answers), { 200: 1, 409: 5 })
     })
 
-    it('an e-mail that is given up and taken at the same time meets no fault', async () => {
+    it('an e-mail that is given up and taken at the same time causes no internal error', async () => {
       for (let round = 0; round < 2; round++) {
         const { id, email } = await createUser(app, { password })
         const answers = await times(8, index =>

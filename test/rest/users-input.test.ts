@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import type { UserInput } from '../../src/core/users/user.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
@@ -8,7 +9,7 @@ import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, send, sendText, somebody } from '../support/rest.ts'
 
 const required = 'Name and email required'
-/** One character for a reader, two as JavaScript counts. */
+/** One visible character, but of length two in JavaScript. */
 const balloon = '🎈'
 const nothing = { missing: undefined, null: null, empty: '', blank: ' \t\n\u3000', number: 1, list: ['a'], object: {} }
 const unstorable = {
@@ -18,15 +19,15 @@ const unstorable = {
   'a wrong pair': '\udc00\ud800',
 }
 
-/** Each names what would be taken, were it not ignored. */
+/** Fields that must be ignored. */
 const poisons = [
   '"__proto__":{"age":1,"role":"admin"}',
   '"\\u005f_proto__":{"age":1}',
   '"constructor":{"prototype":{"age":1}}',
 ]
 
-/** Values that a field must not have, whichever request carries them. */
-const badFields: Readonly<Record<string, readonly unknown[]>> = {
+/** Values that a field must not have, in any request. */
+const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
   name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...Object.values(unstorable)],
   email: [
     'ada',
@@ -71,8 +72,8 @@ const badFields: Readonly<Record<string, readonly unknown[]>> = {
   ],
 }
 
-/** Values at the edge of what a field may have. They are kept as they are. */
-const goodFields: Readonly<Record<string, readonly unknown[]>> = {
+/** Extreme valid values of a field. They are stored unchanged. */
+const goodFields: Readonly<Record<Exclude<keyof UserInput, 'password'>, readonly unknown[]>> = {
   name: [
     'x',
     'x'.repeat(320),
@@ -96,7 +97,7 @@ const goodFields: Readonly<Record<string, readonly unknown[]>> = {
 }
 
 for (const kind of engineKinds) {
-  describe(`What may be said of a user, on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`Input of users, on ${kind.name}`, { skip: kind.skip }, () => {
     let app: TestApp
     before(async () => {
       app = await startTestAppOn(kind)
@@ -128,7 +129,7 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, 'GET /users/4711'), 404)
     })
 
-    it('PATCH refuses a name or an e-mail that is empty, blank or no string with 400', async () => {
+    it('PATCH refuses a name or an e-mail that is empty, blank or not a string with 400', async () => {
       const known = await createUser(app)
       const { missing, ...rest } = nothing
       assert.equal(missing, undefined)
@@ -141,7 +142,7 @@ for (const kind of engineKinds) {
     })
 
     for (const [field, values] of Object.entries(badFields)) {
-      it(`R-ERR-6: a bad ${field} is refused with 400 that names it, by POST, PUT and PATCH, and changes nothing`, async () => {
+      it(`R-ERR-6: a bad ${field} is refused with a 400 that names it, by POST, PUT and PATCH, and changes nothing`, async () => {
         const known = await createUser(app)
         const before = await everyone()
         for (const value of values) {
@@ -162,7 +163,7 @@ for (const kind of engineKinds) {
     }
 
     for (const [field, values] of Object.entries(goodFields)) {
-      it(`a good ${field} is kept to the letter, by POST, PUT and PATCH`, async () => {
+      it(`a valid ${field} is stored unchanged, by POST, PUT and PATCH`, async () => {
         const { id } = await createUser(app)
         for (const value of values) {
           const body = { ...somebody(), [field]: value }
@@ -175,7 +176,7 @@ for (const kind of engineKinds) {
       })
     }
 
-    it('a password of 8 to 128 characters is taken as it is, blanks included', async () => {
+    it('a password of 8 to 128 characters is accepted unchanged, including spaces', async () => {
       for (const password of ['12345678', 'x'.repeat(128), ' '.repeat(8), balloon.repeat(4), balloon.repeat(64)]) {
         const { email } = await createUser(app, { password })
         assert.equal((await send(app, 'POST /tokens', { email, password })).status, 200)
@@ -183,7 +184,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('numbers as JSON may write them: 1e999 is refused, 3e1 and 30.0 are 30, -0 is 0', async () => {
+    it('numbers may have any JSON notation: 3e1 and 30.0 are 30, -0 is 0, and 1e999 is refused', async () => {
       const withAge = async (age: string) => sendText(app, 'POST /users', `{"name":"A","email":"a@b","age":${age}}`)
       for (const age of ['1e999', '-1e999', '1e-5', '30.5', '9007199254740993']) assertRefusal(await withAge(age), 400)
       for (const age of ['3e1', '30.0']) assert.equal(bodyOf(await withAge(age), 201).age, 30)
@@ -201,7 +202,7 @@ for (const kind of engineKinds) {
       assert.equal((await send(app, 'POST /tokens', { email: full.email, password: 'right password' })).status, 200)
     })
 
-    it('id, role, createdAt and unknown fields of a body are not taken', async () => {
+    it('id, role, createdAt and unknown fields of a body are ignored', async () => {
       const values = somebody()
       const more = {
         id: 77,
@@ -227,7 +228,7 @@ for (const kind of engineKinds) {
       assert.doesNotMatch(String(row?.[3]), /^2000/)
     })
 
-    it('a body that is no object, or none at all, is refused with 400 by POST, PUT and PATCH', async () => {
+    it('a body that is not an object, or is missing, is refused with 400 by POST, PUT and PATCH', async () => {
       const known = await createUser(app)
       for (const text of ['null', '[]', '"x"', '0', 'true', '[{"name":"A","email":"a@b"}]', undefined]) {
         for (const line of ['POST /users', `PUT /users/${known.id}`, `PATCH /users/${known.id}`, 'PUT /users/4711']) {
@@ -238,7 +239,7 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, 'GET /users/4711'), 404)
     })
 
-    it('names of Object.prototype are no fields of a body', async () => {
+    it('properties of Object.prototype do not count as fields of a body', async () => {
       const text = '{"toString":1,"hasOwnProperty":null,"valueOf":"x"}'
       assertRefusal(await sendText(app, 'POST /users', text), 400, required)
       const known = await createUser(app)
@@ -259,7 +260,7 @@ for (const kind of engineKinds) {
       assert.ok(!('age' in {}))
     })
 
-    it('a bad body is told before an absent user: PATCH 400, then 404', async () => {
+    it('PATCH reports a bad body before an absent user: 400, then 404', async () => {
       for (const id of ['123456789', 'abc']) {
         assertRefusal(await send(app, `PATCH /users/${id}`, { age: -1 }), 400)
         assertRefusal(await send(app, `PATCH /users/${id}`, []), 400)

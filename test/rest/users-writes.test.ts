@@ -41,7 +41,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('R-USR-3, R-USR-10: PUT replaces the whole user and answers 200: what it does not carry is removed', async () => {
+    it('R-USR-3, R-USR-10: PUT replaces the whole user and answers 200, and fields that are not sent are removed', async () => {
       const { id } = await createUser(app, { age: 20, avatar })
       const values = { ...somebody(), age: 21 }
       const response = await send(app, `PUT /users/${id}`, values)
@@ -68,7 +68,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf(await send(app, 'GET /users/6000')), created)
     })
 
-    it('PUT keeps a password that it does not carry, and the tokens with it', async () => {
+    it('PUT without a password keeps the password and the tokens', async () => {
       const { id, email } = await createUser(app, { password })
       const token = await logIn(app, email, password)
       const moved = somebody()
@@ -105,7 +105,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf(await send(app, line, {})), { id, name, email })
     })
 
-    it('PATCH leaves the password alone unless it carries one, and never removes it', async () => {
+    it('PATCH without a password keeps the password, and PATCH never removes it', async () => {
       const { id, email } = await createUser(app, { password })
       const token = await logIn(app, email, password)
       bodyOf(await send(app, `PATCH /users/${id}`, { age: 3 }))
@@ -114,12 +114,12 @@ for (const kind of engineKinds) {
       await logIn(app, email, password)
     })
 
-    it('PATCH of an absent user answers 404 with User not found, and creates nobody', async () => {
+    it('PATCH of an absent user answers 404 with User not found, and creates no user', async () => {
       assertRefusal(await send(app, 'PATCH /users/7000', somebody()), 404, 'User not found')
       assertRefusal(await send(app, 'GET /users/7000'), 404)
     })
 
-    it('patches of one user at the same time lose none of each other', async () => {
+    it('concurrent patches of one user lose no change', async () => {
       const { id, email } = await createUser(app)
       const parts = [{ name: 'Patched' }, { age: 77 }, { avatar }]
       const answers = await Promise.all(parts.map(part => send(app, `PATCH /users/${id}`, part)))
@@ -142,7 +142,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf(await send(app, `GET /users/${other.id}`)), other)
     })
 
-    it('a deleted user leaves its e-mail to others, and its token is worth nothing', async () => {
+    it('after a user is deleted its e-mail is free, and its token is invalid', async () => {
       const { id, email } = await createUser(app, { password })
       const token = await logIn(app, email, password)
       await send(app, `DELETE /users/${id}`)
@@ -151,7 +151,7 @@ for (const kind of engineKinds) {
       await createUser(app, { email, password })
     })
 
-    it('no answer and no log line ever holds a password or its hash', async () => {
+    it('no answer and no log line contains a password or its hash', async () => {
       const secret = 'unforgettable-secret'
       const values = { ...somebody(), password: secret }
       const answers = [await send(app, 'POST /users', values), await send(app, 'POST /users', values)]
@@ -175,7 +175,7 @@ for (const kind of engineKinds) {
     })
   })
 
-  it(`a deleted user's posts and comments go, the ledger stays ownerless, and a later user under the id inherits nothing, on ${kind.name}`, {
+  it(`deleting a user deletes its posts and comments and keeps the ledger without an owner, and a new user with that id inherits nothing, on ${kind.name}`, {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind, { DEMO_DATA: 'true' })

@@ -12,7 +12,7 @@ const links = (rels: Readonly<Record<string, string>>) =>
     .map(([rel, address]) => `<${address}>; rel="${rel}"`)
     .join(', ')
 
-/** Each cannot name a row: not an integer as we write them, or beyond what every reader keeps exact. */
+/** Invalid ids: not a plain integer, or above the largest exact integer. */
 const impossibleIds = [
   'abc',
   '0',
@@ -42,13 +42,13 @@ for (const kind of engineKinds) {
     })
     afterEach(() => app[Symbol.asyncDispose]())
 
-    it('R-USR-4: GET /users answers 200 with an array, an empty one when there is nobody', async () => {
+    it('R-USR-4: GET /users answers 200 with an array, which is empty if there are no users', async () => {
       const response = await send(app, 'GET /users')
       assert.deepEqual(bodyOf(response), [])
       assert.equal(response.headers.get('link'), undefined)
     })
 
-    it('R-USR-1, R-USR-4: GET /users holds all users ordered by id, however they were created', async () => {
+    it('R-USR-1, R-USR-4: GET /users returns all users sorted by id, created by POST or by PUT', async () => {
       const put = async (id: number) => bodyOf(await send(app, `PUT /users/${id}`, somebody()), 201)
       const all = [await put(40), await createUser(app), await put(7), await put(9007199254740991), await put(100)]
       all.push(await createUser(app, { age: 30, avatar: 'https://example.com/a.png' }))
@@ -62,7 +62,7 @@ for (const kind of engineKinds) {
       await Promise.all(all.map(({ id }) => send(app, `DELETE /users/${id}`)))
     })
 
-    it('a list is given in pages of limit users from offset on, whose Link leads to the others', async () => {
+    it('a list has limit users from offset on, and its Link header leads to the other pages', async () => {
       const all: UserBody[] = []
       for (let count = 0; count < 5; count++) all.push(await createUser(app))
       const page = async (query: string, expected: readonly UserBody[], rels: Readonly<Record<string, string>>) => {
@@ -83,7 +83,7 @@ for (const kind of engineKinds) {
       await page('?other=1&limit=5', all, {})
     })
 
-    it('following next from the first page meets every user once', async () => {
+    it('following next from the first page returns every user once', async () => {
       const all: UserBody[] = []
       for (let count = 0; count < 5; count++) all.push(await createUser(app))
       const met: UserBody[] = []
@@ -95,7 +95,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(met, all)
     })
 
-    it('users with long texts come in shorter pages, and following next meets all of them once', async () => {
+    it('users with long texts come in shorter pages, and following next returns each of them once', async () => {
       const name = 'n'.repeat(320)
       const avatar = `https://example.com/${'a'.repeat(2_028)}`
       await execute(
@@ -116,7 +116,7 @@ for (const kind of engineKinds) {
       for (const page of pages) assert.ok(JSON.stringify(page).length < 1.1 * pageBounds.characters)
     })
 
-    it('a limit that is no integer from 1 to 1000, or an offset that is none from 0 to 100000, is refused with 400', async () => {
+    it('a limit outside 1 to 1000, or an offset outside 0 to 100000, is refused with 400', async () => {
       for (const limit of ['0', '-1', '1001', '1.5', 'x', '', '1e2', '0x1', '%201', '99999999999999999999']) {
         const text = 'limit must be an integer from 1 to 1000'
         assertRefusal(await send(app, `GET /users?limit=${limit}`), 400, text)
@@ -144,7 +144,7 @@ for (const kind of engineKinds) {
       assert.match(headers.get('content-type') ?? '', /^application\/json/)
     })
 
-    it('an id that cannot name a row is absent: GET and PATCH 404, DELETE 204, PUT 400, and no user is met', async () => {
+    it('an id that no user can have counts as absent: GET and PATCH answer 404, DELETE 204, PUT 400, and no user is affected', async () => {
       const { id } = bodyOf(await send(app, 'PUT /users/1', somebody()), 201)
       const largest = bodyOf(await send(app, 'PUT /users/9007199254740991', somebody()), 201)
       const before = bodyOf(await send(app, 'GET /users'))
@@ -159,14 +159,14 @@ for (const kind of engineKinds) {
       for (const each of [id, largest.id]) await send(app, `DELETE /users/${each}`)
     })
 
-    it('/users/ names neither the list nor a user: 404 for every method of a user', async () => {
+    it('/users/ is neither the list nor a user: 404 for every method', async () => {
       for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
         const body = method === 'PUT' || method === 'PATCH' ? somebody() : undefined
         assertRefusal(await send(app, `${method} /users/`, body), 404, 'Not found')
       }
     })
 
-    it('R-USR-15: GET /users/me with a bearer token returns the user whom the token is of', async () => {
+    it('R-USR-15: GET /users/me with a bearer token returns the user of the token', async () => {
       const user = await createUser(app, { age: 41, password: 'right password' })
       await createUser(app)
       const token = await logIn(app, user.email, 'right password')
@@ -175,7 +175,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf(await send(app, 'GET /users/me', undefined, token)), changed)
     })
 
-    it('R-ERR-8: GET /users/me without a token answers 401 and asks for one', async () => {
+    it('R-ERR-8: GET /users/me without a token answers 401 with a challenge', async () => {
       const response = await send(app, 'GET /users/me')
       assertRefusal(response, 401)
       assert.equal(response.headers.get('www-authenticate'), 'Bearer')
@@ -191,7 +191,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('a wrong method on /users and on a user answers 405 with exactly the right ones', async () => {
+    it('a wrong method on /users and on a user answers 405 with exactly the allowed methods', async () => {
       for (const method of ['PUT', 'PATCH', 'DELETE']) {
         assert.equal((await send(app, `${method} /users`)).headers.get('allow'), 'GET, HEAD, POST, OPTIONS')
       }
@@ -200,7 +200,7 @@ for (const kind of engineKinds) {
       assert.equal(response.headers.get('allow'), 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS')
     })
 
-    it('HEAD answers with the head of GET and without a body', async () => {
+    it('HEAD answers with the headers of GET and without a body', async () => {
       const { id, email } = await createUser(app, { password: 'right password' })
       const token = await logIn(app, email, 'right password')
       for (const path of [
@@ -220,7 +220,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('both prefixes serve the same users, and every address they give is without /api', async () => {
+    it('both prefixes serve the same users, and all their links are without /api', async () => {
       await createUser(app)
       const response = await send(app, 'POST /api/users', somebody())
       const user = bodyOf(response, 201)
@@ -240,7 +240,7 @@ for (const kind of engineKinds) {
   })
 }
 
-test('LINK_PREFIX stands before every address of an answer, and moves no route', async () => {
+test('LINK_PREFIX is the prefix of every link in an answer, and does not change the routes', async () => {
   await using app = await startTestApp({ LINK_PREFIX: 'https://shop.example/v1' })
   const [created, put] = [await send(app, 'POST /users', somebody()), await send(app, 'PUT /users/5', somebody())]
   assert.equal(created.headers.get('location'), 'https://shop.example/v1/users/1')

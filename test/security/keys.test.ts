@@ -22,7 +22,7 @@ async function refusedStart(env: Environment): Promise<void> {
 
 const setOf = (...keys: unknown[]) => JSON.stringify({ keys })
 
-test('keys turn over: the first signs, all verify, and a key that leaves the set takes its tokens along', async () => {
+test('key rotation: the first key signs, all keys verify, and tokens of a removed key are invalid', async () => {
   using folder = temporaryFolder()
   const DATABASE_URL = `sqlite:${join(folder.path, 'duet.db')}`
   const [first, second] = [await newKey(), await newKey()]
@@ -86,7 +86,7 @@ test('SIGHUP reads the key file again: new keys work at once, and keys that left
   assert.doesNotMatch(duet.stdout, /half a file/)
 })
 
-test('an embedded database keeps its key beside itself, for its owner alone, and tokens outlive a restart', async () => {
+test('SQLite has a key file next to the database, readable by its owner only, and tokens stay valid after a restart', async () => {
   using folder = temporaryFolder()
   const DATABASE_URL = `sqlite:${join(folder.path, 'duet.db')}`
   const keyFile = join(folder.path, 'duet.db-keys.json')
@@ -109,7 +109,7 @@ test('an embedded database keeps its key beside itself, for its owner alone, and
   )
 })
 
-test('a key file that cannot be used stops the start, is named, not quoted, and left as it is', async () => {
+test('an unusable key file stops the start with a message that names but does not quote it, and is not changed', async () => {
   using folder = temporaryFolder()
   const keyFile = join(folder.path, 'duet.db-keys.json')
   for (const text of ['', '{"keys":[{"kty":"OKP","d":"secret"', '{"keys":[{"kty":"oct","k":"secret"}]}']) {
@@ -124,7 +124,7 @@ test('a key file that cannot be used stops the start, is named, not quoted, and 
   }
 })
 
-test('keys generate prints a set that TOKEN_KEYS takes, as JSON and as the path of a file', async () => {
+test('keys generate prints a set that TOKEN_KEYS accepts as JSON and as the path of a file', async () => {
   const { code, stdout, stderr } = await runDuet(['keys', 'generate'])
   assert.equal(code, 0, stderr)
   assert.equal(stdout.trimEnd().split('\n').length, 1)
@@ -141,13 +141,13 @@ test('keys generate prints a set that TOKEN_KEYS takes, as JSON and as the path 
   }
 })
 
-test('a key without a kid gets one that depends on the key alone', async () => {
+test('a key without a kid gets one that depends only on the key', async () => {
   const { kid, ...anonymous } = await newKey()
   const [key] = await readKeys(setOf(anonymous))
   assert.equal(key.id, kid)
 })
 
-test('a bad set is refused with one line that names TOKEN_KEYS and quotes nothing of it', async () => {
+test('a bad set is refused with one line that names TOKEN_KEYS and does not quote the set', async () => {
   const good = await newKey()
   const other = await newKey()
   const p256 = await exportJWK((await generateKeyPair('ES256', { extractable: true })).privateKey)
@@ -191,7 +191,7 @@ test('a bad set is refused with one line that names TOKEN_KEYS and quotes nothin
   }
 })
 
-test('PostgreSQL without TOKEN_KEYS is refused before anything is asked of it', async () => {
+test('PostgreSQL without TOKEN_KEYS is refused before a connection is opened', async () => {
   const env = { PORT: '0', DATABASE_URL: 'postgres://duet@127.0.0.1:9/duet' }
   const { code, stdout, stderr } = await runDuet(['serve'], { env })
   assert.equal(code, 1)

@@ -27,7 +27,7 @@ function assertLimited(response: RawResponse, retryAfter: number): void {
   assert.equal(response.headers.get('retry-after'), String(retryAfter))
 }
 
-test('after ten failures on one e-mail even the right password is refused, until a minute after the first', async () => {
+test('after ten failed logins with one e-mail even the right password is refused, until a minute after the first', async () => {
   await using app = await start()
   await register(app.url, 'bob@example.com')
   const token = await tokenOf(app.url)
@@ -43,7 +43,7 @@ test('after ten failures on one e-mail even the right password is refused, until
   assert.equal((await tryLogin(app.url)).status, 200)
 })
 
-test('a success neither counts as a failure nor makes up for one', async () => {
+test('a successful login neither counts as a failure nor resets the count', async () => {
   await using app = await start()
   await app.failures(9)
   for (let good = 0; good < 3; good++) assert.equal((await tryLogin(app.url)).status, 200)
@@ -51,20 +51,20 @@ test('a success neither counts as a failure nor makes up for one', async () => {
   assertLimited(await tryLogin(app.url), 60)
 })
 
-test('an e-mail that nobody has is limited alike, so that the limit tells nothing', async () => {
+test('an unknown e-mail has the same limit, so that the limit reveals nothing', async () => {
   await using app = await start()
   for (let done = 0; done < 10; done++) assert.equal(await app.fail('nobody@example.com'), 401)
   assertLimited(await tryLogin(app.url, 'nobody@example.com'), 60)
 })
 
-test('attempts at the same time cannot pass together', async () => {
+test('concurrent attempts cannot exceed the limit', async () => {
   await using app = await start()
   const statuses = await Promise.all(Array.from({ length: 40 }, () => app.fail()))
   assert.equal(statuses.filter(status => status === 401).length, 10)
   assert.equal(statuses.filter(status => status === 429).length, 30)
 })
 
-test('a client has a hundred attempts in all, whatever the e-mails; another client has its own', async () => {
+test('a client has a hundred attempts for all e-mails together, and another client has its own limit', async () => {
   await using app = await start({ TRUST_PROXY: '127.0.0.1' })
   await app.failures(10)
   for (let refused = 0; refused < 89; refused++) assert.equal(await app.fail(), 429)
@@ -85,7 +85,7 @@ test('malformed bodies do not count', async () => {
   assert.equal((await tryLogin(app.url)).status, 200)
 })
 
-test('LOGIN_LIMIT_MAX sets the failures, ten times it the attempts', async () => {
+test('LOGIN_LIMIT_MAX sets the limit of failures, and ten times that number of attempts', async () => {
   await using app = await start({ LOGIN_LIMIT_MAX: '1' })
   await app.failures(1)
   assertLimited(await tryLogin(app.url), 60)
@@ -104,7 +104,7 @@ test('LOGIN_LIMIT_MAX=0 turns both limits off', async () => {
   assert.equal((await tryLogin(app.url)).status, 200)
 })
 
-test('an attempt that nobody could judge, because hashing or the store was not there, is no failure', async () => {
+test('an attempt during an outage of hashing or of the store does not count as a failure', async () => {
   const clock = new TestClock()
   let away: 'store' | 'hashing' | undefined
   const store: Pick<UserStore, 'credentials'> = {

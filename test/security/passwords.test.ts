@@ -7,7 +7,7 @@ import { onlyInFull } from '../support/form.ts'
 import { ask, postJson, type RawResponse } from '../support/http.ts'
 import { register, tryLogin } from '../support/logins.ts'
 
-/** Functions that end when the test says so, and note what was asked of them. */
+/** Functions that end when the test says so, and record their calls. */
 function controlledArgon2() {
   const calls: { readonly name: 'hash' | 'verify'; readonly against?: string; readonly end: () => void }[] = []
   let running = 0
@@ -48,7 +48,7 @@ function isUnavailable(error: unknown): boolean {
 const few = { logins: { atOnce: 2, mayWait: 32 }, newPasswords: { atOnce: 1, mayWait: 16 } }
 const expensive = { passwords: new Argon2Passwords(few) }
 
-test('a password is kept as argon2id with 19 MiB, two passes and one lane, salted', async () => {
+test('a password is stored as salted argon2id with 19 MiB, two passes and one lane', async () => {
   const passwords = new Argon2Passwords()
   const [one, two] = await Promise.all([passwords.hash('a password'), passwords.hash('a password')])
   for (const hash of [one, two]) assert.match(hash, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22,}\$[\w+/]{43}$/)
@@ -57,12 +57,12 @@ test('a password is kept as argon2id with 19 MiB, two passes and one lane, salte
   assert.ok(!(await passwords.matches('another password', one)))
 })
 
-test('without a user no password matches, not even the one that is compared with instead', async () => {
+test('without a user no password matches, not even that of the decoy hash', async () => {
   const passwords = new Argon2Passwords()
   assert.ok(!(await passwords.matches('a password that nobody has', undefined)))
 })
 
-test('few passwords are hashed at once, few wait, and the rest is refused at once', async () => {
+test('few passwords are hashed at once, few wait, and further ones are rejected at once', async () => {
   const functions = controlledArgon2()
   const passwords = new Argon2Passwords(boundsOf(2, 3), functions)
   const accepted = Array.from({ length: 5 }, () => passwords.hash('a password'))
@@ -80,7 +80,7 @@ test('few passwords are hashed at once, few wait, and the rest is refused at onc
   await later
 })
 
-test('a hash that fails leaves the gate open for the next', async () => {
+test('after a failed hash the next one can run', async () => {
   const failing = { hash: () => Promise.reject(new Error('out of memory')), verify: async () => true }
   const passwords = new Argon2Passwords(boundsOf(1, 1), failing)
   for (let tries = 0; tries < 3; tries++) await assert.rejects(passwords.hash('a password'), /out of memory/)
@@ -88,11 +88,11 @@ test('a hash that fails leaves the gate open for the next', async () => {
   for (const outcome of await Promise.allSettled(together)) assert.equal(outcome.status, 'rejected')
 })
 
-test('a known and an unknown user take the same path: one comparison each, through the same gate', async () => {
+test('a known and an unknown user cause the same work: one comparison each, in the same queue', async () => {
   const functions = controlledArgon2()
   const passwords = new Argon2Passwords(boundsOf(1, 0), functions)
   const known = passwords.matches('a password', 'right')
-  functions.calls[0]?.end() // the decoy is made for whoever comes first
+  functions.calls[0]?.end() // the first call creates the decoy
   await settle()
   await assert.rejects(passwords.matches('a password', undefined), isUnavailable)
   functions.calls[1]?.end()
@@ -111,7 +111,7 @@ test('a known and an unknown user take the same path: one comparison each, throu
   )
 })
 
-test('logins beyond what may wait are answered 503 with Retry-After, the others as ever', async () => {
+test('logins beyond the queue limit get 503 with Retry-After, and the others their usual answer', async () => {
   await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' }, expensive)
   await register(app.url)
   const { atOnce, mayWait } = few.logins
@@ -129,7 +129,7 @@ test('logins beyond what may wait are answered 503 with Retry-After, the others 
   assert.equal((await tryLogin(app.url)).status, 200)
 })
 
-test('F21: a login does the same work and gets the same answer, whether the user is known or not', async t => {
+test('F21: a login causes the same work and gets the same answer for known and unknown users', async t => {
   await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' })
   await register(app.url)
   const withoutPassword = JSON.stringify({ name: 'Ben', email: 'ben@example.com' })
@@ -169,7 +169,7 @@ test('new passwords and logins do not wait for each other', async () => {
   assert.deepEqual(await Promise.all(hashed), ['decoy', 'decoy'])
 })
 
-test('however many sign up at once, nobody is kept from logging in', async () => {
+test('many concurrent sign-ups do not block logins', async () => {
   await using app = await startTestApp({ LOGIN_LIMIT_MAX: '0' }, expensive)
   await register(app.url)
   const { atOnce, mayWait } = few.newPasswords
@@ -186,7 +186,7 @@ test('however many sign up at once, nobody is kept from logging in', async () =>
   assert.ok(statuses.filter(status => status === 201).length >= atOnce + mayWait)
 })
 
-test('a client that fills the queue does not keep others from setting their passwords', async () => {
+test('a client that fills the queue does not prevent others from setting their passwords', async () => {
   await using app = await startTestApp({ TRUST_PROXY: '127.0.0.1' }, expensive)
   assert.equal((await postJson(`${app.url}/users`, '{"name":"x","email":"x@example.com"}')).status, 201)
   let people = 0
@@ -210,12 +210,12 @@ test('a client that fills the queue does not keep others from setting their pass
   await Promise.all(many)
 })
 
-/** Waits until somebody was refused, which tells that no more may wait. */
+/** Waits until a call is rejected, which shows that the queue is full. */
 async function oneRefused(answers: readonly Promise<RawResponse>[]): Promise<void> {
   await Promise.any(answers.map(async answer => assert.equal((await answer).status, 503)))
 }
 
-test('F21: what an unknown user is compared with costs as much as the hash of a real password', async () => {
+test('F21: the decoy hash costs as much as the hash of a real password', async () => {
   const costs: unknown[] = []
   const functions = {
     hash: async (_password: unknown, options: unknown) => {

@@ -24,7 +24,7 @@ import { assertRefusal } from '../support/refusal.ts'
 
 const [ourKey] = JSON.parse(tokenKeys).keys as [JWK & { kid: string; x: string; d: string }]
 
-/** An app whose key the test knows, with one user who is logged in. */
+/** An app whose key the test knows, with one logged-in user. */
 async function startWithUser() {
   const clock = new TestClock()
   const app = await startTestApp({ TOKEN_KEYS: tokenKeys }, { clock })
@@ -73,7 +73,7 @@ test('the published keys hold no private part', async () => {
   assert.ok(!body.includes(ourKey.d))
 })
 
-test('bodies that are no login are refused with 400, before any password is looked at', async () => {
+test('bodies that are not a login are refused with 400, before any password is compared', async () => {
   await using app = await startTestApp()
   const bodies = [
     '',
@@ -100,7 +100,7 @@ test('bodies that are no login are refused with 400, before any password is look
   assertRefusal(await postJson(`${app.url}/tokens`, 'email=a&password=b', 'application/x-www-form-urlencoded'), 415)
 })
 
-test('R-AUTH-3 R-AUTH-5: a token in the header Authorization lets a request proceed, the scheme in any case', async () => {
+test('R-AUTH-3 R-AUTH-5: a token in the Authorization header is accepted, with the scheme in any case of letters', async () => {
   await using app = await startWithUser()
   for (const authorization of [`Bearer ${app.token}`, `bearer ${app.token}`, `BEARER  ${app.token}`]) {
     const response = await ask(`${app.url}/users/me`, { headers: { authorization } })
@@ -109,7 +109,7 @@ test('R-AUTH-3 R-AUTH-5: a token in the header Authorization lets a request proc
   }
 })
 
-test('R-AUTH-4: no session is kept: on one connection, each request is who its own token says', async () => {
+test('R-AUTH-4: there are no sessions: on one connection, each request has the user of its own token', async () => {
   await using app = await startWithUser()
   const me = await askAs(app.token, `${app.url}/users/me`)
   assert.equal(me.headers.get('set-cookie'), undefined)
@@ -121,21 +121,21 @@ test('R-AUTH-4: no session is kept: on one connection, each request is who its o
   assertUnauthorized(await connection.response(), 'Authentication required', plainChallenge)
 })
 
-test('R-ERR-8: identity that is needed and missing is 401 with a plain challenge', async () => {
+test('R-ERR-8: a missing token gets 401 with a challenge without an error', async () => {
   await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
   for (const path of ['/users/me', '/users', '/users/1', '/api/users/me']) {
     assertUnauthorized(await ask(app.url + path), 'Authentication required', plainChallenge)
   }
 })
 
-test('a token in the query or a cookie is no authentication', async () => {
+test('a token in the query string or in a cookie is ignored', async () => {
   await using app = await startWithUser()
   const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
   const response = await ask(`${app.url}/users/me?access_token=${app.token}`, { headers })
   assertUnauthorized(response, 'Authentication required', plainChallenge)
 })
 
-/** The claims of a good token, signed with our key unless told otherwise. */
+/** The claims of a valid token, signed with our key by default. */
 async function signed(
   { token }: Pick<Started, 'token'>,
   { header = {}, claims = {}, key }: { header?: object; claims?: object; key?: Parameters<SignJWT['sign']>[0] } = {},
@@ -181,7 +181,7 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
   'a critical extension that we do not know': app =>
     signed(app, { header: { crit: ['urn:example:must'], 'urn:example:must': 1 } }),
   'no exp': app => signed(app, { claims: { exp: undefined } }),
-  'an exp that is no number': async ({ token }) => {
+  'an exp that is not a number': async ({ token }) => {
     const [header] = parts(token)
     const payload = encoded({ ...decodeJwt(token), exp: '9999999999' })
     const key = { key: { ...ourKey, kty: 'OKP' }, format: 'jwk' } as const
@@ -194,8 +194,8 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
   'no iss': app => signed(app, { claims: { iss: undefined } }),
   expired: app => signed(app, { claims: { exp: secondsLeft(app, 0) } }),
   'not valid yet': app => signed(app, { claims: { nbf: secondsLeft(app, 60) } }),
-  'a user that never was': app => signed(app, { claims: { sub: '4711' } }),
-  'a sub that is no id': app => signed(app, { claims: { sub: `0${app.id}` } }),
+  'a user that never existed': app => signed(app, { claims: { sub: '4711' } }),
+  'a sub that is not an id': app => signed(app, { claims: { sub: `0${app.id}` } }),
   'a signature cut short': ({ token }) => token.slice(0, -2),
   'a signature with one bit changed': ({ token }) => {
     const [header, payload, signature] = parts(token)
@@ -213,7 +213,7 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
   garbage: () => 'garbage',
 }
 
-test('R-ERR-8: no forged, foreign, broken or outdated token is anybody, on the second try neither', async t => {
+test('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async t => {
   await using app = await startWithUser()
   assert.ok(await isValid(await signed(app), app.url), 'the forger signs good tokens too')
   for (const [name, forge] of Object.entries(attacks)) {
@@ -227,7 +227,7 @@ test('R-ERR-8: no forged, foreign, broken or outdated token is anybody, on the s
   assert.ok(await isValid(app.token, app.url))
 })
 
-test('a token is looked at beside its header line alone: another scheme, none, or two lines are 401', async () => {
+test('an Authorization header with another scheme, without a scheme, or sent twice gets 401', async () => {
   await using app = await startWithUser()
   const send = (lines: string) => sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: x\r\n${lines}\r\n`)
   const good = `Authorization: Bearer ${app.token}\r\n`
@@ -235,7 +235,7 @@ test('a token is looked at beside its header line alone: another scheme, none, o
   for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
     assertUnauthorized(await send(lines), 'Invalid or expired token', invalidToken)
   }
-  // To whom uses another scheme, no error is told: RFC 6750, section 3.1.
+  // With another scheme the challenge contains no error: RFC 6750, section 3.1.
   const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
   for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
     assertUnauthorized(await send(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
@@ -243,7 +243,7 @@ test('a token is looked at beside its header line alone: another scheme, none, o
   assertRefusal(await send(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
 })
 
-test('a bad token is told on public operations too, and ignored where nobody needs to be anybody', async () => {
+test('a bad token is refused on public operations too, and ignored on routes without authentication', async () => {
   await using app = await startWithUser()
   const headers = { authorization: 'Bearer bad' }
   for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
@@ -264,7 +264,7 @@ test('a bad token is told on public operations too, and ignored where nobody nee
   assertUnauthorized(await login('wrong password'), 'Invalid email or password', /^Bearer\b/)
 })
 
-test('a token lives for TOKEN_TTL_SECONDS and ends exactly then, however often it was seen to be good', async () => {
+test('a token expires exactly after TOKEN_TTL_SECONDS, even if it was verified before', async () => {
   const clock = new TestClock()
   await using app = await startTestApp({ TOKEN_TTL_SECONDS: '90' }, { clock })
   await register(app.url)
@@ -295,7 +295,7 @@ for (const { name, kind, skip, create } of engineKinds) {
       })
     }
 
-    test('whom a login fails learns nothing: the answer is the same for every reason', async () => {
+    test('a failed login gets the same answer for every reason', async () => {
       await using app = await start()
       await register(app.url)
       await postJson(`${app.url}/users`, '{"name":"Bob","email":"bob@example.com"}')
@@ -314,7 +314,7 @@ for (const { name, kind, skip, create } of engineKinds) {
       }
     })
 
-    test('the case of an e-mail does not matter', async () => {
+    test('login ignores the case of the e-mail', async () => {
       await using app = await start()
       const id = await register(app.url, 'Ann@Example.COM')
       for (const email of ['ann@example.com', 'ANN@EXAMPLE.COM', 'Ann@Example.COM']) {
@@ -322,7 +322,7 @@ for (const { name, kind, skip, create } of engineKinds) {
       }
     })
 
-    test("a deleted user's token is dead at once, also where it was seen to be good, and an id does not revive it", async () => {
+    test('the token of a deleted user is invalid at once, even if it was verified before, and a new user with that id does not make it valid', async () => {
       await using app = await start()
       const id = await register(app.url)
       const token = await tokenOf(app.url)
@@ -341,7 +341,7 @@ for (const { name, kind, skip, create } of engineKinds) {
       assert.ok(await isValid(await tokenOf(app.url), app.url))
     })
 
-    test('a new password ends all older tokens, another change of the user none', async () => {
+    test('a new password makes all older tokens invalid, and other changes of the user do not', async () => {
       await using app = await start()
       const id = await register(app.url)
       const [token, second] = [await tokenOf(app.url), await tokenOf(app.url)]
@@ -358,7 +358,7 @@ for (const { name, kind, skip, create } of engineKinds) {
       assert.ok(await isValid(await tokenOf(app.url, 'anna@example.com', 'another password'), app.url))
     })
 
-    test('users set-role works beside a running server, by e-mail and id, and ends all older tokens', async () => {
+    test('users set-role works while a server runs, by e-mail and by id, and makes all older tokens invalid', async () => {
       await using app = await start()
       const id = await register(app.url)
       const setRole = (user: string, role: string) => runDuet(['users', 'set-role', user, role], { env: app.env })

@@ -6,7 +6,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const json = 'Host: x\r\nContent-Type: application/json\r\n'
 
-/** What a client had sent when it went away. */
+/** The data that a client had sent before it disconnected. */
 const begun = {
   'in the middle of a body': `POST /echo HTTP/1.1\r\n${json}Content-Length: 100\r\n\r\n{"a"`,
   'before any of its body': `POST /echo HTTP/1.1\r\n${json}Content-Length: 100\r\n\r\n`,
@@ -22,7 +22,7 @@ const ways = {
 
 for (const [when, bytes] of Object.entries(begun)) {
   for (const [how, leave] of Object.entries(ways)) {
-    test(`a client that ${how} its connection ${when} causes no fault`, async () => {
+    test(`a client that ${how} its connection ${when} causes no internal error`, async () => {
       const gone = Promise.withResolvers<void>()
       await using server = await startTestServer(fastify => {
         fastify.post('/echo', () => assert.fail('half a body was taken for a whole one'))
@@ -45,7 +45,7 @@ for (const [when, bytes] of Object.entries(begun)) {
   }
 }
 
-test('a client that leaves before its head is whole is no request at all', async () => {
+test('a client that disconnects before its headers are complete does not count as a request', async () => {
   await using server = await startTestServer(fastify => fastify.get('/', () => ({ ok: true })))
   for (const leave of Object.values(ways)) {
     using connection = await RawConnection.open(server.port)

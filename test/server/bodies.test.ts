@@ -7,7 +7,7 @@ import { startTestServer } from '../support/app.ts'
 import { ask, postJson, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
-/** A server that tells what it understood, and notes every body that reached it. */
+/** A server that returns the parsed body, and records every body that reached it. */
 async function startEcho(bodyLimitBytes = 1024 * 1024) {
   const received: unknown[] = []
   const server = await startTestServer(
@@ -35,7 +35,7 @@ function chunked(body: string): string {
   )
 }
 
-test("a body is read as JSON, and a handler's value is sent as JSON", async () => {
+test('a body is parsed as JSON, and the value of a handler is sent as JSON', async () => {
   await using server = await startEcho()
   const response = await postJson(server.echo, '{"name":"Ada","tags":["ä","🎈"]}')
   assert.equal(response.status, 200)
@@ -53,7 +53,7 @@ const accepted = [
 ]
 
 for (const type of accepted) {
-  test(`a body of type ${type} is read`, async () => {
+  test(`a body of type ${type} is accepted`, async () => {
     await using server = await startEcho()
     assert.equal((await postJson(server.echo, '{}', type)).status, 200)
     assert.deepEqual(server.received, [{}])
@@ -77,7 +77,7 @@ const refused = [
 ]
 
 for (const type of refused) {
-  test(`a body of type ${type} is refused with 415 and reaches nobody`, async () => {
+  test(`a body of type ${type} is refused with 415 and reaches no handler`, async () => {
     await using server = await startEcho()
     const bytes = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 2\r\n\r\n{}`
     assertRefusal(await sendRaw(server.port, bytes), 415, 'Content-Type must be application/json')
@@ -95,7 +95,7 @@ test('a body without a type, or with two types, is refused with 415', async () =
   assert.deepEqual(server.received, [])
 })
 
-test('a request without a body needs no type, and any type that it names is ignored', async () => {
+test('a request without a body needs no Content-Type, and any Content-Type is ignored', async () => {
   await using server = await startEcho()
   for (const method of ['POST', 'DELETE']) {
     for (const header of ['', 'Content-Type: application/json\r\n', 'Content-Type: text/plain\r\n']) {
@@ -127,13 +127,13 @@ for (const body of malformed) {
   })
 }
 
-test('what a malformed body said is not repeated in the answer', async () => {
+test('the answer to a malformed body does not repeat its content', async () => {
   await using server = await startEcho()
   const { headers, body } = await postJson(server.echo, '{"password":"hunter2",}')
   assert.doesNotMatch(body + JSON.stringify([...headers]), /hunter2|password/)
 })
 
-test('a client may go on using its connection after a refused body', async () => {
+test('a connection stays usable after a refused body', async () => {
   await using server = await startEcho(1024)
   using connection = await RawConnection.open(server.port)
   for (const body of ['{', JSON.stringify('x'.repeat(2000)), '{}']) {
@@ -146,7 +146,7 @@ test('a client may go on using its connection after a refused body', async () =>
   )
 })
 
-test('a body that is no object reaches the handler as it is', async () => {
+test('a body that is not an object reaches the handler unchanged', async () => {
   await using server = await startEcho()
   for (const body of ['null', '[]', '"x"', '0', 'false']) assert.equal((await postJson(server.echo, body)).status, 200)
   assert.deepEqual(server.received, [null, [], 'x', 0, false])
@@ -158,7 +158,7 @@ test('a byte order mark before a body is ignored', async () => {
   assert.deepEqual(server.received, [{ a: 1 }])
 })
 
-test('20,000 nested arrays do no harm', async () => {
+test('20,000 nested arrays cause no error', async () => {
   await using server = await startEcho()
   const response = await postJson(server.echo, '['.repeat(mostValues) + ']'.repeat(mostValues))
   assert.equal(response.status, 200)
@@ -182,7 +182,7 @@ for (const [what, body] of Object.entries({
   })
 }
 
-test('the signs of values in a text count nothing, wherever its quotes and backslashes stand', async () => {
+test('brackets and commas inside strings are not counted, also after escaped quotes and backslashes', async () => {
   await using server = await startEcho()
   const text = '\\"[,{'.repeat(30_000)
   const value = { [text.slice(0, 9_000)]: [text, '\\', text, '"', text] }
@@ -197,7 +197,7 @@ for (const bytes of [
   [0x22, 0xe2, 0x82, 0x22],
 ]) {
   const body = Uint8Array.from(bytes)
-  test(`R-ERR-6: bytes that are no UTF-8 (${Buffer.from(body).toString('hex')}) are refused with 400`, async () => {
+  test(`R-ERR-6: bytes that are not UTF-8 (${Buffer.from(body).toString('hex')}) are refused with 400`, async () => {
     await using server = await startEcho()
     assertRefusal(await postJson(server.echo, body), 400, 'Request body is not valid UTF-8')
     assert.deepEqual(server.received, [])
@@ -211,7 +211,7 @@ for (const body of [
   '{"__proto__":null}',
   '{"constructor":{"prototype":{"polluted":true}}}',
 ]) {
-  test(`${body} is a body with a field of that name, and pollutes nothing`, async () => {
+  test(`${body} is parsed as a normal field and pollutes no prototype`, async () => {
     await using server = await startEcho()
     assert.equal((await postJson(server.echo, body)).status, 200)
     assert.ok(!('polluted' in {}))
@@ -222,7 +222,7 @@ for (const body of [
   })
 }
 
-test('a body of exactly the limit passes, one byte more is refused with 413, with a length and without', async () => {
+test('a body of exactly the limit is accepted, and one byte more is refused with 413, with and without Content-Length', async () => {
   const limit = 4096
   await using server = await startEcho(limit)
   const ofSize = (bytes: number) => JSON.stringify('x'.repeat(bytes - 2))
@@ -234,7 +234,7 @@ test('a body of exactly the limit passes, one byte more is refused with 413, wit
   assert.equal(server.received.length, 2)
 })
 
-test('a body that is announced too large is refused before any of it is sent, whatever its type', async () => {
+test('a body with a too large Content-Length is refused before any of it is sent, for every type', async () => {
   await using server = await startEcho(1024)
   for (const type of ['application/json', 'text/plain']) {
     const head = `POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: ${type}\r\nContent-Length: 1025\r\n\r\n`
@@ -242,7 +242,7 @@ test('a body that is announced too large is refused before any of it is sent, wh
   }
 })
 
-test('a client that is still sending a huge body reads the refusal instead of a reset', async () => {
+test('a client that is still sending a huge body gets the error response, not a reset', async () => {
   await using server = await startEcho()
   const body = new Uint8Array(16 * 1024 * 1024).fill(0x20)
   assertRefusal(await postJson(server.echo, body), 413)
@@ -279,7 +279,7 @@ test('a connection on which a refused body never ends is closed: at once after O
   }
 })
 
-test('a refused body that ends in time costs its connection nothing, time after time', async t => {
+test('a connection stays open after each refused body that ends in time', async t => {
   await using server = await startEcho()
   const warn = t.mock.method(process, 'emitWarning', () => {})
   using connection = await RawConnection.open(server.port)

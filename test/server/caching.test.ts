@@ -9,7 +9,7 @@ function cacheControl({ headers }: RawResponse): string | undefined {
   return headers.get('cache-control')
 }
 
-test('what depends on the caller or is about a person is not to be kept, refusals included', async () => {
+test('answers that depend on the caller or contain personal data must not be cached, including errors', async () => {
   await using app = await startTestApp({ LOGIN_LIMIT_MAX: '1', RATE_LIMIT_MAX: '2' })
   const member = await createMember(app)
   const order = await createOrder(app, member.id)
@@ -49,7 +49,7 @@ test('what depends on the caller or is about a person is not to be kept, refusal
   assert.deepEqual([tooMany.status, cacheControl(tooMany)], [429, 'no-store'])
 })
 
-test('what is the same for everyone may be kept, or asked for again', async () => {
+test('answers that are the same for every caller may be cached or revalidated', async () => {
   await using app = await startTestApp()
   const expected: Readonly<Record<string, string>> = {
     '/health/live': 'no-cache',
@@ -63,7 +63,7 @@ test('what is the same for everyone may be kept, or asked for again', async () =
   assert.deepEqual([page.status, cacheControl(page)], [200, 'no-cache'])
 })
 
-test('a fault is not kept, whatever its route had promised', async () => {
+test('an internal error must not be cached, whatever headers its route had set', async () => {
   await using server = await startTestServer(fastify => {
     fastify.get('/broken', (_request, reply) => {
       reply.header('cache-control', 'public, max-age=300')

@@ -11,7 +11,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { DuetProcess, type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** Starts a server that cannot start, and holds it to one line on stderr, which is returned, and to exit code 1. */
+/** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
 async function refusedStart(env: Readonly<Record<string, string>>): Promise<string> {
   await using duet = serveDuet(env)
   return oneLine(await ended(duet))
@@ -30,6 +30,9 @@ const wrong: Readonly<Record<string, string>> = {
   PORT: '65536',
   DATABASE_URL: `mysql://user:${secret}@127.0.0.1/x`,
   DATABASE_POOL_MAX: '0',
+  DATABASE_POOLER: 'session',
+  REDIS_URL: `http://:${secret}@127.0.0.1`,
+  REDIS_TIMEOUT_MS: '9',
   BODY_LIMIT_BYTES: '1',
   CONNECTIONS_PER_CLIENT: 'many',
   MAINTENANCE: 'perhaps',
@@ -59,7 +62,7 @@ const wrong: Readonly<Record<string, string>> = {
   NODE_ENV: 'prod',
 }
 
-/** What these mean is found out only by starting; the first stands for all that are checked while they are read. */
+/** These values are checked only at the start. The first one represents all that are checked while they are read. */
 const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS']
 
 function messageOf(env: Readonly<Record<string, string>>): string {
@@ -72,13 +75,13 @@ function messageOf(env: Readonly<Record<string, string>>): string {
   return assert.fail(`${JSON.stringify(env)} is accepted`)
 }
 
-// Each of these spends its time in processes of its own.
+// Each of these tests runs its own processes.
 describe('the command line', { concurrency: 4 }, () => {
-  test('a wrong value of any variable stops the start with one line that names it and tells no secret', async () => {
+  test('a wrong value of any variable stops the start with one line that names it and contains no secret', async () => {
     assert.deepEqual(Object.keys(wrong).sort(), Object.keys(settings).sort(), 'a variable has no wrong value here')
     await Promise.all(
       Object.entries(wrong).map(async ([name, value]) => {
-        // A start takes half a second of CPU: one of its kind shows what is made of the message.
+        // A start takes half a second of CPU, so one value of each kind is enough to check the message.
         const line = started.includes(name)
           ? await refusedStart({ [name]: value })
           : `duet: ${messageOf({ [name]: value })}`
@@ -98,7 +101,7 @@ describe('the command line', { concurrency: 4 }, () => {
   })
 
   for (const host of ['127.0.0.1', 'localhost', 'no..host']) {
-    test(`a PostgreSQL that cannot be reached at ${host} stops the start, its password untold`, async () => {
+    test(`an unreachable PostgreSQL at ${host} stops the start, and its password is not printed`, async () => {
       const line = await refusedStart({ DATABASE_URL: `postgres://user:${secret}@${host}:1/x`, TOKEN_KEYS: tokenKeys })
       assert.match(line, /^duet: DATABASE_URL: \S+/)
       assert.ok(!line.includes(secret))
@@ -117,7 +120,7 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.match(await refusedStart({ DATABASE_URL: `sqlite:${folder.path}/duet.db` }), /^duet: DATABASE_URL: /)
   })
 
-  test('a second server on the same SQLite file is refused, and the first goes on', async () => {
+  test('a second server on the same SQLite file is refused, and the first keeps running', async () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${folder.path}/data/duet.db` }
     await using first = serveDuet(env)
@@ -126,7 +129,7 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.equal((await ask(`${url}/health/ready`)).status, 200)
   })
 
-  test('the folder of the default database is made in the current folder, and a restart takes the file over', async t => {
+  test('the folder of the default database is created in the current folder, and a restart uses the same file', async t => {
     using folder = temporaryFolder()
     const started: number[] = []
     for (let times = 0; times < 2; times++) {
@@ -143,7 +146,7 @@ describe('the command line', { concurrency: 4 }, () => {
     t.diagnostic(`start to first answer: ${started[0]} ms on a new database, ${started[1]} ms on an existing one`)
   })
 
-  test('.env in the current folder is honoured, and the real environment wins over it', async () => {
+  test('.env in the current folder is used, and real environment variables override it', async () => {
     using folder = temporaryFolder()
     writeFileSync(join(folder.path, '.env'), 'MAINTENANCE=on\nBODY_LIMIT_BYTES="2048"\nLOG_LEVEL=silent\n# comment\n')
     await using duet = serveDuet({ LOG_LEVEL: 'warn' }, { cwd: folder.path })
@@ -170,7 +173,8 @@ describe('the command line', { concurrency: 4 }, () => {
     for (const args of [['--help'], ['help'], ['serve', '-h']]) {
       const { code, stdout, stderr } = await runDuet(args, { env: { PORT: 'not even a number' } })
       assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
-      for (const command of ['serve', 'migrate', 'seed', 'backup', 'keys generate', 'users set-role'])
+      const commands = ['serve', 'migrate', 'seed', 'backup', 'keys generate']
+      for (const command of [...commands, 'users create', 'users list', 'users set-role'])
         assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
       for (const [name, { fallback, default: told }] of Object.entries<Setting>(settings)) {
         const [line] = stdout.split('\n').filter(each => each.trim().startsWith(`${name} `))
@@ -179,17 +183,17 @@ describe('the command line', { concurrency: 4 }, () => {
     }
   })
 
-  test('an unknown command, or an argument that a command does not take, exits with 1 and says so', async () => {
+  test('an unknown command or argument exits with 1 and a message', async () => {
     assert.match(oneLine(await runDuet(['constructor'])), /^duet: unknown command "constructor"/)
     assert.match(oneLine(await runDuet(['migrate', 'now'])), /^duet: usage: migrate;/)
   })
 
-  test('a server that is watched for changes, as npm run dev does, starts like any other', async () => {
+  test('a server under --watch, as in npm run dev, starts as usual', async () => {
     await using duet = serveDuet({ WATCH_REPORT_DEPENDENCIES: '1' })
     assert.equal((await ask(`${(await duet.address()).url}/health/ready`)).status, 200)
   })
 
-  test('the greeting offers the demo login only while it works', async () => {
+  test('the greeting shows the demo login only while it works', async () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
     {
@@ -203,7 +207,7 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.doesNotMatch(later.stdout, /demo/)
   })
 
-  test('in production all that is printed are the lines of the log', async () => {
+  test('in production only log lines are printed', async () => {
     await using duet = serveDuet({ NODE_ENV: 'production' })
     await waitUntil(() => duet.stdout.includes('Listening at'))
     duet.child.kill('SIGTERM')
@@ -211,7 +215,7 @@ describe('the command line', { concurrency: 4 }, () => {
     for (const line of stdout.trimEnd().split('\n')) assert.equal(typeof JSON.parse(line), 'object', line)
   })
 
-  test('every file that is made is for its owner alone', async () => {
+  test('only the owner can read and write the files that are created', async () => {
     for (const command of ['serve', 'migrate', 'seed']) {
       using folder = temporaryFolder()
       const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, PORT: '0' }
@@ -225,11 +229,13 @@ describe('the command line', { concurrency: 4 }, () => {
     }
   })
 
-  test('a command that needs a database makes none where there is none', async () => {
+  test('a command that needs a database does not create one', async () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'mistyped.db')}` }
     for (const args of [
       ['users', 'set-role', '1', 'admin'],
+      ['users', 'create', '--email', 'ann@example.com'],
+      ['users', 'list'],
       ['backup', join(folder.path, 'copy.db')],
     ]) {
       assert.match(
@@ -240,7 +246,7 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.deepEqual(readdirSync(folder.path), [])
   })
 
-  test('backup copies a database that is being served, and replaces no file', async () => {
+  test('backup copies a database that is in use, and does not overwrite a file', async () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
     const copy = join(folder.path, 'copy.db')
@@ -260,7 +266,7 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.match(oneLine(await runDuet(['backup', nowhere], { env })), /nowhere\/copy\.db cannot be written: ENOENT\n$/)
   })
 
-  test('migrate brings a database up to date, once, and exits with 0', async () => {
+  test('migrate applies missing migrations once, and exits with 0', async () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${folder.path}/duet.db` }
     const first = await runDuet(['migrate'], { env })

@@ -39,7 +39,7 @@ for (const [environment, defaults] of derived) {
   })
 }
 
-test('DEMO_DATA and ACCESS_POLICY always win over the derived defaults', () => {
+test('DEMO_DATA and ACCESS_POLICY always override the derived defaults', () => {
   for (const [environment] of derived) {
     const opened = readConfig({ ...environment, DEMO_DATA: 'true', ACCESS_POLICY: 'open' })
     assert.deepEqual([opened.demoData, opened.accessPolicy], [true, 'open'])

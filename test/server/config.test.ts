@@ -2,18 +2,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ConfigError, type Environment, readConfig, settings } from '../../src/config.ts'
 
-test('without any variable the documented defaults hold', () => {
+test('without any variable the documented defaults apply', () => {
   assert.deepEqual(readConfig({}), {
     production: false,
     host: '127.0.0.1',
     port: 4000,
     database: { kind: 'sqlite', path: 'data/duet.db' },
     databaseTimeoutMs: 1_200,
+    redis: undefined,
+    redisTimeoutMs: 250,
     socketInitTimeoutMs: 3_000,
     socketsPerClient: 1_000,
     socketMessagesPerSecond: 50,
     subscriptionGroupsPerClient: 200,
     subscriptionGroups: 10_000,
+    eventRetentionSeconds: 3_600,
     bodyLimitBytes: 1_048_576,
     connectionsPerClient: 1_000,
     maintenance: false,
@@ -37,7 +40,7 @@ test('without any variable the documented defaults hold', () => {
   })
 })
 
-test('an empty or blank variable means its default, and blanks around a value are ignored', () => {
+test('an empty or blank variable means its default, and spaces around a value are ignored', () => {
   const names = Object.keys(settings)
   for (const value of ['', ' ', '\t']) {
     assert.deepEqual(readConfig(Object.fromEntries(names.map(name => [name, value]))), readConfig({}))
@@ -45,7 +48,7 @@ test('an empty or blank variable means its default, and blanks around a value ar
   assert.equal(readConfig({ PORT: ' 8080 ' }).port, 8080)
 })
 
-test('every variable is honoured', () => {
+test('every variable has an effect', () => {
   const config = readConfig({
     HOST: '0.0.0.0',
     PORT: '65535',
@@ -53,11 +56,14 @@ test('every variable is honoured', () => {
     DATABASE_POOL_MAX: '25',
     DATABASE_POOLER: 'transaction',
     DATABASE_TIMEOUT_MS: '600000',
+    REDIS_URL: 'rediss://duet:s%40cret@redis.example:6380/3',
+    REDIS_TIMEOUT_MS: '10',
     SOCKET_INIT_TIMEOUT_MS: '100',
     SOCKETS_PER_CLIENT: '1',
     SOCKET_MESSAGES_PER_SECOND: '0',
     SUBSCRIPTION_GROUPS_PER_CLIENT: '1',
     SUBSCRIPTION_GROUPS: '1000000',
+    EVENT_RETENTION_SECONDS: '60',
     BODY_LIMIT_BYTES: '2048',
     CONNECTIONS_PER_CLIENT: '0',
     MAINTENANCE: 'ON',
@@ -91,11 +97,14 @@ test('every variable is honoured', () => {
       pooler: true,
     },
     databaseTimeoutMs: 600_000,
+    redis: { host: 'redis.example', port: 6380, username: 'duet', password: 's@cret', database: 3, tls: true },
+    redisTimeoutMs: 10,
     socketInitTimeoutMs: 100,
     socketsPerClient: 1,
     socketMessagesPerSecond: 0,
     subscriptionGroupsPerClient: 1,
     subscriptionGroups: 1_000_000,
+    eventRetentionSeconds: 60,
     bodyLimitBytes: 2048,
     connectionsPerClient: 0,
     maintenance: true,
@@ -119,7 +128,7 @@ test('every variable is honoured', () => {
   })
 })
 
-test('beyond loopback, in production, or both: every path is limited, metrics are closed, access is enforced, no demo data', () => {
+test('outside loopback or in production every path has a rate limit, metrics are off, access is enforced, and there is no demo data', () => {
   const derived = (environment: Environment) => {
     const { rateLimit, metricsOpen, accessPolicy, demoData } = readConfig(environment)
     return { paths: rateLimit.paths, metricsOpen, accessPolicy, demoData }
@@ -138,7 +147,7 @@ test('beyond loopback, in production, or both: every path is limited, metrics ar
   }
 })
 
-test('keys of payments may be kept for a second at the least', () => {
+test('IDEMPOTENCY_TTL_SECONDS may be as low as one second', () => {
   assert.equal(readConfig({ IDEMPOTENCY_TTL_SECONDS: '1' }).idempotencyTtlSeconds, 1)
 })
 
@@ -147,7 +156,7 @@ test('limits of GraphQL may be as strict or as loose as their ranges say', () =>
   assert.equal(readConfig({ QUERY_MAX_COMPLEXITY: '1' }).queryMaxComplexity, 1)
 })
 
-test('databases are named by their address', () => {
+test('DATABASE_URL selects the engine and the location', () => {
   const database = (DATABASE_URL: string) => readConfig({ DATABASE_URL }).database
   assert.deepEqual(database('sqlite::memory:'), { kind: 'sqlite', path: ':memory:' })
   assert.deepEqual(database('sqlite:/var/lib/duet.db'), { kind: 'sqlite', path: '/var/lib/duet.db' })
@@ -155,7 +164,7 @@ test('databases are named by their address', () => {
   assert.equal(database('postgresql://h/x').kind, 'postgres')
 })
 
-test('localhost is one address, not a second server', () => {
+test('localhost means 127.0.0.1 only, not a second server', () => {
   assert.equal(readConfig({ HOST: 'localhost' }).host, '127.0.0.1')
 })
 
@@ -189,7 +198,7 @@ const wrong: readonly (readonly [name: keyof typeof settings, values: readonly s
 ]
 
 for (const [name, values] of wrong) {
-  test(`a wrong ${name} is refused by one line that names it and does not quote it`, () => {
+  test(`a wrong ${name} is refused with one line that names the variable and does not quote the value`, () => {
     for (const value of values) {
       assert.throws(
         () => readConfig({ [name]: value }),
@@ -203,3 +212,28 @@ for (const [name, values] of wrong) {
     }
   })
 }
+
+test('REDIS_URL is an address of Redis with all its parts, and nothing else', () => {
+  const plain = { host: '127.0.0.1', port: 6379, database: 0, tls: false }
+  const sound: Readonly<Record<string, object>> = {
+    'redis://127.0.0.1': plain,
+    'redis://127.0.0.1/': plain,
+    'redis://127.0.0.1:7000/12': { ...plain, port: 7000, database: 12 },
+    'redis://:p%3A%2F@127.0.0.1': { ...plain, password: 'p:/' },
+    'redis://u@[::1]': { ...plain, host: '::1', username: 'u' },
+    'rediss://cache.example': { ...plain, host: 'cache.example', tls: true },
+  }
+  for (const [REDIS_URL, expected] of Object.entries(sound)) assert.deepEqual(readConfig({ REDIS_URL }).redis, expected)
+  const unsound = [
+    '127.0.0.1:6379',
+    'redis:',
+    'redis://',
+    'redis:///1',
+    'redis://h:0',
+    'redis://h:65536',
+    'redis://h/a',
+  ]
+  for (const address of [...unsound, 'redis://h/1/2', 'redis://h?db=1', 'redis://h#x', 'redis://:%zz@h', 'unix:///x']) {
+    assert.throws(() => readConfig({ REDIS_URL: address }), /^ConfigError: REDIS_URL: must be redis:/, address)
+  }
+})

@@ -25,14 +25,14 @@ function connections(port: number) {
     await once(socket, 'connect')
     return socket
   }
-  /** Whether a request on a new connection is answered; else the connection was closed without a word. */
+  /** Whether a request on a new connection is answered; otherwise the connection was closed without an answer. */
   const answered = async (localAddress?: string, head?: string): Promise<boolean> => {
     return (await answerTo(await open(localAddress), request(head))) !== ''
   }
   return { open, answered, [Symbol.dispose]: () => stack.dispose() }
 }
 
-test('beyond CONNECTIONS_PER_CLIENT a connection is closed at once; other clients have their own, a closed one makes room', async () => {
+test('a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other clients have their own limit, and a closed connection makes room', async () => {
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '3' })
   using clients = connections(app.port)
   const first = await clients.open()
@@ -42,12 +42,27 @@ test('beyond CONNECTIONS_PER_CLIENT a connection is closed at once; other client
   assert.equal(await clients.answered(), false)
   assert.ok(await clients.answered('127.0.0.2'))
   first.destroy()
-  // The service learns of it a moment later.
+  // The service notices the close a moment later.
   let makesRoom = false
   for (let tries = 0; tries < 1_000 && !makesRoom; tries++) makesRoom = await clients.answered()
   assert.ok(makesRoom)
   const { body } = await sendFrom('127.0.0.3', app.port)
   assert.match(body, /^duet_connections_refused_total [1-9]/m)
+})
+
+test('a WebSocket request that is refused still counts as a connection, and an open WebSocket does not', async () => {
+  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1' })
+  using clients = connections(app.port)
+  const upgrade = (version: string) =>
+    `GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
+  // It stays open until the client has read the answer and closes it, for a second at most.
+  const refused = await clients.open()
+  assert.match(await answerTo(refused, upgrade('12')), /^HTTP\/1.1 400 /)
+  assert.equal(await clients.answered(), false)
+  refused.destroy()
+  const other = await clients.open('127.0.0.2')
+  assert.match(await answerTo(other, upgrade('13')), /^HTTP\/1.1 101 /)
+  assert.ok(await clients.answered('127.0.0.2'))
 })
 
 /** `/metrics`, from an address that has a connection left. */
@@ -62,7 +77,7 @@ async function sendFrom(localAddress: string, port: number): Promise<{ body: str
   return { body }
 }
 
-test('what has become a WebSocket is not counted any more', async () => {
+test('a connection that became a WebSocket is no longer counted', async () => {
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1' })
   using clients = connections(app.port)
   for (let count = 0; count < 3; count++) {
@@ -75,7 +90,7 @@ test('what has become a WebSocket is not counted any more', async () => {
   assert.ok(await clients.answered())
 })
 
-test('the connections of a proxy that is trusted are not counted', async () => {
+test('connections of a trusted proxy are not counted', async () => {
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })
   using clients = connections(app.port)
   for (let count = 0; count < 5; count++) assert.ok(await clients.answered('127.0.0.1'))
@@ -83,7 +98,7 @@ test('the connections of a proxy that is trusted are not counted', async () => {
   assert.equal(await clients.answered('127.0.0.2', 'X-Forwarded-For: 192.0.2.1\r\n'), false)
 })
 
-test('CONNECTIONS_PER_CLIENT=0 lets any number in', async () => {
+test('CONNECTIONS_PER_CLIENT=0 allows any number', async () => {
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '0' })
   using clients = connections(app.port)
   for (let count = 0; count < 50; count++) assert.ok(await clients.answered())

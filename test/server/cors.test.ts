@@ -8,7 +8,7 @@ const app1 = 'https://app.example'
 const app2 = 'https://other.example:8443'
 const evil = 'https://evil.example'
 
-/** All that the service says in headers and a page may need: written out, so that none can get lost. */
+/** All headers that a page may need, listed here so that none can get lost. */
 const exposed =
   'Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
 
@@ -29,7 +29,7 @@ const preflight = (origin: string): RequestInit => ({
   ...from(origin, { 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'authorization' }),
 })
 
-test('by default any origin may read answers, refusals included, and the headers that matter', async () => {
+test('by default any origin may read answers, errors included, and their important headers', async () => {
   await using app = await startServer('*')
   for (const path of ['/thing', '/nothing', '/%zz']) {
     const { headers } = await ask(app.url + path, from(evil))
@@ -40,7 +40,7 @@ test('by default any origin may read answers, refusals included, and the headers
   }
 })
 
-test('with a list, only its origins may read answers, and each is told its own name', async () => {
+test('with a list, only its origins may read answers, and each gets its own origin in the header', async () => {
   await using app = await startServer(app1, app2)
   for (const origin of [app1, app2]) {
     const served = await ask(`${app.url}/thing`, from(origin))
@@ -52,7 +52,7 @@ test('with a list, only its origins may read answers, and each is told its own n
   }
 })
 
-test('another origin gets no allow header, by preflight or without', async () => {
+test('another origin gets no allow header, with and without a preflight', async () => {
   await using app = await startServer(app1)
   for (const origin of [evil, `${app1}.evil.example`, 'http://app.example', `${app1}:8443`, 'null']) {
     for (const response of [
@@ -79,14 +79,14 @@ test('a preflight is answered 204 on any path, known or not', async () => {
   }
 })
 
-test('without an origin there is no allow header, but caches are told that there may be one', async () => {
+test('without an origin there is no allow header, but Vary tells caches about it', async () => {
   await using app = await startServer('*')
   const response = await ask(`${app.url}/thing`)
   assert.deepEqual(allowHeaders(response), [])
   assert.equal(response.headers.get('vary'), 'Origin')
 })
 
-test('pages can read that a payment was made before: Idempotent-Replayed is exposed where it is sent', async () => {
+test('pages can read Idempotent-Replayed, which is exposed when it is sent', async () => {
   await using app = await startTestApp({ CORS_ORIGINS: app1 })
   const pay = () =>
     ask(`${app.url}/payments`, {
@@ -101,7 +101,7 @@ test('pages can read that a payment was made before: Idempotent-Replayed is expo
   assert.equal(headers.get('access-control-expose-headers'), exposed)
 })
 
-test('pages of allowed origins can read what went wrong, under maintenance too', async () => {
+test('pages of allowed origins can read errors, also under maintenance', async () => {
   await using app = await startTestApp({ CORS_ORIGINS: `${app1}, ${app2}`, MAINTENANCE: 'on' })
   assert.equal((await ask(`${app.url}/users`, preflight(app1))).status, 204)
   const refused = await ask(`${app.url}/users`, from(app1))

@@ -39,7 +39,7 @@ const faults = {
 } satisfies Record<string, RouteHandlerMethod>
 
 for (const [path, handler] of Object.entries(faults)) {
-  test(`R-ERR-11: a fault is answered 500, and nothing of it is told to the client (${path})`, async () => {
+  test(`R-ERR-11: an internal error is answered 500 without any of its details (${path})`, async () => {
     await using server = await startTestServer(fastify => fastify.get(path, handler))
     const response = await ask(server.url + path)
     assertRefusal(response, 500, 'Internal server error')
@@ -50,7 +50,7 @@ for (const [path, handler] of Object.entries(faults)) {
   })
 }
 
-test('the log tells operators what the fault was, down to its cause', async () => {
+test('the log contains an internal error with its cause', async () => {
   await using server = await startTestServer(fastify =>
     fastify.get('/', () => {
       throw fault(new Error('outer', { cause: new TypeError('inner') }))
@@ -75,7 +75,7 @@ const statuses: Readonly<Record<Exclude<ErrorCode, 'fault'>, number>> = {
 }
 
 for (const [code, status] of Object.entries(statuses)) {
-  test(`an error with the code ${code} is answered ${status} with its own sentence, its cause untold`, async () => {
+  test(`an error with the code ${code} is answered ${status} with its message and without its cause`, async () => {
     await using server = await startTestServer(fastify =>
       fastify.get('/', () => {
         throw new AppError(code as ErrorCode, 'A sentence.', { cause: new Error(secret) })
@@ -89,7 +89,7 @@ for (const [code, status] of Object.entries(statuses)) {
   })
 }
 
-test('a store that is away is answered 503 with Retry-After, and the log knows why', async () => {
+test('an unavailable store is answered 503 with Retry-After, and the log contains the cause', async () => {
   await using server = await startTestServer(fastify =>
     fastify.get('/', () => {
       throw unavailable(new Error('disk full'))
@@ -133,7 +133,7 @@ test('R-ERR-1, R-ERR-2: every kind of failure has a real status, and a body with
   for (const [status, answer] of answers) assertRefusal(answer, status)
 })
 
-test('a refused HEAD request has the head of the failure and no body', async () => {
+test('a refused HEAD request gets the headers of the error and no body', async () => {
   await using server = await startTestServer(fastify => fastify.get('/throws', faults['/throws']))
   for (const [path, status] of [
     ['/throws', 500],

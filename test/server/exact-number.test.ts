@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isExact, memberText } from '../../src/server/exact-number.ts'
 
-test('a field is found by its name, escaped or not, in the outermost object alone, and the last one counts', () => {
+test('a field is found by its name, escaped or not, only in the outermost object, and the last one counts', () => {
   for (const [json, text] of [
     ['{"amount":1.50}', '1.50'],
     ['{"a":{"amount":1},"amount": 2 }', '2'],
@@ -16,7 +16,7 @@ test('a field is found by its name, escaped or not, in the outermost object alon
   }
 })
 
-test('a name is read once, however long it is and however many fields its value has', t => {
+test('a name is read only once, whatever its length and the size of its value', t => {
   const json = `{"\\u0061${'a'.repeat(1_000)}":[${'{"":0},'.repeat(1_000)}0],"amount":1.0000000000000001}`
   const parse = t.mock.method(JSON, 'parse')
   assert.equal(isExact(json, 'amount', 1), false)

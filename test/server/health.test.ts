@@ -15,7 +15,7 @@ function startWith(ping: Store['ping']) {
 const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
 const away = 'Service temporarily unavailable. Try again later.'
 
-test('a running service is live, and ready when its store answers', async () => {
+test('a running service is live, and ready if its store responds', async () => {
   await using app = await startTestApp()
   for (const state of ['live', 'ready']) {
     const { status, body } = await ask(`${app.url}/health/${state}`)
@@ -29,7 +29,7 @@ for (const error of [
   fault(new Error('hunter2')),
   new Error('hunter2'),
 ]) {
-  test(`a store that fails (${error.message}) makes the service live but not ready: 503 with Retry-After`, async () => {
+  test(`with a failing store (${error.message}) the service is live but not ready: 503 with Retry-After`, async () => {
     await using server = await startWith(() => Promise.reject(error))
     const response = await ask(`${server.url}/health/ready`)
     assertRefusal(response, 503, away)
@@ -38,7 +38,7 @@ for (const error of [
   })
 }
 
-test('a store that does not answer in time makes the service not ready', async t => {
+test('with a store that does not respond in time the service is not ready', async t => {
   const asked = Promise.withResolvers<void>()
   await using server = await startWith(() => {
     asked.resolve()
@@ -55,7 +55,7 @@ test('a store that does not answer in time makes the service not ready', async t
   assertRefusal(response, 503, away)
 })
 
-test('a service that shuts down is live but no longer ready', async () => {
+test('a service that is shutting down is live but not ready', async () => {
   await using server = await startWith(async () => {})
   using connection = await RawConnection.open(server.port)
   connection.write(ready)
@@ -75,7 +75,7 @@ test('health ignores Authorization', async () => {
   }
 })
 
-test('requests for readiness at the same time ask the store once, and a later one asks again', async t => {
+test('concurrent readiness requests check the store once, and a later one checks it again', async t => {
   let pings = 0
   const answered = Promise.withResolvers<void>()
   await using server = await startWith(async () => {

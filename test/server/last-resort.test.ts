@@ -23,11 +23,11 @@ async function isRefused(port: number): Promise<boolean> {
 }
 
 for (const [what, signal] of [
-  ['an error that nobody caught', 'SIGWINCH'],
-  ['a rejection that nobody handled', 'SIGCONT'],
+  ['an uncaught error', 'SIGWINCH'],
+  ['an unhandled rejection', 'SIGCONT'],
 ] as const) {
-  test(`${what} is logged once, ends listening at once, lets a request under way end, and the process with 1`, async () => {
-    const drainMs = 8_000 // which is not waited for
+  test(`${what} is logged once and stops listening at once, a running request is answered, and the process exits with 1`, async () => {
+    const drainMs = 8_000 // the exit does not wait for it
     await using duet = serveDuet({ NODE_OPTIONS: `--import=${preload}`, DRAIN_MS: String(drainMs) })
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
@@ -54,7 +54,7 @@ for (const [what, signal] of [
   })
 }
 
-/** A last resort whose stopping the test decides about. */
+/** The handler, with a stop function that the test controls. */
 function watched() {
   const { logger, logs } = collectLogs()
   const exits: number[] = []
@@ -70,7 +70,7 @@ function watched() {
 
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
-test('a second unhandled error while stopping ends the process at once', async t => {
+test('a second unhandled error during the stop ends the process at once', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { fail, logs, exits, stops } = watched()
   fail(new Error('one'))
@@ -87,7 +87,7 @@ test('a second unhandled error while stopping ends the process at once', async t
   )
 })
 
-test('stopping that does not end, or fails, is not waited for longer than its time', async t => {
+test('the process exits after the timeout if stopping hangs, and at once if it fails', async t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const endless = watched()
   endless.fail(new Error('one'))

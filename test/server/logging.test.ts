@@ -8,7 +8,7 @@ import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
-test('every answer is one line of the log: method, path, status, time and request id', async () => {
+test('every answer gives one log line with method, path, status, duration and request id', async () => {
   await using server = await startTestServer(fastify => fastify.get('/things/:id', () => ({ ok: true })))
   const { headers } = await ask(`${server.url}/things/7?token=x`)
   const [line, ...more] = server.logs.filter(each => each.msg === 'answered')
@@ -26,7 +26,7 @@ test('every answer is one line of the log: method, path, status, time and reques
   })
 })
 
-test('nothing secret reaches the log: no query, header, body or credential, whatever becomes of the request', async () => {
+test('the log contains no query, header, body or credential, for every outcome of a request', async () => {
   await using server = await startTestServer(
     fastify => {
       fastify.post('/echo', ({ body }) => ({ body }))
@@ -79,13 +79,13 @@ test('nothing secret reaches the log: no query, header, body or credential, what
   assert.doesNotMatch(JSON.stringify(server.logs), /secret|password/)
 })
 
-test('the path of a request cannot break a line of the log, nor be told when it is not plain', async () => {
+test('the path of a request cannot break a log line, and is not logged if it has unusual characters', async () => {
   await using server = await startTestServer(() => {})
   await ask(`${server.url}/%0a%7B%22level%22:50%7D%22`)
   assert.equal(server.logs.at(-1)?.path, '(unknown)')
 })
 
-test('what the process prints beside its greeting are lines of JSON, and nothing at all goes to stderr', async () => {
+test('apart from the greeting the process prints only JSON lines to stdout, and nothing to stderr', async () => {
   await using duet = serveDuet()
   const { url } = await duet.address()
   await ask(`${url}/health/ready?secret`)
@@ -103,7 +103,7 @@ test('what the process prints beside its greeting are lines of JSON, and nothing
   )
 })
 
-test('a reader of the log that goes away, even before the greeting, does not stop the service', async () => {
+test('the service keeps running if the reader of its stdout goes away, even before the greeting', async () => {
   const port = await freePort()
   await using duet = serveDuet({ PORT: String(port) })
   duet.child.stdout?.destroy()
@@ -115,7 +115,7 @@ test('a reader of the log that goes away, even before the greeting, does not sto
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
 })
 
-test('a path that is not plain is logged as its route, so that nothing put there by mistake shows up', async () => {
+test('a path with unusual characters is logged as its route, so that a secret put there by mistake is not logged', async () => {
   await using app = await startTestApp()
   for (const target of [
     'http://u:ada@example.com@h/api/users/1',
@@ -130,7 +130,7 @@ test('a path that is not plain is logged as its route, so that nothing put there
   for (const secret of ['ada@', 'eyJ', '1111']) assert.ok(!text.includes(secret), secret)
 })
 
-test('a line of the log has a bounded length, whatever a client sends or an error says', async () => {
+test('a log line has a bounded length, whatever a client sends or an error contains', async () => {
   const long = 'x'.repeat(1_000_000)
   await using server = await startTestServer(fastify => {
     fastify.get('/things/:id', () => ({ ok: true }))

@@ -13,7 +13,7 @@ function assertMaintenance(response: RawResponse): void {
   assert.equal(response.headers.get('retry-after'), '60')
 }
 
-test('R-ERR-12: under maintenance every request but health is answered 503 with Retry-After', async () => {
+test('R-ERR-12: under maintenance every request except health is answered 503 with Retry-After', async () => {
   await using app = await startTestApp({ MAINTENANCE: 'on' })
   for (const path of [
     '/',
@@ -33,18 +33,18 @@ test('R-ERR-12: under maintenance every request but health is answered 503 with 
   assert.ok(!app.logs.some(line => Number(line.level) > 30))
 })
 
-test('under maintenance a request is refused by its head alone', async () => {
+test('under maintenance a request is refused before its body is read', async () => {
   await using app = await startTestApp({ MAINTENANCE: 'on' })
   const head = 'POST /users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
   assertMaintenance(await sendRaw(app.port, head))
 })
 
-test('health answers under maintenance', async () => {
+test('health works under maintenance', async () => {
   await using app = await startTestApp({ MAINTENANCE: 'on' })
   for (const state of ['live', 'ready']) assert.equal((await ask(`${app.url}/health/${state}`)).status, 200)
 })
 
-test('maintenance is toggled while the service runs, and the log says so', async () => {
+test('maintenance can be toggled while the service runs, and this is logged', async () => {
   await using app = await startTestApp()
   assert.equal((await ask(`${app.url}/metrics`)).status, 200)
   app.app.toggleMaintenance()

@@ -47,7 +47,7 @@ test('the store, the commits, the event loop and the process are measured', asyn
   }
 })
 
-test('requests in flight are counted while they are, and no longer', async () => {
+test('requests in flight are counted only until they are answered', async () => {
   const go = Promise.withResolvers<void>()
   await using server = await startTestServer((fastify, lifecycle) => {
     fastify.get('/slow', async () => {
@@ -57,7 +57,7 @@ test('requests in flight are counted while they are, and no longer', async () =>
     serveMetrics(fastify, new Metrics(), lifecycle, { token: undefined, offWithoutToken: false })
   })
   const inFlight = async () => series((await ask(`${server.url}/metrics`)).body, 'duet_http_requests_in_flight')
-  assert.equal(await inFlight(), 1) // the one that asks
+  assert.equal(await inFlight(), 1) // this request itself
   const slow = [ask(`${server.url}/slow`), ask(`${server.url}/slow`)]
   await waitUntil(() => server.lifecycle.requestsInFlight === 2)
   assert.equal(await inFlight(), 3)
@@ -67,7 +67,7 @@ test('requests in flight are counted while they are, and no longer', async () =>
   assert.equal(await inFlight(), 1)
 })
 
-test('neither unknown paths nor unusual methods make series of their own', async () => {
+test('unknown paths and unusual methods create no series of their own', async () => {
   await using app = await startTestApp()
   for (let n = 0; n < 20; n++) await ask(`${app.url}/invented-${n}?x=${n}`)
   await ask(`${app.url}/%zz`)
@@ -85,7 +85,7 @@ test('neither unknown paths nor unusual methods make series of their own', async
   assert.equal(counted(body, 'method="(other)",route="(none)",status="404"'), methods.length)
 })
 
-test('with METRICS_TOKEN set, only its bearer reads the metrics', async () => {
+test('with METRICS_TOKEN set, the metrics need that token', async () => {
   await using app = await startTestApp({ METRICS_TOKEN: 'the-token', NODE_ENV: 'production' })
   const read = (headers: Record<string, string>) => ask(`${app.url}/metrics`, { headers })
   assert.equal((await read({ authorization: 'Bearer the-token' })).status, 200)
@@ -110,7 +110,7 @@ test('with METRICS_TOKEN set, only its bearer reads the metrics', async () => {
 
 // The settings take only addresses and the name `localhost` for loopback: in capitals it is a host like any other.
 for (const env of [{ NODE_ENV: 'production' }, { HOST: 'LOCALHOST' }])
-  test(`with ${JSON.stringify(env)} there are no metrics without a token`, async () => {
+  test(`with ${JSON.stringify(env)} metrics are off without a token`, async () => {
     await using app = await startTestApp(env)
     assertRefusal(await ask(`${app.url}/metrics`), 404, 'Not found')
     assertRefusal(await ask(`${app.url}/metrics`, { headers: { authorization: 'Bearer ' } }), 404)

@@ -5,7 +5,7 @@ import { RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** A server that notes every request which it carries out. */
+/** A server that records every request that it executes. */
 async function startCounting() {
   const executed: string[] = []
   const server = await startTestServer(fastify => {
@@ -96,7 +96,7 @@ const refused: Readonly<Record<string, readonly [status: number, bytes: string |
 }
 
 for (const [what, [status, bytes]] of Object.entries(refused)) {
-  test(`${what}: refused with ${status}, nothing executed, the connection closed`, async () => {
+  test(`${what}: refused with ${status}, nothing is executed, and the connection is closed`, async () => {
     await using server = await startCounting()
     using connection = await RawConnection.open(server.port)
     connection.write(bytes)
@@ -123,7 +123,7 @@ test('HTTP/1.0 without Host is served, as its standard says', async () => {
   assert.equal((await sendRaw(server.port, 'GET /thing HTTP/1.0\r\n\r\n')).status, 200)
 })
 
-test('Expect: 100-continue is told to go on, and then served', async () => {
+test('Expect: 100-continue gets 100, and then the request is served', async () => {
   await using server = await startCounting()
   using connection = await RawConnection.open(server.port)
   connection.write(`${post}Expect: 100-continue\r\nContent-Length: 2\r\n\r\n`)
@@ -150,7 +150,7 @@ test('a request before a malformed one keeps its own answer, and nothing follows
   assert.equal(await connection.closed(), '')
 })
 
-test('a client that goes on sending after it was refused is read, so that no reset hides the refusal', async () => {
+test('a refused client that continues sending is still read, so that it gets the response and not a reset', async () => {
   await using server = await startCounting()
   using connection = await RawConnection.open(server.port)
   connection.write('rubbish\r\n\r\n')
@@ -161,7 +161,7 @@ test('a client that goes on sending after it was refused is read, so that no res
   assert.equal(socket?.destroyed, false)
 })
 
-test('a client that is refused and never leaves is cut off after a second', async t => {
+test('a refused client that does not disconnect is disconnected after a second', async t => {
   await using server = await startCounting()
   using connection = await RawConnection.open(server.port)
   t.mock.timers.enable({ apis: ['setTimeout'] })

@@ -7,7 +7,7 @@ import { waitUntil, within } from '../support/wait.ts'
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-/** A server whose answers to `/slow` wait for the test, and which notes what it began to serve, in order. */
+/** A server whose answers to `/slow` wait for the test, and which records the requests that it started, in order. */
 async function start() {
   const begun: string[] = []
   const go = Promise.withResolvers<void>()
@@ -26,7 +26,7 @@ async function start() {
   return Object.assign(server, { begun, go: go.resolve })
 }
 
-test('requests sent ahead on one connection are served one after the other, each answered in its turn', async () => {
+test('pipelined requests are processed one after the other, and answered in order', async () => {
   await using server = await start()
   using connection = await RawConnection.open(server.port)
   const body = '{"a":1}'
@@ -42,7 +42,7 @@ test('requests sent ahead on one connection are served one after the other, each
   assert.deepEqual(server.begun, ['/slow', '/other', '/a', '/echo', '/b'])
 })
 
-test('beyond what may wait nothing is taken: the rest is not served, and the last answer closes the connection', async () => {
+test('pipelined requests beyond the limit are not processed, and the last answer closes the connection', async () => {
   await using server = await start()
   using connection = await RawConnection.open(server.port)
   const total = 20 * pipelineLength
@@ -59,7 +59,7 @@ test('beyond what may wait nothing is taken: the rest is not served, and the las
   assert.equal((await ask(`${server.url}/other`)).status, 200)
 })
 
-test('a connection that never stops sending requests ahead is not read on', async () => {
+test('a connection that pipelines without end is no longer read', async () => {
   await using server = await start()
   using connection = await RawConnection.open(server.port)
   connection.write(get('/slow'))
@@ -78,7 +78,7 @@ test('a connection that never stops sending requests ahead is not read on', asyn
   assert.equal(server.begun.filter(path => path === '/a').length, pipelineLength)
 })
 
-test('after an answer that closes its connection nothing that was sent ahead is served', async () => {
+test('after an answer that closes the connection, further pipelined requests are not processed', async () => {
   await using server = await start()
   using connection = await RawConnection.open(server.port)
   connection.write(`GET /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n${get('/b')}`)
@@ -87,7 +87,7 @@ test('after an answer that closes its connection nothing that was sent ahead is 
   assert.deepEqual(server.begun, ['/a'])
 })
 
-test('a client that goes away while its requests wait has none of them served', async () => {
+test('waiting requests of a client that disconnects are not processed', async () => {
   await using server = await start()
   using connection = await RawConnection.open(server.port)
   connection.write(get('/slow') + get('/a') + get('/b'))

@@ -25,7 +25,7 @@ async function startRoutes() {
 const sane = ['a', 'req_1.2:3-4', '0af7651916cd43dd8448eb211c80319c', 'x'.repeat(128)]
 
 for (const id of sane) {
-  test(`the request id ${id.slice(0, 40)} is taken over, into the answer and into the log`, async () => {
+  test(`the request id ${id.slice(0, 40)} is used in the answer and in the log`, async () => {
     await using server = await startRoutes()
     const { headers } = await ask(server.url, { headers: { 'x-request-id': id } })
     assert.equal(headers.get('x-request-id'), id)
@@ -50,7 +50,7 @@ const insane = [
 ]
 
 for (const id of insane) {
-  test(`the request id ${JSON.stringify(id.slice(0, 40))} is replaced by a fresh one, and logged nowhere`, async () => {
+  test(`the request id ${JSON.stringify(id.slice(0, 40))} is replaced by a new one, and not logged`, async () => {
     await using server = await startRoutes()
     const bytes = `GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n\r\n`
     const { headers, status } = await sendRaw(server.port, Buffer.from(bytes, 'latin1'))
@@ -61,7 +61,7 @@ for (const id of insane) {
   })
 }
 
-test('a request id that is sent twice, or that tries to add a line, is replaced', async () => {
+test('a request id that is sent twice, or contains a line break, is replaced', async () => {
   await using server = await startRoutes()
   const twice = await sendRaw(server.port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\r\nX-Request-Id: b\r\n\r\n')
   assert.match(twice.headers.get('x-request-id') ?? '', uuid)
@@ -72,7 +72,7 @@ test('a request id that is sent twice, or that tries to add a line, is replaced'
   assert.match(bare.headers.get('x-request-id') ?? '', uuid)
 })
 
-test('every answer has an id of its own, whatever its status', async () => {
+test('every answer has a unique id, with every status', async () => {
   await using server = await startRoutes()
   const { url, port } = server
   const answers = [
@@ -101,7 +101,7 @@ test('every answer has an id of its own, whatever its status', async () => {
   for (const [index, id] of ids.entries()) assert.ok(logged.has(id), `the log does not know ${answers[index]?.[0]}`)
 })
 
-test('an id is taken over by refusals too', async () => {
+test('error responses also contain the sent id', async () => {
   await using server = await startRoutes()
   const head = 'Host: x\r\nX-Request-Id: mine\r\n'
   for (const [status, bytes] of [
@@ -120,7 +120,7 @@ test('an id is taken over by refusals too', async () => {
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 
-test('a well-formed traceparent is passed on to every line that the log has of its request', async () => {
+test('a well-formed traceparent is in every log line of its request', async () => {
   await using server = await startRoutes()
   await ask(`${server.url}/throws`, { headers: { traceparent } })
   const lines = server.logs.filter(line => line.requestId !== undefined)
@@ -137,7 +137,7 @@ for (const malformed of [
   '00-aa-bb-cc',
   `${traceparent}, ${traceparent}`,
 ]) {
-  test(`the malformed traceparent ${malformed.slice(0, 70)} is not passed on`, async () => {
+  test(`the malformed traceparent ${malformed.slice(0, 70)} is not logged`, async () => {
     await using server = await startRoutes()
     await ask(server.url, { headers: { traceparent: malformed } })
     assert.ok(!JSON.stringify(server.logs).includes('traceparent'))

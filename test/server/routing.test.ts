@@ -25,7 +25,7 @@ async function startRoutes() {
   return Object.assign(server, { called })
 }
 
-test('R-ERR-10: what is absent is answered 404, be it the path or the resource', async () => {
+test('R-ERR-10: an absent path or resource is answered 404', async () => {
   await using server = await startRoutes()
   for (const path of ['/', '/nothing', '/thing/', '/THING', '//thing', '/thing/more', '/thing%00']) {
     assertRefusal(await ask(server.url + path), 404, 'Not found')
@@ -34,7 +34,7 @@ test('R-ERR-10: what is absent is answered 404, be it the path or the resource',
   assert.deepEqual(server.called, ['absent'])
 })
 
-test('an unknown path and a wrong method are refused by the head alone, before any body is sent', async () => {
+test('an unknown path and a wrong method are refused before any body is sent', async () => {
   await using server = await startRoutes()
   const rest = 'Host: x\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
   assertRefusal(await sendRaw(server.port, `POST /nothing HTTP/1.1\r\n${rest}`), 404)
@@ -43,7 +43,7 @@ test('an unknown path and a wrong method are refused by the head alone, before a
   assert.deepEqual(server.called, [])
 })
 
-test('after such a refusal the rest of the body is skipped, and the connection serves the next request', async () => {
+test('after such a refusal the rest of the body is discarded, and the connection serves the next request', async () => {
   await using server = await startRoutes()
   using connection = await RawConnection.open(server.port)
   connection.write('POST /thing HTTP/1.1\r\nHost: x\r\nContent-Length: 44\r\n\r\n')
@@ -57,7 +57,7 @@ test('after such a refusal the rest of the body is skipped, and the connection s
 const wrongForReading = ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'TRACE', 'QUERY', 'MKCOL', 'PURGE', 'M-SEARCH']
 
 for (const method of wrongForReading) {
-  test(`${method} on a path that can only be read is refused with 405 and Allow`, async () => {
+  test(`${method} on a read-only path is refused with 405 and Allow`, async () => {
     await using server = await startRoutes()
     const response = await sendRaw(server.port, `${method} /thing HTTP/1.1\r\nHost: x\r\n\r\n`)
     assertRefusal(response, 405, 'Method not allowed')
@@ -66,14 +66,14 @@ for (const method of wrongForReading) {
   })
 }
 
-test('Allow names exactly the methods of a path, those with ids included', async () => {
+test('Allow lists exactly the methods of a path, also for paths with ids', async () => {
   await using server = await startRoutes()
   const allow = async (path: string, method: string) => (await ask(server.url + path, { method })).headers.get('allow')
   assert.equal(await allow('/change', 'GET'), 'POST, DELETE, OPTIONS')
   assert.equal(await allow('/things/1', 'DELETE'), 'GET, HEAD, OPTIONS')
 })
 
-test('HEAD works where GET does, with the same head and no body', async () => {
+test('HEAD works wherever GET does, with the same headers and no body', async () => {
   await using server = await startRoutes()
   const get = await ask(`${server.url}/thing`)
   const head = await ask(`${server.url}/thing`, { method: 'HEAD' })
@@ -91,7 +91,7 @@ test('OPTIONS on a known path is answered 204 with Allow, on an unknown one 404'
   assertRefusal(await ask(`${server.url}/nothing`, { method: 'OPTIONS' }), 404)
 })
 
-test('a URL that cannot be decoded is refused with 400, like every other request that is refused', async () => {
+test('a URL that cannot be decoded is refused with 400, in the usual error shape', async () => {
   await using server = await startRoutes()
   for (const path of ['/%zz', '/things/%zz', '/things/%80', '/things/%e2%82']) {
     const { port } = server
@@ -103,7 +103,7 @@ test('a URL that cannot be decoded is refused with 400, like every other request
   assert.equal(server.logs.filter(line => line.msg === 'answered' && line.status === 400).length, 4)
 })
 
-test('an id of any length or content reaches the handler, which knows that it is absent', async () => {
+test('an id of any length and content reaches the handler, which treats it as absent', async () => {
   await using server = await startRoutes()
   for (const id of ['9'.repeat(10_000), '1%00', '..%2f..%2fetc', '%f0%9f%8e%88']) {
     assert.equal((await sendRaw(server.port, `GET /things/${id} HTTP/1.1\r\nHost: x\r\n\r\n`)).status, 200)
@@ -111,7 +111,7 @@ test('an id of any length or content reaches the handler, which knows that it is
   assert.deepEqual(server.called, ['9'.repeat(10_000), '1\0', '../../etc', '🎈'])
 })
 
-test('headers that ask for another method, path or host are ignored and never reflected', async () => {
+test('headers that override the method, path or host are ignored and never reflected', async () => {
   await using app = await startTestApp()
   const response = await sendRaw(
     app.port,
@@ -136,14 +136,14 @@ test('headers that ask for another method, path or host are ignored and never re
   assert.doesNotMatch(JSON.stringify([...refused.headers]), /evil/)
 })
 
-test('a request by the whole address is served by its path, whatever host it names', async () => {
+test('a request with an absolute URL is served by its path, for any host', async () => {
   await using server = await startRoutes()
   const response = await sendRaw(server.port, 'GET http://evil.example/thing HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.equal(response.status, 200)
   assert.doesNotMatch(JSON.stringify([...response.headers]), /evil/)
 })
 
-test('a method that only the parser knows is refused like any other request: with an id, limits and maintenance', async () => {
+test('a method that only the parser knows is refused with a request id, and rate limit and maintenance apply', async () => {
   await using app = await startTestApp({ RATE_LIMIT_PATHS: '/', RATE_LIMIT_MAX: '1' })
   const send = () => sendRaw(app.port, 'DESCRIBE /users/1 RTSP/1.0\r\nHost: x\r\nConnection: close\r\n\r\n')
   const first = await send()

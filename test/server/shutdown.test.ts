@@ -23,7 +23,7 @@ function startServer() {
   })
 }
 
-/** What a shutdown logs that was held up by a connection until its time was over. */
+/** The log line of a shutdown that waited for a connection until the timeout. */
 const cutting = /closing connections/
 
 async function isRefused(port: number): Promise<boolean> {
@@ -36,7 +36,7 @@ async function isRefused(port: number): Promise<boolean> {
   return refused
 }
 
-test('a shutdown tells readiness, stops listening, and answers a request that was under way', async () => {
+test('a shutdown makes the service not ready, stops listening, and answers running requests', async () => {
   await using server = await startServer()
   using slow = await RawConnection.open(server.port)
   slow.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"a"')
@@ -66,7 +66,7 @@ test('a shutdown tells readiness, stops listening, and answers a request that wa
   assert.ok(!slow.wasReset && !kept.wasReset)
 })
 
-test('until the door closes, new connections are served, each for one request', async () => {
+test('until the server stops listening, new connections are served, each for one request', async () => {
   await using server = await startServer()
   using first = await RawConnection.open(server.port)
   const shutdown = shutDown(server.server, server.lifecycle, 200)
@@ -81,7 +81,7 @@ test('until the door closes, new connections are served, each for one request', 
   assert.ok(await isRefused(server.port))
 })
 
-test('the door stays open for the whole window while clients come', async () => {
+test('the server keeps listening for the whole drain time while clients connect', async () => {
   await using server = await startServer()
   const begun = performance.now()
   const windowMs = 600
@@ -95,7 +95,7 @@ test('the door stays open for the whole window while clients come', async () => 
   await shutdown
 })
 
-test('an answer whose head promised a further request does not keep the server when it ends', async () => {
+test('a keep-alive answer that ends during the shutdown does not delay the stop', async () => {
   const answer = new PassThrough()
   await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
   using connection = await RawConnection.open(server.port)
@@ -111,7 +111,7 @@ test('an answer whose head promised a further request does not keep the server w
   assert.doesNotMatch(JSON.stringify(server.logs), cutting)
 })
 
-test('refused bodies close their connection too while the service shuts down', async () => {
+test('refused bodies also close their connection during the shutdown', async () => {
   await using server = await startServer()
   using connection = await RawConnection.open(server.port)
   connection.write(live)
@@ -123,13 +123,13 @@ test('refused bodies close their connection too while the service shuts down', a
   assert.equal(response.headers.get('connection'), 'close')
 })
 
-test('an idle server without connections is gone at once, whatever its window', async () => {
+test('an idle server without connections stops at once, whatever its drain time', async () => {
   const server = await startServer()
   const hour = 3_600_000
   await within(shutDown(server.server, server.lifecycle, hour), 'the end of a server that nobody uses')
 })
 
-test('a connection that does not end is cut in time, and the log says so', async () => {
+test('a connection that does not end is closed in time, and this is logged', async () => {
   const answer = new PassThrough()
   await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
   using connection = await RawConnection.open(server.port)
@@ -142,9 +142,9 @@ test('a connection that does not end is cut in time, and the log says so', async
   assert.ok(cutAfterMs < 9_000, 'a process is gone within ten seconds')
 })
 
-// Each of these spends its time in a process of its own.
-describe('a process that is told to stop', { concurrency: 4 }, () => {
-  test('SIGTERM: a request that is half sent is still answered, then the process exits with 0', async () => {
+// Each of these tests runs its own process.
+describe('a process that gets a stop signal', { concurrency: 4 }, () => {
+  test('SIGTERM: a partly sent request is still answered, then the process exits with 0', async () => {
     await using duet = serveDuet({ DRAIN_MS: '3000' }) // time for a busy machine to ask once more
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
@@ -165,7 +165,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     assert.match(stdout, /"stopped"/)
   })
 
-  test('idle and unused connections do not keep a process that was told to stop', async () => {
+  test('idle and unused connections do not delay the exit', async () => {
     await using duet = serveDuet({ DRAIN_MS: '100' })
     const { port } = await duet.address()
     using idle = await RawConnection.open(port)
@@ -179,7 +179,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     assert.doesNotMatch(stdout, cutting)
   })
 
-  test('further signals while a process shuts down change nothing', async () => {
+  test('further signals during the shutdown have no effect', async () => {
     await using duet = serveDuet({ DRAIN_MS: '300' })
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
@@ -206,7 +206,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     assert.equal((await ended(duet)).code, 0)
   })
 
-  test('SIGTERM to `npm start` ends npm and the server, both with 0', async () => {
+  test('SIGTERM to `npm start` ends npm and the server, both with exit code 0', async () => {
     const env = { PORT: '0', DATABASE_URL: 'sqlite::memory:' }
     await using npm = new DuetProcess('npm start', { env })
     const { port } = await npm.address()
@@ -217,7 +217,7 @@ describe('a process that is told to stop', { concurrency: 4 }, () => {
     assert.ok(await isRefused(port))
   })
 
-  test('clients that keep sending through a shutdown never see a reset', async () => {
+  test('clients that keep sending during a shutdown never get a reset', async () => {
     await using duet = serveDuet({ DRAIN_MS: '3000', LOG_LEVEL: 'warn' })
     const { url } = await duet.address()
     const agent = new Agent({ keepAlive: true })

@@ -9,7 +9,7 @@ import { RawConnection } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
-/** A server with the app's time-outs cut short, and looked at often. */
+/** A server with short timeouts that are checked often. */
 async function startHasty() {
   const executed: unknown[] = []
   const server = await startTestServer(fastify => {
@@ -30,7 +30,7 @@ const unfinished = {
 }
 
 for (const [what, bytes] of Object.entries(unfinished)) {
-  test(`${what} and then silence: 408, the connection closed, no fault`, async () => {
+  test(`${what} and then silence: 408, the connection is closed, and no internal error`, async () => {
     await using server = await startHasty()
     using connection = await RawConnection.open(server.port)
     connection.write(bytes)
@@ -41,14 +41,14 @@ for (const [what, bytes] of Object.entries(unfinished)) {
   })
 }
 
-test('the 408 of a body that stays away carries the id of its request', async () => {
+test('the 408 for a missing body contains the request id', async () => {
   await using server = await startHasty()
   using connection = await RawConnection.open(server.port)
   connection.write(unfinished['half a body'].replace('Host', 'X-Request-Id: mine-1\r\nHost'))
   assert.equal((await connection.response()).headers.get('x-request-id'), 'mine-1')
 })
 
-test('a connection that waits for its next request is no request that is late', async () => {
+test('an idle connection does not count as a late request', async () => {
   await using server = await startHasty()
   using idle = await RawConnection.open(server.port)
   idle.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -59,7 +59,7 @@ test('a connection that waits for its next request is no request that is late', 
   assert.equal((await idle.response()).status, 200)
 })
 
-test('the time-outs of the app: 10 s for a head, 30 s for a request, 72 s between two', () => {
+test('the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests', () => {
   const { logger } = collectLogs()
   const lifecycle = new Lifecycle({ maintenance: false })
   const { server } = createServer({

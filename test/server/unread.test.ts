@@ -12,7 +12,7 @@ import { waitUntil, within } from '../support/wait.ts'
 const size = 24 * 1024 * 1024
 const text = 'x'.repeat(size)
 
-/** A client that reads only what the test tells it to read. */
+/** A client that reads only when the test tells it to. */
 class Reader implements Disposable {
   readonly socket: Socket
   read = 0
@@ -38,7 +38,7 @@ class Reader implements Disposable {
     })
   }
 
-  /** Reads so many bytes, or what there is before the connection ends. */
+  /** Reads this many bytes, or all bytes until the connection ends. */
   async take(bytes: number): Promise<void> {
     const goal = this.read + bytes
     this.socket.resume()
@@ -52,7 +52,7 @@ class Reader implements Disposable {
   }
 }
 
-/** A server whose clock the test sets, and which looks for stalled connections all the time. */
+/** A server whose clock the test sets, and which checks for stalled connections all the time. */
 async function start(
   bounds: Partial<typeof unreadBounds> = {},
   register: (server: FastifyInstance) => void = () => {},
@@ -76,18 +76,18 @@ async function start(
     pass: (milliseconds: number) => {
       time += milliseconds
     },
-    /** Waits until all connections were looked at, at the present time. */
+    /** Waits until all connections were checked at the current time. */
     swept: async () => {
       const before = sweeps
       await waitUntil(() => sweeps >= before + 2)
     },
-    /** Waits until so many connections have something that is not sent. */
+    /** Waits until this many connections have unsent data. */
     unsent: (count: number) =>
       waitUntil(() => [...server.lifecycle.connections].filter(each => each.writableLength > 0).length === count),
   })
 }
 
-test('a client that reads nothing of its answer for 30 seconds is cut', async () => {
+test('a client that reads nothing of its answer for 30 seconds is disconnected', async () => {
   await using server = await start()
   using reader = await Reader.open(server.port)
   await server.unsent(1)
@@ -122,7 +122,7 @@ test('a client that reads slowly but steadily gets all of its answer, however lo
   assert.equal(reader.closed, false)
 })
 
-test('a client that reads a part and then nothing more is cut', async () => {
+test('a client that reads a part and then nothing more is disconnected', async () => {
   await using server = await start()
   using reader = await Reader.open(server.port)
   await server.unsent(1)
@@ -133,7 +133,7 @@ test('a client that reads a part and then nothing more is cut', async () => {
   assert.equal(server.cuts(), 1)
 })
 
-test('who has nothing to read is not cut: an idle connection, one that waits for its answer, one that has it', async () => {
+test('connections without unread data are kept: idle ones, ones that wait for an answer, and ones that have read it', async () => {
   const go = Promise.withResolvers<void>()
   await using server = await start({}, fastify => {
     fastify.get('/slow', async () => {
@@ -158,12 +158,12 @@ test('who has nothing to read is not cut: an idle connection, one that waits for
   assert.equal(server.cuts(), 0)
 })
 
-test('beyond what one client may leave unread its oldest answers are cut, and those of others are not', async () => {
+test('above the limit of unread data of one client its oldest answers are dropped, and not those of others', async () => {
   await using server = await start({ perClient: 2 * size + 100 })
   using readers = new DisposableStack()
   const open = async (address: string) => {
     const reader = readers.use(await Reader.open(server.port, address))
-    await within(reader.take(1), 'the beginning') // what has to be cut for it is cut
+    await within(reader.take(1), 'the beginning') // the connections above the limit are closed by now
     return reader
   }
   const other = await open('127.0.0.2')
@@ -181,14 +181,14 @@ test('beyond what one client may leave unread its oldest answers are cut, and th
     [true, true, false, false],
   )
   assert.equal(other.closed, false)
-  // What was sent completely does not count any more.
+  // A completely sent answer does not count any more.
   await server.unsent(0)
   await open('127.0.0.1')
   await open('127.0.0.1')
   assert.equal(server.cuts(), 2)
 })
 
-test('beyond what all clients together may leave unread the oldest answers are cut', async () => {
+test('above the limit of unread data of all clients the oldest answers are dropped', async () => {
   await using server = await start({ inAll: 3 * size + 100 })
   using readers = new DisposableStack()
   const all: Reader[] = []
@@ -207,7 +207,7 @@ test('beyond what all clients together may leave unread the oldest answers are c
   )
 })
 
-test('answers that are ready in one turn of the event loop are bounded too', async () => {
+test('answers that are ready in one turn of the event loop are also limited', async () => {
   const perClient = 2 * size + 100
   const go = Promise.withResolvers<void>()
   await using server = await start({ perClient }, fastify => {
@@ -238,7 +238,7 @@ test('answers that are ready in one turn of the event loop are bounded too', asy
   go.resolve()
   await waitUntil(() => server.cuts() === total - 2)
   await server.unsent(2)
-  // Those that are not cut, those that were cut and wait to be closed, and the one that crossed the bound.
+  // Those within the limit, those that are being closed, and the one that exceeded the limit.
   assert.ok(most >= 2 * size && most <= 2 * perClient + size, `${most / size} answers at once`)
 })
 

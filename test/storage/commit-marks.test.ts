@@ -5,8 +5,8 @@ import { postgres } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
-describe('The marks of commits on PostgreSQL', { skip: postgres.skip }, () => {
-  it('that lost connections left behind are removed after a day, while a server runs, unless they are in use', async () => {
+describe('Commit marks on PostgreSQL', { skip: postgres.skip }, () => {
+  it('of lost connections are deleted after a day while a server runs, unless they are in use', async () => {
     await using database = await postgres.create()
     await database.migrate([...migrationsOf('postgres'), notes])
     const other = new pg.Client({ connectionString: database.location })

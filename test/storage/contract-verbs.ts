@@ -1,6 +1,6 @@
 import type { Migration } from '../../src/storage/migrate.ts'
 import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
-import { type Catalogue, type Steps, serializable } from '../../src/storage/verb.ts'
+import { type Catalogue, Rollback, type Steps, serializable } from '../../src/storage/verb.ts'
 
 /** Verbs for the tests of the engines, over the real schema where it serves and a plain table where it does not. */
 export const verbs = {
@@ -27,6 +27,11 @@ export const verbs = {
     throw new Error('not reached')
   },
 
+  *putThenRollBack(key: string): Steps<Rollback<readonly ['undone', string]>> {
+    yield sql`insert into notes (key, value) values (${key}, 'never')`
+    return new Rollback(['undone', key] as const)
+  },
+
   *increment(key: string): Steps<number> {
     const [row] = yield sql`select value from notes where key = ${key} for update`
     const next = Number(row?.[0]) + 1
@@ -34,7 +39,7 @@ export const verbs = {
     return next
   },
 
-  /** Ends the transaction under everyone's feet, as SQLite itself does after some errors. */
+  /** Ends the whole transaction, as SQLite itself does after some errors. */
   *undoEverything(): Steps<never> {
     yield { text: 'rollback', values: [] }
     yield sql`select value from nowhere`
@@ -46,7 +51,7 @@ export const verbs = {
     process.exit(7) // in a thread this ends the thread
   },
 
-  /** Takes its locks in the order given, so that two of them can stand in each other's way. */
+  /** Takes its locks in the order given, so that two of them can conflict. */
   *transfer(from: string, to: string): Steps<'moved'> {
     const [source] = yield sql`select value from notes where key = ${from} for update`
     yield sql`update notes set value = ${String(Number(source?.[0]) - 1)} where key = ${from}`

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { databaseAt } from '../support/engines.ts'
 import { catalogue } from './contract-verbs.ts'
 
-// Writes as fast as it can from many hands and tells each key on standard output, until it is killed.
+// Writes as fast as it can with many workers and prints each key, until it is killed.
 const [kind, location, name, when] = process.argv.slice(2) as ['sqlite' | 'postgres', string, string, string]
 const engine = databaseAt(kind, location).open(catalogue)
 await engine.ping()
@@ -13,7 +13,7 @@ await Promise.all(
       const key = `${name}-${hand}-${index}`
       if (when === 'too early') {
         process.stdout.write(`${key}\n`)
-        await delay(20) // so that the kill always finds some told but not written
+        await delay(20) // so that at the kill some keys are always printed but not written
       }
       await engine.write('put', key, 'v')
       if (when === 'when acknowledged') process.stdout.write(`${key}\n`)

@@ -16,14 +16,14 @@ const rounds = inForm(2, 40)
 
 for (const kind of engineKinds) {
   describe(`A server on ${kind.name} that is killed while it writes`, { skip: kind.skip }, () => {
-    it('has lost nothing that it acknowledged', async t => {
+    it('loses no acknowledged write', async t => {
       const { told, missing } = await killRepeatedly(kind, 'when acknowledged')
       t.diagnostic(`${rounds} kills, ${told} acknowledged, ${missing} missing`)
       assert.ok(told > rounds * 100)
       assert.equal(missing, 0)
     })
 
-    it('would be found out if it acknowledged too early', async () => {
+    it('this test fails if writes are acknowledged too early', async () => {
       const { missing } = await killRepeatedly(kind, 'too early')
       assert.notEqual(missing, 0)
     })
@@ -31,11 +31,11 @@ for (const kind of engineKinds) {
 }
 
 describe('A PostgreSQL server that is killed while it is written to', { skip: postgres.skip }, () => {
-  it('has lost nothing that was acknowledged', async () => {
+  it('loses no acknowledged write', async () => {
     assert.deepEqual(await killDatabase({}), [])
   })
 
-  it('would be found out if it acknowledged before the write was durable', async () => {
+  it('this test fails if a write is acknowledged before it is durable', async () => {
     const careless = { synchronous_commit: 'off', wal_writer_delay: '10s' }
     assert.notDeepEqual(await killDatabase(careless), [])
   })
@@ -73,7 +73,7 @@ async function killDatabase(settings: Readonly<Record<string, string>>): Promise
   await using server = await PostgresServer.start(settings)
   const database = postgresAt(server.url)
   await database.migrate([...migrationsOf('postgres'), notes])
-  // Nobody waits long for what cannot be found out while the server is down.
+  // The wait is short, because nothing can be read while the server is down.
   await using engine = database.open(catalogue, { timeouts: timeoutsOf(1_000) })
   const acknowledged: string[] = []
   const writing = Array.from({ length: 8 }, async (_, hand) => {

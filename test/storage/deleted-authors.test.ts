@@ -90,7 +90,7 @@ describe('A post that is created while its author is deleted, on PostgreSQL', { 
   })
   after(() => parts.disposeAsync())
 
-  it('is announced as deleted when its transaction ends while the deletion waits for it', async () => {
+  it('gets a deletion event if its transaction ends while the deletion waits for it', async () => {
     const author = await createAuthor(creating)
     const creation = await creating.begin(createPost(author))
     const postId = idOf(await creation.finish())
@@ -101,7 +101,7 @@ describe('A post that is created while its author is deleted, on PostgreSQL', { 
     assert.deepEqual(await eventsOf(creating, postId), ['post-added', 'post-deleted'])
   })
 
-  it('is announced as deleted, or refused, after whichever statement of the deletion it comes', async () => {
+  it('gets a deletion event or is refused, after each statement of the deletion', async () => {
     await creating.client.query("set lock_timeout = '100ms'")
     const fates: string[] = []
     for (let statements = 0, end: object | undefined; end === undefined; statements++) {

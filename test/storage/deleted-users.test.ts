@@ -48,7 +48,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await left(), [0, 0, 0])
     })
 
-    it('is gone with all of it when DELETE has answered, and each post is announced as deleted once', async () => {
+    it('is deleted completely when DELETE is answered, and each post gets one deletion event', async () => {
       const { id, other } = await writer()
       await using engine = app.database.open(catalogue)
       const [first] = await engine.read(sql`select max(id) - 2500 from posts`)

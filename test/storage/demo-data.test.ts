@@ -12,7 +12,7 @@ const randomness = { id: () => 'version' }
 
 for (const kind of engineKinds) {
   describe(`Demo data on ${kind.name}`, { skip: kind.skip }, () => {
-    it('has the ids that the documentation names, and leaves the next ones free', async () => {
+    it('has the ids of the documentation, and leaves the next ids free', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -42,7 +42,7 @@ for (const kind of engineKinds) {
       assert.ok(created !== 'email taken' && created.id === 6)
     })
 
-    it('is seeded once, and never where somebody has been', async () => {
+    it('is written once, and only into a database that never had a user', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)

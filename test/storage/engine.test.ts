@@ -13,7 +13,7 @@ type TestEngine = Engine<typeof verbs>
 for (const kind of engineKinds) describe(`An engine on ${kind.name}`, { skip: kind.skip }, () => contract(kind))
 
 function contract(kind: EngineKind): void {
-  it('reads what was acknowledged as written, at once', async t => {
+  it('reads an acknowledged write at once', async t => {
     const { engine } = await prepared(t, kind)
     for (let round = 0; round < 50; round++) {
       await engine.read(sql`select value from notes where key = 'a'`)
@@ -44,7 +44,7 @@ function contract(kind: EngineKind): void {
     )
   })
 
-  it('does all of a verb or nothing, whether it throws or violates a constraint, and tells no value', async t => {
+  it('executes a verb completely or not at all if it throws or violates a constraint, and the error contains no value', async t => {
     const { engine } = await prepared(t, kind)
     for (const verb of ['putThenFail', 'putThenViolate'] as const) {
       await assert.rejects(engine.write(verb, 'x'), isFault)
@@ -52,7 +52,21 @@ function contract(kind: EngineKind): void {
     }
   })
 
-  it('leaves the neighbours of failing verbs alone', async t => {
+  it('undoes a verb that returns a rollback, returns its outcome, and does not affect other verbs', async t => {
+    const { engine } = await prepared(t, kind)
+    const outcomes = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        index % 4 === 1 ? engine.write('putThenRollBack', `n${index}`) : engine.write('put', `n${index}`, 'kept'),
+      ),
+    )
+    assert.deepEqual(
+      outcomes,
+      outcomes.map((_, index) => (index % 4 === 1 ? ['undone', `n${index}`] : 'put')),
+    )
+    assert.deepEqual(await engine.read(sql`select count(*), min(value), max(value) from notes`), [[12, 'kept', 'kept']])
+  })
+
+  it('does not affect other verbs if one fails', async t => {
     const { engine } = await prepared(t, kind)
     const outcomes = await Promise.allSettled(
       Array.from({ length: 64 }, (_, index) =>
@@ -70,7 +84,7 @@ function contract(kind: EngineKind): void {
     assert.deepEqual(await engine.read(sql`select count(*), min(value), max(value) from notes`), [[48, 'kept', 'kept']])
   })
 
-  it('loses no update when verbs race', async t => {
+  it('loses no update of concurrent verbs', async t => {
     const { engine } = await prepared(t, kind)
     await engine.write('put', 'counter', '0')
     const seen = await Promise.all(Array.from({ length: 200 }, () => engine.write('increment', 'counter')))
@@ -80,7 +94,7 @@ function contract(kind: EngineKind): void {
     )
   })
 
-  it('carries out verbs that stand in each other’s way, and no reader sees half of one', async t => {
+  it('executes conflicting verbs, and no read sees a verb half done', async t => {
     const { engine } = await prepared(t, kind)
     await Promise.all([engine.write('put', 'a', '100'), engine.write('put', 'b', '100')])
     const sums = new Set<unknown>()
@@ -102,7 +116,7 @@ function contract(kind: EngineKind): void {
     assert.deepEqual(await engine.read(sql`select value from notes order by key`), [['100'], ['100']])
   })
 
-  it('keeps serializable verbs from deciding on what another changes meanwhile', async t => {
+  it('runs serializable verbs as if one after the other', async t => {
     const { engine } = await prepared(t, kind)
     for (let round = 0; round < 10; round++) {
       await Promise.all(['a', 'b', 'c'].map(key => engine.write('put', key, 'on call')))
@@ -111,21 +125,21 @@ function contract(kind: EngineKind): void {
     }
   })
 
-  it('binds values and never splices them', async t => {
+  it('binds values and never inserts them into the SQL text', async t => {
     const { engine } = await prepared(t, kind)
     const hostile = `x'); drop table notes; -- $1 ?1 "`
     await engine.write('put', hostile, hostile)
     assert.deepEqual(await engine.read(sql`select key, value from notes where key = ${hostile}`), [[hostile, hostile]])
   })
 
-  it('tells a wrong statement and an unknown verb as faults, without their text', async t => {
+  it('reports a wrong statement and an unknown verb as internal errors, without their text', async t => {
     const { engine } = await prepared(t, kind)
     await assert.rejects(engine.read(sql`select secret from nowhere`), isFault)
     await assert.rejects(engine.write('missing' as 'put', 'a', 'b'), isFault)
     await engine.write('put', 'still', 'working')
   })
 
-  it('hands over JSON as the text the database built', async t => {
+  it('returns JSON as the text that the database built', async t => {
     const { engine } = await prepared(t, kind)
     const build =
       kind.kind === 'sqlite'
@@ -134,7 +148,7 @@ function contract(kind: EngineKind): void {
     assert.equal(await engine.readText({ text: build, values: ['é"\u2028'] }), '{"b":1,"a":"é\\"\u2028"}')
   })
 
-  it('refuses an answer beyond its bound, and answers one just below it', async t => {
+  it('refuses an answer above the size limit, and returns one just below it', async t => {
     const { engine } = await prepared(t, kind)
     const text = (length: number) =>
       kind.kind === 'sqlite'
@@ -149,7 +163,7 @@ function contract(kind: EngineKind): void {
     await engine.ping()
   })
 
-  it('stays right over more statements than it keeps prepared', async t => {
+  it('gives correct results with more statements than the cache of prepared ones', async t => {
     const { engine } = await prepared(t, kind)
     for (let round = 0; round < 3; round++) {
       for (let index = 0; index < bounds.statements + 50; index++) {
@@ -159,7 +173,7 @@ function contract(kind: EngineKind): void {
     await engine.write('put', 'still', 'working')
   })
 
-  it('answers a write only when others can read it', async t => {
+  it('acknowledges a write only when others can read it', async t => {
     const { engine, database } = await prepared(t, kind)
     await using elsewhere = database.open(catalogue)
     await Promise.all(
@@ -170,7 +184,7 @@ function contract(kind: EngineKind): void {
     )
   })
 
-  it('has everything after it was closed and opened again', async () => {
+  it('has all data after it was closed and opened again', async () => {
     await using database = await fresh(kind)
     {
       await using engine = database.open(catalogue)
@@ -180,7 +194,7 @@ function contract(kind: EngineKind): void {
     assert.deepEqual(await engine.read(sql`select count(*) from notes`), [[20]])
   })
 
-  it('finishes what was asked before it was closed, and refuses what comes after', async () => {
+  it('finishes the calls before it was closed, and rejects later ones', async () => {
     await using database = await fresh(kind)
     const engine = database.open(catalogue)
     await engine.ping()
@@ -195,7 +209,7 @@ function contract(kind: EngineKind): void {
     assert.ok(Number(row?.[0]) >= acknowledged, `${acknowledged} acknowledged, ${row?.[0]} there`)
   })
 
-  it('tells its observer of reads, writes and commits', async t => {
+  it('notifies its observer of reads, writes and commits', async t => {
     const seen = { reads: 0, writes: 0, committed: 0 }
     const { engine } = await prepared(t, kind, {
       observer: {
@@ -215,7 +229,7 @@ function contract(kind: EngineKind): void {
     )
   })
 
-  it('tells the time as canonical text, counted from one clock', async t => {
+  it('returns the time as canonical text, from one clock', async t => {
     const { engine } = await prepared(t, kind)
     const [[rows]] = (await engine.write('run', [sql`select now_plus(0), now_plus(86400), now_plus(-1)`])) as [
       [[string, string, string]],

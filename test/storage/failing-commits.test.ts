@@ -19,7 +19,7 @@ const children: Migration = {
 
 for (const kind of engineKinds) {
   describe(`A COMMIT that fails on ${kind.name}`, { skip: kind.skip }, () => {
-    it('is never acknowledged, leaves nothing behind, and the next write succeeds', async () => {
+    it('is never acknowledged and changes nothing, and the next write succeeds', async () => {
       await using database = await kind.create()
       await database.migrate([...migrationsOf(kind.kind), notes, children])
       await using engine = database.open(catalogue)

@@ -9,7 +9,7 @@ import { migrationsOf } from '../support/templates.ts'
 import { notes, verbs } from './contract-verbs.ts'
 
 describe('A batch in which a verb fails', () => {
-  it('answers every job that joined it, also when the failing one joined late', async t => {
+  it('answers every job of the batch, also if the failing one joined late', async t => {
     const { connection, keys } = await prepared(t)
     const later = [[put(2)], [put(3), failing(4), put(5)], [put(6)]]
     const results = commitTogether(connection, verbs, [put(1)], () => later.shift() ?? [])
@@ -21,11 +21,11 @@ describe('A batch in which a verb fails', () => {
       [5, 'put'],
     ])
     assert.deepEqual(keys(), ['k1', 'k2', 'k3', 'k5'])
-    // What it did not take is still there for the next batch.
+    // The jobs that it did not take are left for the next batch.
     assert.deepEqual(later, [[put(6)]])
   })
 
-  it('answers every job that joined it when the commit fails too', async t => {
+  it('answers every job of the batch if the commit also fails', async t => {
     const { connection, keys } = await prepared(t)
     const later = [[put(2)], [failing(3), orphan(4)]]
     const results = commitTogether(connection, verbs, [put(1)], () => later.shift() ?? [])
@@ -38,7 +38,7 @@ describe('A batch in which a verb fails', () => {
 })
 
 describe('A COMMIT that fails', () => {
-  it('is told to everyone who shared it, and nothing of theirs is kept', async t => {
+  it('rejects every job that shared it, and none of their changes is kept', async t => {
     const { connection, keys } = await prepared(t)
     const results = commitTogether(connection, verbs, [put(1), orphan(2), put(3)], () => [])
     assert.deepEqual(
@@ -55,7 +55,7 @@ describe('A COMMIT that fails', () => {
 })
 
 describe('A ROLLBACK that fails', () => {
-  it('once, costs no other job of the batch anything', async t => {
+  it('once does not affect the other jobs of the batch', async t => {
     const { connection, keys, failRollbacks } = await prepared(t)
     failRollbacks(1)
     const results = commitTogether(connection, verbs, [put(1), failing(2), put(3)], () => [])
@@ -67,7 +67,7 @@ describe('A ROLLBACK that fails', () => {
     assert.deepEqual(keys(), ['k1', 'k3'])
   })
 
-  it('again and again, refuses everyone until it works; then writes go on, without what was refused', async t => {
+  it('repeatedly rejects all jobs until it works, and then later writes succeed without the rejected changes', async t => {
     const { connection, keys, failRollbacks } = await prepared(t)
     failRollbacks(Number.POSITIVE_INFINITY)
     for (const jobs of [[put(1), failing(2)], [put(3)]]) {
@@ -124,7 +124,7 @@ async function prepared(t: TestContext) {
   })
   return {
     connection,
-    /** What others see: only what was committed. */
+    /** The rows that others see: only committed ones. */
     keys: () => reader.run(sql`select key from notes order by key`).map(([key]) => key),
     /** SQLite itself refuses the next so many. */
     failRollbacks(count: number) {

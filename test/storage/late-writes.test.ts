@@ -11,8 +11,10 @@ import { catalogue } from '../../src/storage/verbs.ts'
 import { engineKinds } from '../support/engines.ts'
 
 for (const kind of engineKinds) {
-  describe(`A write whose token dies while its password is being hashed, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('is refused, and neither revives the user nor changes the password', async () => {
+  describe(`A write whose token is revoked while its password is being hashed, on ${kind.name}`, {
+    skip: kind.skip,
+  }, () => {
+    it('is refused, and neither creates the user again nor changes the password', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)

@@ -30,7 +30,7 @@ const lists: Readonly<Record<string, { readonly selection: Selection; readonly i
 describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
   for (const rows of inForm([1_000, 20_000], [1_000, 100_000])) {
     for (const owners of ['one', 'many'] as const) {
-      it(`is found and skipped by its own index alone, whatever is known of it: ${rows} rows of ${owners}`, async () => {
+      it(`is read and skipped with its own index only, with and without statistics: ${rows} rows of ${owners}`, async () => {
         await using planted = await plantedPostgres(rows, owners === 'one' ? 1 : rows / 10)
         for (const statistics of ['without statistics', 'with statistics']) {
           if (statistics === 'with statistics') await planted.analyze()
@@ -53,7 +53,7 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
 })
 
 describe('A list on SQLite', () => {
-  it('is found in order by an index, and skipped without a look at its rows', async () => {
+  it('is read in index order, and skipped without reading the rows', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     using connection = new SqliteConnection(database.location, 'read')
@@ -92,7 +92,7 @@ interface Node {
   readonly filter: string | undefined
 }
 
-/** No rows are sorted, read beside the index, or read and then thrown away. */
+/** No rows are sorted, read outside the index, or read and then discarded. */
 function assertOrdered(nodes: readonly Node[], what: string): void {
   for (const { type, filter } of nodes) {
     assert.ok(!/Sort|Seq Scan|Bitmap|Join/.test(type), `${what}: ${type}`)

@@ -36,7 +36,7 @@ const losses: Readonly<Record<string, (path: string, other: string) => void>> = 
 
 for (const [what, lose] of Object.entries(losses)) {
   describe(`A SQLite file that is ${what} under a running server`, () => {
-    it('acknowledges nothing from then on: payments, reads and readiness are refused, and the log says why, once', async () => {
+    it('makes the server refuse payments, reads and readiness from then on, and log the reason once', async () => {
       await using other = await anotherDatabase()
       await using app = await startTestAppOn(sqlite)
       await createUser(app)
@@ -48,7 +48,7 @@ for (const [what, lose] of Object.entries(losses)) {
       assert.equal(linesAboutLoss(app), 1)
     })
 
-    it('is noticed where nobody writes, too', async () => {
+    it('is detected without a write, too', async () => {
       await using other = await anotherDatabase()
       await using app = await startTestAppOn(sqlite)
       await createUser(app)
@@ -60,7 +60,7 @@ for (const [what, lose] of Object.entries(losses)) {
 }
 
 describe('A SQLite file that is damaged in the middle', () => {
-  it('makes whoever comes upon it get 503, and then everyone', async () => {
+  it('makes the request that reads the damaged part get 503, and then all requests', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     {
@@ -94,7 +94,7 @@ describe('A SQLite file that is damaged in the middle', () => {
 })
 
 describe('A SQLite file that its own server closes', () => {
-  it('is not lost, although its log goes', async t => {
+  it('does not count as lost, although its WAL file is deleted', async t => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     await using database = await sqlite.create()
     const troubles: string[] = []
@@ -115,8 +115,8 @@ describe('A SQLite file that its own server closes', () => {
   })
 })
 
-describe('A SQLite file that others work on beside a running server', () => {
-  it('is not lost: its log may be written back, and it may be made smaller', async () => {
+describe('A SQLite file that another process uses while a server runs', () => {
+  it('does not count as lost if its WAL is written back or it becomes smaller', async () => {
     await using app = await startTestAppOn(sqlite)
     for (let round = 0; round < 3; round++) {
       await using beside = app.database.open(catalogue)

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { engineKinds } from '../support/engines.ts'
+import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue } from './contract-verbs.ts'
 
@@ -53,7 +53,7 @@ for (const kind of engineKinds) {
       await assert.rejects(database.migrate([...all, changed]), refusal(/changed after it was applied/))
     })
 
-    it('leave nothing of a run in which one fails', async () => {
+    it('change nothing if one of them fails', async () => {
       await using database = await kind.createEmpty()
       await database.migrate()
       const broken = migration(all.length + 2, 'create table half (id integer primary key); select * from nowhere')
@@ -64,7 +64,7 @@ for (const kind of engineKinds) {
 }
 
 describe('Migration files', () => {
-  it('carry a checksum of their text, whatever their line ends', () => {
+  it('have a checksum of their text that does not depend on line endings', () => {
     const [unix] = loaded({ '0001_init.sql': 'select 1;\nselect 2;\n' })
     const [windows] = loaded({ '0001_init.sql': 'select 1;\r\nselect 2;\r\n' })
     const [other] = loaded({ '0001_init.sql': 'select 1;\nselect 3;\n' })
@@ -72,9 +72,17 @@ describe('Migration files', () => {
     assert.notEqual(unix?.checksum, other?.checksum)
   })
 
-  it('are refused when their numbers leave a gap or their names are not understood', () => {
+  it('are refused if their numbers have a gap or their names are malformed', () => {
     assert.throws(() => loaded({ '0001_init.sql': '', '0003_gap.sql': '' }), /0003_gap\.sql/)
     assert.throws(() => loaded({ '1_init.sql': '' }), /1_init\.sql/)
+  })
+
+  it('have the same numbers and names for both engines', () => {
+    const named = (kind: EngineKind['kind']) => migrationsOf(kind).map(({ version, name }) => `${version} ${name}`)
+    const missing = (kind: EngineKind['kind'], other: EngineKind['kind']) =>
+      named(other).filter(name => !named(kind).includes(name))
+    assert.deepEqual(missing('sqlite', 'postgres'), [], 'migrations/sqlite lacks some')
+    assert.deepEqual(missing('postgres', 'sqlite'), [], 'migrations/postgres lacks some')
   })
 
   it('describe the same tables for both engines', () => {

@@ -27,7 +27,7 @@ async function beginning(log: EventLog): Promise<Position> {
   return { transaction: from, id: 0 }
 }
 
-/** Everything after a position, read portion by portion, as soon as it can be told. */
+/** All events after a position, read in batches as soon as they are visible. */
 async function allAfter(log: EventLog, position: Position, count: number): Promise<readonly Event[]> {
   const events: Event[] = []
   await waitUntil(async () => {
@@ -64,7 +64,7 @@ for (const kind of engineKinds) {
       return created === 'email taken' ? assert.fail() : created.id
     }
 
-    it('tells what verbs write down, with all that it is about, and the time', async () => {
+    it('returns the events that verbs write, with their ids and their time', async () => {
       const userId = await newUser('ann@example.com')
       const actor = { kind: 'user', id: userId, role: 'member', tokenVersion: 'version' } as const
       const from = await beginning(log)
@@ -101,7 +101,7 @@ for (const kind of engineKinds) {
       assert.ok(Number(told[1]?.commentId) > 0)
     })
 
-    it('tells each once, in order, in portions, and says when there are more', async () => {
+    it('returns each event once, in order, in batches, and tells whether more follow', async () => {
       const from = await beginning(log)
       const inserts = Array.from({ length: 1100 }, (_, index) => insertOf(database.kind, index + 1))
       await execute(database, `begin; ${inserts.join(';')}; commit`)
@@ -124,7 +124,7 @@ for (const kind of engineKinds) {
       assert.deepEqual((await log.after(position)).events, [])
     })
 
-    it('what is there at a moment is not after it, and what comes later is', async () => {
+    it('existing events are not after a snapshot, and later events are', async () => {
       const from = await beginning(log)
       await execute(database, insertOf(database.kind, 1))
       await allAfter(log, from, 1)
@@ -138,7 +138,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('purges rows that are older than an hour, in portions, and leaves those that are not', async () => {
+    it('deletes events older than an hour in batches, and keeps the others', async () => {
       await execute(database, 'delete from outbox')
       const old = Array.from({ length: 700 }, (_, index) => insertOf(database.kind, index + 1, 3_700))
       const live = [3_500, 60, 0].map((age, index) => insertOf(database.kind, 10_000 + index, age))
@@ -148,7 +148,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(left.flat().map(Number), [10_000, 10_001, 10_002])
     })
 
-    it('a log that was purged to the last row goes on where it was', async () => {
+    it('an empty log after a purge continues at its position', async () => {
       const from = await beginning(log)
       await execute(database, insertOf(database.kind, 1))
       const [first] = await allAfter(log, from, 1)
@@ -186,7 +186,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
 
   const client = (index: number) => clients[index] ?? assert.fail()
 
-  it('what commits late is told before what began later, and nothing is told before it', async () => {
+  it('an event of a late commit comes before events of transactions that began later, which wait for it', async () => {
     const from = await beginning(log)
     await client(0).query('begin')
     await client(0).query(insertOf('postgres', 1))
@@ -201,7 +201,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     assert.deepEqual(postsIn(await allAfter(log, from, 3)), [1, 2, 3])
   })
 
-  it('what ran at a moment is after it, what had ended is not, whatever their numbers', async () => {
+  it('running transactions are after a snapshot and ended ones are not, whatever their numbers', async () => {
     const from = await beginning(log)
     await client(0).query('begin')
     await client(0).query(insertOf('postgres', 1))
@@ -217,7 +217,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     )
   })
 
-  it('a transaction that is rolled back leaves a gap that holds nothing up', async () => {
+  it('a rolled back transaction leaves a gap that delays nothing', async () => {
     const from = await beginning(log)
     await client(0).query('begin')
     await client(0).query(insertOf('postgres', 1))

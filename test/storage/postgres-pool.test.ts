@@ -9,7 +9,7 @@ import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
-describe('A connection to PostgreSQL that breaks while the server still works for it', { skip: postgres.skip }, () => {
+describe('A broken connection whose statement PostgreSQL still executes', { skip: postgres.skip }, () => {
   const parts = new AsyncDisposableStack()
   let database: TestDatabase
   let admin: pg.Client
@@ -22,7 +22,7 @@ describe('A connection to PostgreSQL that breaks while the server still works fo
   })
   after(() => parts.disposeAsync())
 
-  it('never gives its slot to another one, which would have to wait for the row that the server holds', async () => {
+  it('does not pass on its commit slot, because another connection would wait for the locked row', async () => {
     await using pool = openPool(database)
     const broken = await breakConnection(pool, admin)
     // Each session is kept until all have begun, so that each has a connection of its own.

@@ -14,8 +14,8 @@ import { migrationsOf } from '../support/templates.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
 
-describe('An error on the way to PostgreSQL', () => {
-  it('is a lost connection, never a defect of ours, when the system tells it by a code of five letters', () => {
+describe('A connection error to PostgreSQL', () => {
+  it('is treated as an outage, also if its system error code has five letters', () => {
     for (const code of ['EPIPE', 'ECONNRESET', 'ECONNREFUSED', 'EBADF']) {
       const error = Object.assign(new Error('write failed'), { code, syscall: 'write' })
       assert.equal(failureOf(error), 'lost', code)
@@ -29,7 +29,7 @@ describe('An error on the way to PostgreSQL', () => {
 
 describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   for (const moment of ['cut before', 'cut after', 'cut long before'] as const) {
-    it(`finds out whether a commit happened when the connection is ${moment} it passes`, async () => {
+    it(`determines whether a commit happened if the connection is ${moment} it passes`, async () => {
       await using setup = await preparedThroughProxy()
       const { engine, proxy } = setup
       for (let round = 0; round < 5; round++) {
@@ -41,7 +41,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
         assert.equal(cuts > 0, true)
         cuts = 0
         proxy.decide = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
-        // Were it run again after a commit that happened, it would answer 2; were a lost one believed, 0 would remain.
+        // If it ran again after a commit that happened, it would return 2; if a lost commit counted as done, 0 would remain.
         assert.equal(await engine.write('increment', 'counter'), 1)
         proxy.decide = () => 'pass'
         assert.deepEqual(await engine.read(sql`select value from notes where key = 'counter'`), [['1']])
@@ -49,7 +49,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     })
   }
 
-  it('finds out about a commit even when the only connection was the one that broke', async () => {
+  it('determines whether a commit happened even if the only connection broke', async () => {
     await using setup = await preparedThroughProxy({ poolMax: 1 })
     const { engine, proxy } = setup
     await engine.write('put', 'counter', '0')
@@ -59,7 +59,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await engine.read(sql`select value from notes where key = 'counter'`), [['1']])
   })
 
-  it('leaves its connection usable when a transaction cannot even begin', async () => {
+  it('keeps its connection usable if a transaction cannot begin', async () => {
     await using setup = await prepared({ poolMax: 1, timeouts: impatient })
     const { engine, url } = setup
     await engine.write('put', 'a', '1')
@@ -73,7 +73,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await recovered(engine)
   })
 
-  it('goes on when a migration elsewhere changed what a prepared statement returns', async () => {
+  it('continues if a migration changed the result type of a prepared statement', async () => {
     await using setup = await prepared({ poolMax: 1 })
     const { engine, url } = setup
     await engine.write('put', 'a', '1')
@@ -86,7 +86,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await read(), [['a', '1', null]])
   })
 
-  it('is not ready on a server that only reads', async () => {
+  it('is not ready on a read-only server', async () => {
     await using setup = await prepared()
     const admin = new pg.Client({ connectionString: setup.url })
     await admin.connect()
@@ -97,7 +97,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await answersUnavailable(engine.write('put', 'a', '1'))
   })
 
-  it('answers 503 in time when a commit stays in doubt, and recovers', async () => {
+  it('answers 503 in time if the outcome of a commit is unknown, and recovers', async () => {
     await using setup = await preparedThroughProxy({ timeouts: impatient })
     const { engine, proxy } = setup
     await engine.ping()
@@ -176,7 +176,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     )
   })
 
-  it('does not end, and tells its observer, when idle connections are cut', async () => {
+  it('keeps running and notifies its observer if idle connections are lost', async () => {
     const troubles: string[] = []
     await using setup = await prepared({ observer: { trouble: message => troubles.push(message) } })
     const { engine, url } = setup
@@ -190,7 +190,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await engine.write('put', 'after', 'v')
   })
 
-  it('gives way and answers 503 in time when another holds the lock it needs', async () => {
+  it('answers 503 in time if another transaction holds a required lock', async () => {
     await using setup = await prepared({ timeouts: impatient })
     const { engine, url } = setup
     await engine.write('put', 'locked', '1')
@@ -204,7 +204,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await engine.write('increment', 'locked'), 2)
   })
 
-  it('lends no more than four fifths of its connections to writes that wait for a lock, and goes on reading', async () => {
+  it('uses at most four fifths of its connections for writes that wait for a lock, and continues reading', async () => {
     await using setup = await prepared({ poolMax: 5, timeouts: impatient })
     const { engine, url } = setup
     await engine.write('put', 'locked', '1')
@@ -232,7 +232,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(most > 0 && most <= 4, `${most} of 5 connections waited`)
   })
 
-  it('refuses at once, with 503, when too many operations wait for its connections', async () => {
+  it('rejects with 503 at once if too many operations wait for connections', async () => {
     await using setup = await prepared({ poolMax: 1 })
     const { engine } = setup
     const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`))
@@ -243,7 +243,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await engine.ping()
   })
 
-  it('keeps a bounded number of statements prepared on a connection, named from their second use on', async () => {
+  it('keeps a limited number of prepared statements per connection, named from their second use on', async () => {
     await using setup = await prepared({ poolMax: 1 })
     const { engine } = setup
     const count = async () => Number((await engine.read(sql`select count(*) from pg_prepared_statements`))[0]?.[0])
@@ -258,7 +258,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })
 
-  it('leaves one mark per connection that writes, however much it writes', async () => {
+  it('stores one commit mark per writing connection, however much it writes', async () => {
     await using setup = await prepared({ poolMax: 4 })
     const { engine } = setup
     await Promise.all(Array.from({ length: 50 }, (_, index) => engine.write('put', `k${index}`, 'v')))
@@ -294,7 +294,7 @@ function isCommit(data: Buffer): boolean {
   return data.includes('commit\0')
 }
 
-/** For what cannot succeed. Nobody has to wait long for the refusal. */
+/** For operations that cannot succeed: a short timeout. */
 const impatient = timeoutsOf(1_000)
 
 async function answersUnavailable(answer: Promise<unknown>): Promise<void> {
@@ -315,13 +315,13 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable'
 }
 
-describe('The time bounds of the store', () => {
-  it('at their default answer every request within two seconds, in doubt about a commit too', () => {
+describe('The timeouts of the store', () => {
+  it('by default answer every request within two seconds, also if the outcome of a commit is unknown', () => {
     const { operation, commit, doubt } = timeoutsOf(readConfig({}).databaseTimeoutMs)
     assert.ok(operation + commit < 2_000 && operation + doubt < 2_000)
   })
 
-  it('are whole milliseconds, and leave room to wait for a lock more than once', () => {
+  it('are whole milliseconds, and allow waiting for a lock more than once', () => {
     for (const operation of [200, 333, 1_200, 60_000]) {
       const bounds = timeoutsOf(operation)
       for (const [name, ms] of Object.entries(bounds)) assert.ok(Number.isInteger(ms) && ms > 0, `${name} ${ms}`)

@@ -8,7 +8,7 @@ import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
   describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
-    it('removes events that are older than an hour from the outbox, and no others', async () => {
+    it('deletes exactly the events older than an hour from the outbox', async () => {
       await using database = await kind.create()
       await database.migrate()
       await change(
@@ -29,7 +29,7 @@ for (const kind of engineKinds) {
 }
 
 describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
-  it('removes marks of commits that are older than a day, and no others', async () => {
+  it('deletes exactly the commit marks older than a day', async () => {
     await using database = await postgres.create()
     await database.migrate()
     const insertMark = (hours: number) =>
@@ -47,7 +47,7 @@ describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
   })
 })
 
-/** The id of its post tells how old the event is, in seconds. */
+/** The id of the post is the age of the event in seconds. */
 function insertEvent(age: number): Statement {
   return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
 }

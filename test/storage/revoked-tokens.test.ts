@@ -17,7 +17,7 @@ type VerbWithActor = {
     : Name
 }[VerbName]
 
-/** What the attempts are about. It belongs to somebody else, so it survives the actor. */
+/** The rows that the attempts use. They belong to another user, so they remain when the actor is deleted. */
 interface Scene {
   readonly userId: number
   readonly orderId: number
@@ -73,7 +73,7 @@ const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 
   seedDemoData: 'takes no actor',
 }
 
-test('every verb of the store is tried with a revoked token, or is known to take no actor', () => {
+test('every verb of the store is tested with a revoked token, or is listed as having no actor', () => {
   const listed = [...Object.keys(attempts), ...Object.keys(verbsWithoutActor)]
   assert.deepEqual(listed.sort(), Object.keys(verbs).sort())
 })
@@ -97,7 +97,7 @@ for (const kind of engineKinds) {
         const attempt = (actor: Actor, scene: Scene) =>
           (engine as Engine<Verbs>).write(verb, ...(argsOf(actor, scene) as never[]))
 
-        it(`no longer lets its user ${what}`, async () => {
+        it(`does not let its user ${what}`, async () => {
           for (const [way, revoke] of Object.entries(revocations)) {
             const [scene, admin] = [await createScene(engine), await createAdmin(engine)]
             await revoke(engine, admin.id)
@@ -165,7 +165,7 @@ const tables = [
   ...['payments', 'idempotency_keys', 'outbox'],
 ]
 
-/** The id of what was made, as text. */
+/** The id of the created row, as text. */
 const show = { text: 'select cast(cast($1 as bigint) as text)', values: [null], id: 0 } as const
 
 let numbers = 0

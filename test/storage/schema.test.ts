@@ -59,15 +59,15 @@ const impossible: Readonly<Record<string, readonly Statement[]>> = {
     sql`delete from payments where id = 1`,
   ],
   'an order with another status': [user, order, sql`update orders set status = 'paid' where id = 1`],
-  'an order of nothing': [user, sql`insert into orders (user_id, amount_cents, created_at) values (1, 0, ${at})`],
-  'a payment of nothing': [sql`insert into payments (amount_cents, created_at) values (0, ${at})`],
-  'a payment beyond its bound': [sql`insert into payments (amount_cents, created_at) values (100000000000001, ${at})`],
+  'an order of amount 0': [user, sql`insert into orders (user_id, amount_cents, created_at) values (1, 0, ${at})`],
+  'a payment of amount 0': [sql`insert into payments (amount_cents, created_at) values (0, ${at})`],
+  'a payment above the limit': [sql`insert into payments (amount_cents, created_at) values (100000000000001, ${at})`],
   'a key without a payment': [user, key(1, null)],
   'a key with a payment that does not exist': [user, key(1, 5)],
   'a key claimed twice by one caller': [user, payment, key(1, 1), key(1, 1)],
   'a key claimed twice by anonymous callers': [user, payment, key(null, 1), key(null, 1)],
-  'an item of no order': [sql`insert into order_items (order_id, name, quantity, price) values (1, 'x', 1, 1)`],
-  'an item of no quantity': [
+  'an item without an order': [sql`insert into order_items (order_id, name, quantity, price) values (1, 'x', 1, 1)`],
+  'an item of quantity 0': [
     user,
     order,
     sql`insert into order_items (order_id, name, quantity, price) values (1, 'x', 0, 1)`,
@@ -84,15 +84,15 @@ const impossible: Readonly<Record<string, readonly Statement[]>> = {
   'a user of another role': [user, sql`update users set role = 'owner'`],
   'a login without a password': [user, sql`update users set login_key = 'ada@example.com'`],
   'a password without a login': [user, sql`update users set password_hash = 'hash'`],
-  'two users who log in with one e-mail': [
+  'two logins with one e-mail': [
     user,
     sql`insert into users (id, name, email, token_mark, created_at) values (2, 'B', 'ada@example.com', 'm', ${at})`,
     sql`update users set login_key = 'ada@example.com', password_hash = 'hash'`,
   ],
-  'a post of nobody': [post],
+  'a post without an author': [post],
   'a post with negative likes': [user, post, sql`update posts set likes = -1`],
   'a post with an instant in another form': [user, post, sql`update posts set published_at = '2026-01-31'`],
-  'a comment on nothing': [user, comment],
+  'a comment without a post': [user, comment],
   'an event of an unknown kind': [event('post-changed', 1, null, null)],
   'a comment event without its comment': [event('comment-added', 1, null, null)],
   'a user event without its user': [event('user-revoked', null, null, null)],
@@ -100,7 +100,7 @@ const impossible: Readonly<Record<string, readonly Statement[]>> = {
 
 for (const kind of engineKinds) {
   describe(`The schema on ${kind.name}`, { skip: kind.skip }, () => {
-    it('makes wrong states impossible', async t => {
+    it('rejects invalid states', async t => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -119,7 +119,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('lets two users without a password share an e-mail, and keys of several callers be equal', async () => {
+    it('allows two users without a password to share an e-mail, and several callers to use the same key', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -127,7 +127,7 @@ for (const kind of engineKinds) {
       await engine.write('run', [user, second, payment, key(null, 1), key(1, 1), key(2, 1)])
     })
 
-    it('lets posts, comments and keys go with their user, and keeps the ledger without an owner', async () => {
+    it('deletes posts, comments and keys with their user, and keeps the ledger without an owner', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)
@@ -144,7 +144,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await engine.read(sql`select payer_id, amount_cents from payments`), [[null, 5000]])
     })
 
-    it('never gives an id of a deleted row to another', async () => {
+    it('never uses the id of a deleted row again', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)

@@ -198,8 +198,8 @@ const examples: Readonly<Record<string, Example>> = {
 
 for (const kind of engineKinds) {
   describe(`A selection on ${kind.name}`, { skip: kind.skip }, () => {
-    it('becomes one statement, which answers with finished JSON, its keys in order', async t => {
-      const { engine } = await planted(t, kind)
+    it('becomes one statement that returns JSON with its keys in order', async t => {
+      const { engine } = await stageWithData(t, kind)
       for (const [what, { selection, values, answer, ...expected }] of Object.entries(examples)) {
         const text = compile(selection, engine.dialect)
         assert.equal(spaced(text), spaced(expected[kind.kind]), what)
@@ -209,7 +209,7 @@ for (const kind of engineKinds) {
     })
 
     it('may have any number of keys, in order, with values of every kind', async t => {
-      const { engine } = await planted(t, kind)
+      const { engine } = await stageWithData(t, kind)
       for (const count of [399, 400, 401, 800, 801, 1200]) {
         const kinds = [value('title'), value('likes'), value('publishedAt'), value('content'), author([value('name')])]
         const fields = Array.from({ length: count }, (_, at): SelectedField => {
@@ -224,8 +224,8 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('keeps keys apart however long they are, and whatever else bears their name', async t => {
-      const { engine } = await planted(t, kind)
+    it('distinguishes keys of any length, also if other names are equal', async t => {
+      const { engine } = await stageWithData(t, kind)
       const long = 'k'.repeat(62)
       const names = [
         long,
@@ -261,8 +261,8 @@ for (const kind of engineKinds) {
   })
 
   describe(`An answer on ${kind.name}`, { skip: kind.skip }, () => {
-    it('may have eight MiB, counted in bytes, and not one more', async t => {
-      const { engine } = await planted(t, kind)
+    it('may have exactly eight MiB, counted in bytes', async t => {
+      const { engine } = await stageWithData(t, kind)
       const full = 'x'.repeat(65_536)
       const fields = [one('post', 'full', 0, contents(127)), one('post', 'rest', 1, contents(1))]
       const text = compile({ fields }, engine.dialect)
@@ -278,8 +278,8 @@ for (const kind of engineKinds) {
       await assert.rejects(read(bounds.answerBytes + 1), tooLarge)
     })
 
-    it('is refused beyond eight MiB, be it large by its letters, its rows, its keys or its nesting', async t => {
-      const { engine } = await planted(t, kind)
+    it('is refused above eight MiB, if it is large because of its characters, its rows, its keys or its nesting', async t => {
+      const { engine } = await stageWithData(t, kind)
       await fill(engine, 50, '漢'.repeat(65_536))
       const large: Readonly<Record<string, readonly [SelectedField, SlotValues]>> = {
         rows: [many('posts', 'posts', [0, 1], [value('content')]), [50, 0]],
@@ -295,8 +295,8 @@ for (const kind of engineKinds) {
       assert.ok((await engine.readText({ text, values: [40, 0] })).length > 40 * 65_536)
     })
 
-    it('that a change would show is refused, too, and then nothing has changed', async t => {
-      const { engine } = await planted(t, kind)
+    it('of a change is refused too, and then nothing is changed', async t => {
+      const { engine } = await stageWithData(t, kind)
       await fill(engine, 50, '漢'.repeat(65_536))
       const { posts } = createStore(engine)
       const inner = [value('likes'), author([many('posts', 'posts', [1, 2], [value('content')])])]
@@ -312,8 +312,8 @@ for (const kind of engineKinds) {
       assert.match(shown ?? '', /^\{"liked":\{"likes":1,/)
     })
 
-    it('is refused before it is built, in whichever memory', async t => {
-      const { engine } = await planted(t, kind)
+    it('is refused before it is built in the memory of the server or of the database', async t => {
+      const { engine } = await stageWithData(t, kind)
       await fill(engine, 1000, 'x'.repeat(65_536))
       const store = createStore(engine)
       const selection = { fields: [many('posts', 'posts', [0, 1], [value('content')])] }
@@ -366,10 +366,10 @@ function spaced(text: string): string {
     .trim()
 }
 
-async function planted(t: TestContext, kind: EngineKind): Promise<Stage> {
+async function stageWithData(t: TestContext, kind: EngineKind): Promise<Stage> {
   const stage = await Stage.open(kind)
   t.after(() => stage[Symbol.asyncDispose]())
-  await stage.plant(data)
+  await stage.insert(data)
   return stage
 }
 

@@ -11,9 +11,9 @@ import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { within } from '../support/wait.ts'
 
 for (const kind of engineKinds) {
-  describe(`What a mutation shows on ${kind.name}`, { skip: kind.skip }, () => {
-    it('makes other writes wait for one mutation that shows much, not for all that wait', async () => {
-      await using stage = await planted(kind)
+  describe(`The result of a mutation on ${kind.name}`, { skip: kind.skip }, () => {
+    it('with much data delays other writes by one such mutation at most', async () => {
+      await using stage = await stageWithData(kind)
       const store = createStore(stage.engine)
       await store.ping()
       let shown = 0
@@ -28,9 +28,9 @@ for (const kind of engineKinds) {
       assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[40]])
     })
 
-    it('is refused in time when too many such mutations wait, and others are not', async () => {
-      await using stage = await planted(kind)
-      const store = createStore(stage.engine, 1)
+    it('with much data is refused in time if too many such mutations wait, and other mutations are not refused', async () => {
+      await using stage = await stageWithData(kind)
+      const store = createStore(stage.engine, { timeoutMs: 1 })
       const outcomes = await Promise.allSettled(
         Array.from({ length: 200 }, () => store.posts.change(actorOf(1), [like(100)])),
       )
@@ -43,8 +43,8 @@ for (const kind of engineKinds) {
       assert.deepEqual(counted, [[200 - refused.length + 1]])
     })
 
-    it('has eight MiB in all, however many fields show it, and beyond that nothing has changed', async () => {
-      await using stage = await planted(kind)
+    it('has at most eight MiB for all fields together, and above that nothing is changed', async () => {
+      await using stage = await stageWithData(kind)
       const store = createStore(stage.engine)
       const changes = (count: number) => Array.from({ length: count }, () => like(100))
       assert.equal(((await store.posts.change(actorOf(1), changes(2))) as readonly string[]).length, 2)
@@ -55,8 +55,8 @@ for (const kind of engineKinds) {
       assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[2]])
     })
 
-    it('is of the moment after its own field, before the next one, and in spite of a later deletion', async () => {
-      await using stage = await planted(kind)
+    it('is read after its own field and before the next one, and is not affected by a later deletion', async () => {
+      await using stage = await stageWithData(kind)
       const store = createStore(stage.engine)
       const selection = { fields: [{ kind: 'value', key: 'likes', name: 'likes' } as const] }
       const show: Show = {
@@ -88,10 +88,10 @@ function like(posts: number): Change {
   return { kind: 'like post', id: 1, show: { selection, values: [null, posts, 0], id: 0 } }
 }
 
-async function planted(kind: EngineKind): Promise<Stage> {
+async function stageWithData(kind: EngineKind): Promise<Stage> {
   const stage = await Stage.open(kind)
   const [at = ''] = instants
-  await stage.plant({
+  await stage.insert({
     users: [{ id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: at }],
     posts: Array.from({ length: 100 }, (_, index) => ({
       ...{ id: index + 1, authorId: 1, title: 'Title', likes: 0, publishedAt: at },

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
-import { instead, Stage } from '../graphql/support/stage.ts'
+import { Stage, withMethods } from '../graphql/support/stage.ts'
 import { sqlite } from '../support/engines.ts'
 
 describe('A quick read on SQLite', () => {
-  it('does not wait for slow reads that were asked for before it, once they are known to be slow', async () => {
+  it('does not wait for earlier reads that are known to be slow', async () => {
     await using stage = await Stage.open(sqlite)
     await stage.engine.read(slow(0))
     const finished: string[] = []
@@ -21,7 +21,7 @@ describe('A quick read on SQLite', () => {
     assert.equal(finished.length, 11)
   })
 
-  it('does not wait for reads that were never run, where much is selected', async () => {
+  it('does not wait for new reads with large selections', async () => {
     await using stage = await Stage.open(sqlite)
     const finished: string[] = []
     const read = async (what: string, statement: Statement) => {
@@ -33,7 +33,7 @@ describe('A quick read on SQLite', () => {
     assert.equal(finished[0], 'quick')
     await Promise.all(reads)
     finished.length = 0
-    // They were quick after all: the next time they are done in their turn.
+    // They were quick, so the next time they run in order.
     await Promise.all([read('first', { text: 'select 1', values: [], heavy: true }), read('second', sql`select 4`)])
     assert.deepEqual(finished, ['first', 'second'])
   })
@@ -53,10 +53,10 @@ describe('A quick read on SQLite', () => {
     assert.ok(turns >= 9, `ten slow reads took ${turns} turns`)
   })
 
-  it('is told from one that selects much by the limits and texts of its selection', async () => {
+  it('is distinguished from a large one by the limits and texts of its selection', async () => {
     await using stage = await Stage.open(sqlite)
     const seen: (boolean | undefined)[] = []
-    const engine = instead(stage.engine, {
+    const engine = withMethods(stage.engine, {
       readText(statement) {
         seen.push(statement.heavy)
         return stage.engine.readText(statement)

@@ -32,7 +32,7 @@ describe('Group commit', () => {
     assert.ok(commits.length <= 2, `64 verbs took ${commits.length} commits`)
   })
 
-  it('fails everyone in a commit with 503 when an error undid the whole transaction, and keeps nothing', async t => {
+  it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, and keeps nothing', async t => {
     const { engine } = await prepared(t)
     await engine.ping()
     const outcomes = await Promise.allSettled([
@@ -45,7 +45,7 @@ describe('Group commit', () => {
     await engine.write('put', 'later', 'v')
   })
 
-  it('answers 503 to those who waited when the writing thread ends, and goes on with a new thread', async t => {
+  it('rejects waiting writes with 503 if the writer thread ends, and continues with a new thread', async t => {
     const troubles: string[] = []
     const { engine } = await prepared(t, { observer: { trouble: message => troubles.push(message) } })
     await engine.ping()
@@ -55,7 +55,7 @@ describe('Group commit', () => {
     assert.deepEqual(await engine.read(sql`select key from notes`), [['b']])
   })
 
-  it('answers 503 to writes on a full disk, goes on reading, and heals when there is room again', async t => {
+  it('rejects writes with 503 on a full disk, continues reading, and writes again when there is space', async t => {
     const { engine } = await prepared(t)
     await engine.write('put', 'kept', 'v')
     const [[pages]] = (await engine.write('run', [{ text: 'pragma page_count', values: [] }])) as unknown as [
@@ -71,7 +71,7 @@ describe('Group commit', () => {
     assert.deepEqual(await engine.read(sql`select key from notes order by key`), [['kept'], ['large']])
   })
 
-  it('gives every verb its own time, also when the batch has to be run a second time', async () => {
+  it('gives every verb its own time, also if the batch runs a second time', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     using connection = new SqliteConnection(database.location, 'write')
@@ -84,7 +84,7 @@ describe('Group commit', () => {
     assert.deepEqual(second, [1, [[['2031-01-01T00:00:00.000Z']]]])
   })
 
-  it('refuses all verbs that wait, together, when another process does not let go of the file', async () => {
+  it('rejects all waiting verbs together if another process keeps the file locked', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     using other = new SqliteConnection(database.location, 'write')
@@ -116,7 +116,7 @@ describe('Group commit', () => {
 })
 
 describe('Reads of one turn of the event loop', () => {
-  it('are one where they ask the same, and another in the next turn', async t => {
+  it('run once for equal statements, and again in the next turn', async t => {
     const { engine } = await prepared(t)
     await engine.write('put', 'a', 'old')
     const noteOf = (key: string) => engine.read(sql`select value from notes where key = ${key}`)
@@ -126,7 +126,7 @@ describe('Reads of one turn of the event loop', () => {
     assert.notEqual(await noteOf('a'), first)
   })
 
-  it('see every write that was acknowledged before them', async t => {
+  it('return every write that was acknowledged before them', async t => {
     const { engine } = await prepared(t)
     await Promise.all(
       Array.from({ length: 20 }, async (_, key) => {
@@ -138,7 +138,7 @@ describe('Reads of one turn of the event loop', () => {
     )
   })
 
-  it('fail alone', async t => {
+  it('fail independently of each other', async t => {
     const { engine } = await prepared(t)
     const outcomes = await Promise.allSettled([
       engine.read(sql`select 1`),
@@ -151,7 +151,7 @@ describe('Reads of one turn of the event loop', () => {
     )
   })
 
-  it('are answered a few at a time where they take long', async t => {
+  it('run a few per turn if they are slow', async t => {
     const { engine } = await prepared(t)
     const answered: number[] = []
     const reads = Array.from({ length: 20 }, async (_, n) => {
@@ -165,7 +165,7 @@ describe('Reads of one turn of the event loop', () => {
     assert.deepEqual(answered, [...answered.keys()])
   })
 
-  it('that still wait when the engine is closed are answered, and later ones refused', async () => {
+  it('that still wait when the engine is closed are answered, and later ones are rejected', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     const engine = database.open(catalogue)
@@ -177,7 +177,7 @@ describe('Reads of one turn of the event loop', () => {
 })
 
 describe('A SQLite file', () => {
-  it('is durable: write-ahead log, full synchronisation, foreign keys, on the connection that writes', async t => {
+  it('is durable: the writing connection has a write-ahead log, full synchronisation and foreign keys', async t => {
     const { engine } = await prepared(t)
     const settings = ['journal_mode', 'synchronous', 'foreign_keys']
     const answers = await engine.write(
@@ -199,7 +199,7 @@ describe('A SQLite file', () => {
     for (const suffix of ['-wal', '-shm']) assert.equal(existsSync(database.location + suffix), false)
   })
 
-  it('is served by one server at a time, and free again when that one is gone, even killed', async () => {
+  it('is used by one server at a time, and is free after that server ended, even if it was killed', async () => {
     await using database = await sqlite.create()
     const holder = spawn(process.execPath, [
       '--input-type=module',
@@ -221,7 +221,7 @@ describe('A SQLite file', () => {
     claimSqliteFile(database.location)[Symbol.dispose]()
   })
 
-  it('is served by one server at a time, also under another name', async () => {
+  it('is used by one server at a time, also under another name', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     const alias = `${database.location}-alias`
@@ -230,7 +230,7 @@ describe('A SQLite file', () => {
     assert.throws(() => claimSqliteFile(alias), /Another server is using/)
   })
 
-  it('called :memory: is a temporary one, gone afterwards', () => {
+  it('named :memory: is a temporary file that is deleted afterwards', () => {
     let path: string
     {
       using file = claimSqliteFile(':memory:')
@@ -240,12 +240,12 @@ describe('A SQLite file', () => {
     assert.equal(existsSync(`${path}-lock`), false)
   })
 
-  it('is refused to a SQLite that could lose writes', () => {
+  it('is refused if the SQLite version could lose writes', () => {
     for (const version of ['3.51.2', '3.9.9', '2.99.99']) assert.throws(() => checkVersion(version), /too old/)
     for (const version of ['3.51.3', '3.52.0', '3.100.0', '4.0.0']) checkVersion(version)
   })
 
-  it('gets statements in its own words', () => {
+  it('gets statements in its own dialect', () => {
     assert.equal(
       inSqlite('select a from t where b = $1 and c = $12 FOR UPDATE'),
       'select a from t where b = ?1 and c = ?12',
@@ -253,7 +253,7 @@ describe('A SQLite file', () => {
     assert.equal(inSqlite('select 1 from t for no key update'), 'select 1 from t')
   })
 
-  it('plans a statement once, whatever values are bound to it', async t => {
+  it('has each statement planned once, for all bound values', async t => {
     const { path } = await prepared(t)
     using connection = new SqliteConnection(path, 'read')
     let planned = 0

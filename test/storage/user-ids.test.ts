@@ -9,7 +9,7 @@ import { type Row, sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { postgres } from '../support/engines.ts'
 
-/** Creates a user while another transaction deletes the one that is in the way, as soon as it was met. */
+/** Creates a user while another transaction deletes the conflicting user at the moment of the conflict. */
 function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | 'email taken'> {
   const steps = userVerbs.createUser(values)
   for (let rows: readonly Row[] = []; ; ) {
@@ -49,8 +49,8 @@ function idIn(outcome: User | 'email taken'): number {
   return typeof outcome === 'string' ? assert.fail(outcome) : outcome.id
 }
 
-describe('Assigned ids while users go, on PostgreSQL', { skip: postgres.skip }, () => {
-  it('a chosen id that is deleted just when it was met sends the counter nowhere else', async () => {
+describe('Assigned ids while users are deleted, on PostgreSQL', { skip: postgres.skip }, () => {
+  it('a chosen id that is deleted during the assignment does not make the counter jump', async () => {
     await using database = await postgres.create()
     await database.migrate()
     await using engine = database.open(catalogue)
@@ -63,7 +63,7 @@ describe('Assigned ids while users go, on PostgreSQL', { skip: postgres.skip }, 
     assert.equal(idIn(await engine.write('createUser', somebody())), id + 5)
   })
 
-  it('so does a taken e-mail whose user is deleted just when it was met', async () => {
+  it('a taken e-mail whose user is deleted during the assignment does not make the counter jump', async () => {
     await using database = await postgres.create()
     await database.migrate()
     await using engine = database.open(catalogue)
@@ -73,7 +73,7 @@ describe('Assigned ids while users go, on PostgreSQL', { skip: postgres.skip }, 
     assert.equal(idIn(await engine.write('createWhileDeleted', values, id)), id + 2)
     assert.equal(idIn(await engine.write('createUser', somebody())), id + 3)
   })
-  it('a PUT succeeds however often others create and delete the same id meanwhile', async () => {
+  it('a PUT succeeds while others repeatedly create and delete the same id', async () => {
     await using database = await postgres.create()
     await database.migrate()
     await using engine = database.open(catalogue)

@@ -16,7 +16,7 @@ for (const kind of engineKinds) {
     const warnings: Error[] = []
     const note = (warning: Error) => warnings.push(warning)
     before(async () => {
-      process.on('warning', note) // listeners that pile up are told so
+      process.on('warning', note) // Node warns about accumulating listeners
       app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
       token = (await createMember(app)).token
     })
@@ -38,7 +38,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('a message may come in pieces, with control frames between them', async () => {
+    it('a message may come in fragments, with control frames between them', async () => {
       using socket = await RawSocket.connect(app.port)
       const message = Buffer.from(JSON.stringify({ type: 'ping', payload: { word: 'Zoë 🎈' } }))
       for (let at = 0; at < message.length; at++) {
@@ -50,7 +50,7 @@ for (const kind of engineKinds) {
       await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('Zoë 🎈')))
     })
 
-    it('a message in tens of thousands of pieces is refused, and so is one that is never finished', async () => {
+    it('a message in tens of thousands of fragments is refused, and so is one that never ends', async () => {
       using socket = await RawSocket.connect(app.port)
       socket.write(clientFrame(' ', { isFinal: false }))
       const piece = clientFrame('', { opcode: opcodes.continuation, isFinal: false })
@@ -59,7 +59,7 @@ for (const kind of engineKinds) {
       assert.equal(socket.closeCode, 1008)
     })
 
-    it('tens of thousands of tiny messages do not keep others from being answered', async () => {
+    it('tens of thousands of tiny messages do not prevent answers to others', async () => {
       using socket = await RawSocket.connect(app.port)
       const pong = clientFrame('{"type":"pong"}')
       const bytes = Buffer.concat(Array.from({ length: 1_000 }, () => pong))
@@ -70,7 +70,7 @@ for (const kind of engineKinds) {
       await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('pong')))
     })
 
-    it('frames that are none: reserved bits, unknown codes, controls that are long or in pieces', async () => {
+    it('invalid frames close the socket: reserved bits, unknown opcodes, long or fragmented control frames', async () => {
       const flawed = [
         Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), // compressed, which was not agreed
         Buffer.from([0x83, 0x80, 0, 0, 0, 0]), // an unknown code
@@ -90,7 +90,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('what is sent after a closing, by either side, is not done', async () => {
+    it('messages after the close of a socket, by either side, are not processed', async () => {
       using socket = await RawSocket.connect(app.port)
       socket.write(clientFrame(Buffer.from([0x03, 0xe8]), { opcode: opcodes.close }))
       socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
@@ -102,7 +102,7 @@ for (const kind of engineKinds) {
       assert.ok(!refused.frames.some(({ payload }) => payload.includes('"next"')))
     })
 
-    it('names that JavaScript knows are ids and variables like any', async () => {
+    it('names of built-in JavaScript properties work as ids and variables', async () => {
       using client = await SocketClient.connect(app)
       const query = 'query ($id: ID!) { post(id: $id) { id } }'
       for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
@@ -113,7 +113,7 @@ for (const kind of engineKinds) {
       assert.equal(Object(Object.prototype).polluted, undefined)
     })
 
-    it('values that nest without end are refused, as whatever they are', async () => {
+    it('deeply nested values are refused, in every kind of message', async () => {
       const deep = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
       using client = await SocketClient.connect(app)
       const payload = `{"query":"query ($id: ID!) { post(id: $id) { id } }","variables":{"id":${deep(50_000)}}}`
@@ -123,7 +123,7 @@ for (const kind of engineKinds) {
       assert.ok(client.isClosed ? (await client.closed).code === 4400 : answer?.type === 'error')
     })
 
-    it('a storm of subscriptions that are completed at once', async () => {
+    it('many subscriptions that are completed at once cause no error', async () => {
       using client = await SocketClient.connect(app)
       for (let n = 0; n < 500; n++) {
         const id = `${n % 7}`
@@ -135,7 +135,7 @@ for (const kind of engineKinds) {
       client.websocket.close()
     })
 
-    it('operations that are ended by their socket, in every state', async () => {
+    it('operations whose socket closes, in every state, cause no error', async () => {
       const create = 'mutation { createPost(title: "T", content: "C") { id } }'
       const clients = await Promise.all(Array.from({ length: 40 }, () => SocketClient.connect(app, { token })))
       for (const [index, client] of clients.entries()) {
@@ -147,7 +147,7 @@ for (const kind of engineKinds) {
       await Promise.all(clients.map(({ closed }) => closed))
     })
 
-    it('sockets that go while they are being admitted', async () => {
+    it('sockets that close during authentication cause no error', async () => {
       const open = async (index: number) => {
         const client = await SocketClient.open(
           app,

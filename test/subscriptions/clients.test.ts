@@ -32,7 +32,7 @@ async function once(client: Client, query: string, variables?: Record<string, un
   return within(promise, `the end of ${query}`)
 }
 
-/** Keeps what a subscription is told. */
+/** Keeps the received events of a subscription. */
 function listen(
   client: Client,
   query: string,
@@ -60,7 +60,7 @@ for (const [name, webSocketImpl] of [
   ["Node's own WebSocket", globalThis.WebSocket],
 ] as const) {
   describe(`graphql-ws on ${name}`, () => {
-    it('R-GQL-4: queries, changes and subscribes over one socket, with its token', async () => {
+    it('R-GQL-4: sends queries, mutations and subscriptions over one socket, with its token', async () => {
       await using app = await startTestApp(unlimited)
       const { token, id } = await createMember(app)
       let connections = 0
@@ -88,7 +88,7 @@ for (const [name, webSocketImpl] of [
       await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
     })
 
-    it('gets the errors of an operation, and the close code of a token that is none', async () => {
+    it('gets the errors of an operation, and the close code for an invalid token', async () => {
       await using app = await startTestApp(unlimited)
       const client = createClient({ url: addressOf(app), webSocketImpl })
       await assert.rejects(once(client, '{ me { id } }'), ([error]: { extensions: { code: string } }[]) => {
@@ -108,7 +108,7 @@ for (const [name, webSocketImpl] of [
       })
     })
 
-    it('is told that the post is gone whose comments it listens to', async () => {
+    it('gets complete when the post of its comment subscription is deleted', async () => {
       await using app = await startTestApp(unlimited)
       const { token } = await createMember(app)
       const client = createClient({
@@ -130,7 +130,7 @@ for (const [name, webSocketImpl] of [
       await client.dispose()
     })
 
-    it('comes back after a restart of the service, and after maintenance, and is told on', async () => {
+    it('reconnects after a restart and after maintenance, and gets further events', async () => {
       await using parts = new AsyncDisposableStack()
       const database = parts.use(await sqlite.create())
       const port = await freePort()
@@ -177,7 +177,7 @@ for (const [name, webSocketImpl] of [
 }
 
 describe('urql', () => {
-  it('queries and changes by POST, and subscribes over a socket', async () => {
+  it('sends queries and mutations by POST, and subscribes over a socket', async () => {
     await using app = await startTestApp(unlimited)
     const { token, id } = await createMember(app)
     const sockets = createClient({

@@ -29,14 +29,14 @@ function idsIn({ events }: Operation): readonly string[] {
   return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
 }
 
-/** Waits until all were told of one post, and begins to count from there. */
+/** Waits until all have received one post, and counts from there. */
 async function fromHereOn(operations: readonly Operation[], writer: SocketClient): Promise<void> {
   const mark = await write(writer, 'from here on')
   for (const each of operations) await each.until(() => idsIn(each).includes(mark))
   for (const each of operations) each.events.length = 0
 }
 
-/** The ids of the latest posts, in the order in which everybody must be told of them. */
+/** The ids of the latest posts, in the order in which all subscribers must get them. */
 async function orderIn(url: string, count: number): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -64,7 +64,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await database[Symbol.asyncDispose]()
   })
 
-  it('F26: subscribers on both are told every post once, in one order, whichever instance it was written on', async () => {
+  it('F26: subscribers on both get every post once, in the same order, from both instances', async () => {
     const count = 300
     using writerA = await SocketClient.connect(one, { token })
     using writerB = await SocketClient.connect(other, { token })
@@ -89,7 +89,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     }
   })
 
-  it('a transaction elsewhere that takes long delays events, and none is lost or out of order', async () => {
+  it('a long transaction of another process delays events, but none is lost or out of order', async () => {
     using writer = await SocketClient.connect(one, { token })
     using reader = await SocketClient.connect(one)
     const subscription = await reader.begin(posts).listening(text => write(writer, text))
@@ -119,7 +119,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     }
   })
 
-  it('a transaction that is rolled back leaves nothing to tell, and holds nothing up', async () => {
+  it('a rolled back transaction sends no event and delays nothing', async () => {
     using writer = await SocketClient.connect(one, { token })
     using reader = await SocketClient.connect(one)
     const subscription = await reader.begin(posts).listening(text => write(writer, text))
@@ -134,7 +134,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     assert.deepEqual(idsIn(subscription), [id])
   })
 
-  it('4403: a user who is deleted on one instance is closed on the other', async () => {
+  it('4403: deleting a user on one instance closes its sockets on the other', async () => {
     const { id, token: own } = await createMember(one)
     using socket = await SocketClient.connect(other, { token: own })
     using bystander = await SocketClient.connect(other, { token })
@@ -144,14 +144,14 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await bystander.read('{ me { id } }')
   })
 
-  it('4403: a user who was deleted on one instance is told nothing on the other, even before that hears of it', async () => {
+  it('4403: a user deleted on one instance gets nothing on the other, even before the other gets the event', async () => {
     const { id, token: own } = await createMember(one)
     using socket = await SocketClient.connect(other, { token: own })
     assert.deepEqual(await socket.read('{ me { id } }'), { me: { id: String(id) } })
     const slow = new pg.Client({ connectionString: database.location })
     await slow.connect()
     try {
-      // While this is open, no later event is told to anybody.
+      // While this is open, no later event is sent.
       await slow.query('begin')
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', 1, now_plus(0))`)
       await send(one, `DELETE /users/${id}`, undefined, own)
@@ -164,7 +164,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     }
   })
 
-  it('an instance that loses the database and finds it again tells everything that happened meanwhile', async () => {
+  it('an instance that reconnects to the database sends all events that it missed', async () => {
     const { hostname, port } = new URL(database.location)
     await using proxy = await TcpProxy.to({ host: hostname, port: Number(port) })
     const behind = database.location.replace(`:${port}/`, `:${proxy.port}/`)
@@ -195,7 +195,9 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
 describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, () => {
   const count = inForm(300, 10_000)
 
-  it(`F26: ${count} posts on one, subscribers on both: each once, in order`, { timeout: 300_000 }, async t => {
+  it(`F26: of ${count} posts on one instance subscribers on both get each once and in order`, {
+    timeout: 300_000,
+  }, async t => {
     await using database = await postgres.create()
     await using one = serveDuet({ ...settingsFor(database.location), LOG_LEVEL: 'warn' })
     const served = await one.address()
@@ -231,7 +233,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
     for (const each of [...writers, ...readers]) each[Symbol.dispose]()
   })
 
-  it('PostgreSQL that is killed and started again: subscribers miss nothing', { timeout: 120_000 }, async () => {
+  it('subscribers miss no event if PostgreSQL is killed and restarted', { timeout: 120_000 }, async () => {
     await using server = await PostgresServer.start()
     const { location } = postgresAt(server.url)
     await using app: DuetProcess = serveDuet({ ...settingsFor(location), LOG_LEVEL: 'warn' })
@@ -249,7 +251,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       const begun = subscription.events.length
       await subscription.until(events => events.length > begun + 5)
       await server.end('SIGQUIT')
-      // Nobody but the delivery of events reads now: it has tried in vain, at least once from the beginning to the end.
+      // Only the delivery of events reads now: it has failed at least once, from the start to the end.
       const tried = await reads()
       await waitUntil(async () => (await reads()) >= tried + 2)
       await server.resume()

@@ -40,7 +40,7 @@ function authenticated(id: number, expiresAt = Date.now() / 1000 + 100): Authent
 }
 
 describe('Conversation', () => {
-  it('an id may be used again once its operation is over, whoever ended it', async () => {
+  it('an id may be used again after its operation has ended, by the client or by the server', async () => {
     using talk = await acknowledged()
     talk.begin('1', '{ post(id: 1) { id } }')
     await turn()
@@ -55,7 +55,7 @@ describe('Conversation', () => {
     assert.equal(talk.stage.fanOut.subscriptions, 1)
   })
 
-  it('what was completed before it had begun is told nothing', async () => {
+  it('an operation that is completed before it starts gets no message', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.log.held = promise
@@ -69,7 +69,7 @@ describe('Conversation', () => {
     assert.equal(talk.stage.fanOut.subscriptions, 0)
   })
 
-  it('an id that is used again at once is told everything once', async () => {
+  it('an id that is used again at once gets every message once', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.log.held = promise
@@ -104,7 +104,7 @@ describe('Conversation', () => {
     assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('closing ends what is under way, and what had not begun yet', async () => {
+  it('closing the socket ends running operations and those that have not started', async () => {
     using talk = await acknowledged()
     talk.begin('1', posts)
     await turn()
@@ -141,7 +141,7 @@ describe('Conversation', () => {
     }
   })
 
-  it('is acknowledged only when it is known who comes', async () => {
+  it('is acknowledged only after authentication', async () => {
     const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
     using talk = converse({ authenticate: () => promise }, 'Bearer x')
     talk.say({ type: 'connection_init' })
@@ -153,7 +153,7 @@ describe('Conversation', () => {
     assert.deepEqual(talk.conversation.actor, authenticated(3).actor)
   })
 
-  it('while the store is away nobody with a token is admitted: closed with 1013', async () => {
+  it('while the store is unavailable a socket with a token is closed with 1013', async () => {
     using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
@@ -164,7 +164,7 @@ describe('Conversation', () => {
     )
   })
 
-  it('the token of connection_init counts where the request carried another, whichever is known first', async () => {
+  it('the token of connection_init takes precedence over that of the request, whichever is checked first', async () => {
     const authentications = new Map(
       ['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<AuthenticatedUser>()]),
     )
@@ -179,7 +179,7 @@ describe('Conversation', () => {
     assert.deepEqual(talk.conversation.actor, authenticated(2).actor)
   })
 
-  it('a token that lives 60 days keeps its socket until then: no timer is longer than timers can be', async t => {
+  it('a socket with a token of 60 days stays open until then, although timers are limited to 24 days', async t => {
     const days = 24 * 60 * 60 * 1000
     const clock = new TestClock()
     const expiry = clock.now() + 60 * days
@@ -200,7 +200,7 @@ describe('Conversation', () => {
     assert.equal(clock.now(), expiry)
   })
 
-  it('what is under way is answered before the socket is closed for good, and nothing new begins', async () => {
+  it('running operations are answered before the socket is closed, and new ones are not started', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.store.answer = async () => {
@@ -222,7 +222,7 @@ describe('Conversation', () => {
     assert.deepEqual(talk.wire.closed, [1001, 'Going away'])
   })
 
-  it('a fault is reported in full and told without detail; the socket stays', async () => {
+  it('an internal error is reported with its cause, the client gets no details, and the socket stays open', async () => {
     using talk = await acknowledged()
     talk.stage.store.answer = () => {
       throw new Error('a secret')
@@ -240,7 +240,7 @@ describe('Conversation', () => {
     assert.equal(talk.wire.closed, undefined)
   })
 
-  it('why a socket is closed fits into a close frame, whatever the id was', async () => {
+  it('the close reason fits into a close frame, for any id', async () => {
     for (const id of ['x'.repeat(256), '€'.repeat(256), '🎈'.repeat(128), `${'x'.repeat(84)}🎈`]) {
       using talk = await acknowledged()
       talk.begin(id, posts)
@@ -251,7 +251,7 @@ describe('Conversation', () => {
     }
   })
 
-  it('what is under way for one socket is bounded, whatever was completed meanwhile', async () => {
+  it('the number of running operations of a socket is limited, including cancelled ones', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.store.answer = async () => {
@@ -268,7 +268,7 @@ describe('Conversation', () => {
     await turn()
   })
 
-  it('holds ids to their bound, and operations to their number', async () => {
+  it('enforces the limits on the length of ids and the number of operations', async () => {
     using long = await acknowledged()
     long.begin('x'.repeat(socketBounds.idLength + 1), posts)
     assert.equal(long.wire.closed?.[0], 4400)
@@ -280,7 +280,7 @@ describe('Conversation', () => {
 })
 
 describe('Sockets', () => {
-  it('whoever is revoked while being admitted is closed as well', async () => {
+  it('a socket whose token is revoked during authentication is closed', async () => {
     const stage = new FanOutStage()
     const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
     const valid = new Set([1])
@@ -321,7 +321,7 @@ describe('Sockets', () => {
     return {
       stream,
       tell,
-      /** Tells events of this size until the subscriber is closed; returns how many bytes wait then. */
+      /** Sends events of this size until the socket is closed; returns how many bytes wait then. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
         while (closings === 0) {
           assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')
@@ -338,14 +338,14 @@ describe('Sockets', () => {
     }
   }
 
-  it('who does not read is closed once 1 MiB waits, and not before', async () => {
+  it('a socket whose client does not read is closed when more than 1 MiB waits, and not before', async () => {
     await using stuck = await subscribeStuck()
     const bytes = 10_000
     const waiting = await stuck.waitingWhenClosed(bytes)
     assert.ok(waiting > mebibyte && waiting < mebibyte + 2 * bytes, `${waiting} bytes wait`)
   })
 
-  it('a message may be larger than that, and is no reason to close; what then piles up behind it is', async () => {
+  it('a single larger message does not close the socket, but more than 1 MiB behind it does', async () => {
     await using stuck = await subscribeStuck()
     const large = 5 * mebibyte
     await stuck.tell(large)
@@ -355,7 +355,7 @@ describe('Sockets', () => {
     assert.ok(waiting > large && waiting < large + 2.1 * mebibyte, `${waiting} bytes wait`)
   })
 
-  it('who has read a large message and then stops reading is closed once 1 MiB waits, as before it', async () => {
+  it('a client that has read a large message and then stops reading is closed when more than 1 MiB waits', async () => {
     await using stuck = await subscribeStuck()
     for (let round = 0; round < 2; round++) {
       await stuck.tell(5 * mebibyte)

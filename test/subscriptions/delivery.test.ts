@@ -52,14 +52,14 @@ for (const kind of engineKinds) {
     const comments = (post: string, text = commentsOf) =>
       client.begin(text, { post }).listening(marker => newComment(post, marker))
 
-    /** Where events have an order of their own, this is it. */
+    /** The ids of the posts in the stored order of their events. */
     const storedOrder = async (): Promise<readonly string[]> => {
       const order = kind.kind === 'sqlite' ? 'id' : 'transaction_id, id'
       const rows = await rowsOf(engine, `select post_id from outbox where kind = 'post-added' order by ${order}`)
       return rows.map(([id]) => String(id))
     }
 
-    it('R-SUB-1, R-SUB-4, R-SUB-5, R-SUB-6: postAdded tells of each new post what was selected, and no more', async () => {
+    it('R-SUB-1, R-SUB-4, R-SUB-5, R-SUB-6: postAdded sends exactly the selected fields of each new post', async () => {
       const subscription = await client
         .begin(`subscription New($n: Int = 3, $no: Boolean = false) {
           postAdded { ...Shown id likes publishedAt comments(limit: $n) { id } content @include(if: $no) }
@@ -76,7 +76,7 @@ for (const kind of engineKinds) {
       assert.equal(JSON.stringify(event), JSON.stringify({ postAdded: post })) // in the order of the selection
     })
 
-    it('R-SUB-2, R-SUB-7, R-SUB-8: commentAdded tells of each new comment on its post what was selected, its author too', async () => {
+    it('R-SUB-2, R-SUB-7, R-SUB-8: commentAdded sends the selected fields of each new comment on its post, including its author', async () => {
       const [post, other] = [await newPost('one'), await newPost('other')]
       const text = `subscription ($post: ID!) {
         said: commentAdded(postId: $post) { id text author { id name posts { title } } }
@@ -89,7 +89,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await subscription.told(1), [{ said: { id, text: 'Well said', author } }])
     })
 
-    it('variables of a subscription hold for every event', async () => {
+    it('variables of a subscription apply to every event', async () => {
       const text =
         'subscription ($with: Boolean!) { postAdded { id title @include(if: $with) likes @skip(if: $with) } }'
       const full = await client.begin(text, { with: true }).listening(newPost)
@@ -100,11 +100,11 @@ for (const kind of engineKinds) {
       assert.deepEqual(await bare.told(1), [{ postAdded: { id, likes: 0 } }])
     })
 
-    it('only what happens after the subscription is told', async () => {
+    it('only events after the start of the subscription are sent', async () => {
       const earlier = new Set<unknown>()
       for (let n = 0; n < 20; n++) earlier.add(await newPost(`earlier ${n}`))
       const operation = client.begin('subscription { postAdded { id } }')
-      // The first that is told is one of those made from here on: there is no other mark of the beginning.
+      // Nothing else marks the start of a subscription, so posts are made until the first one arrives.
       const later: string[] = []
       while (operation.events.length === 0) {
         assert.ok(later.length < 2_000, `nothing was told of ${later.length} posts`)
@@ -117,7 +117,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(told, [...later, last].slice(-told.length))
     })
 
-    it('R-SUB-9: nothing else is told: not a like, a deletion, a user, or the comments of other posts', async () => {
+    it('R-SUB-9: nothing else is sent: no likes, deletions, users or comments of other posts', async () => {
       const post = await newPost('quiet')
       const other = await newPost('loud')
       const [onPosts, onComments] = [await posts(), await comments(post)]
@@ -146,20 +146,20 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('complete from the client stops it, and frees its id', async () => {
+    it('complete from the client ends the subscription and frees its id', async () => {
       const subscription = await posts()
       const other = await posts('{ id title }')
       const before = subscription.events.length
       subscription.complete()
       const id = await newPost('after')
       assert.deepEqual(await other.told(1), [{ postAdded: { id, title: 'after' } }])
-      const again = client.begin('subscription { postAdded { id likes } }', undefined, subscription.id)
+      const again = client.begin('subscription { postAdded { id likes } }', undefined, { id: subscription.id })
       await again.listening(newPost)
       assert.equal(subscription.events.length, before)
       assert.ok(!subscription.isOver, 'who completes is not told so')
     })
 
-    it('commentAdded of an absent post: an error with NOT_FOUND, where it was asked for', async () => {
+    it('commentAdded of an absent post gets an error with NOT_FOUND and its path', async () => {
       const post = await newPost('to be deleted')
       await read(app, `mutation { deletePost(id: ${post}) }`, ann)
       for (const id of [post, '987654321', 'abc', '0', '01', '9007199254740993', '']) {
@@ -190,7 +190,7 @@ for (const kind of engineKinds) {
       assert.deepEqual([subscription.events, subscription.errors], [[], undefined])
     })
 
-    it('a comment that is gone by its author before it is told is no trouble to others', async () => {
+    it('a comment that is deleted with its author before it is sent does not affect other events', async () => {
       const author = await createMember(app)
       const post = await newPost('commented')
       const subscription = await comments(post)
@@ -201,7 +201,7 @@ for (const kind of engineKinds) {
       assert.ok(subscription.events.length <= 2 && !subscription.isOver)
     })
 
-    it(`${postsInAll} posts by 20 writers: each subscriber is told each once, all in one order`, async () => {
+    it(`${postsInAll} posts by 20 writers: each subscriber gets each post once, all in the same order`, async () => {
       const selections = [
         '{ id }',
         '{ id title }',
@@ -213,7 +213,7 @@ for (const kind of engineKinds) {
       const subscriptions = await Promise.all(
         clients.map((each, n) => each.begin(`subscription { postAdded ${selections[n]} }`).listening(newPost)),
       )
-      // Those who began first have been told what the last ones began with.
+      // The first subscriptions have also received the posts with which the last ones started.
       const mark = await newPost('from here on')
       const idsOf = ({ events }: Operation) =>
         events.map(event => {
@@ -245,7 +245,7 @@ for (const kind of engineKinds) {
       for (const each of clients) await each.close()
     })
 
-    it('subscriptions of several sockets that want to know the same form one group, which vanishes with its last member', async () => {
+    it('equal subscriptions of several sockets form one group, which ends with its last member', async () => {
       await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
       const clients = await Promise.all(Array.from({ length: 10 }, () => SocketClient.connect(app)))
       const all: Operation[] = []
@@ -261,7 +261,7 @@ for (const kind of engineKinds) {
       await untilNobodyListens(app)
     })
 
-    it('ids come back as they were sent, whatever is in them', async () => {
+    it('ids are returned unchanged, with any characters', async () => {
       const ids = [
         '"',
         '\\',
@@ -278,7 +278,7 @@ for (const kind of engineKinds) {
       ids.push('x'.repeat(256), '€'.repeat(256))
       const all: Operation[] = []
       for (const id of ids)
-        all.push(await client.begin('subscription { postAdded { id } }', undefined, id).listening(newPost))
+        all.push(await client.begin('subscription { postAdded { id } }', undefined, { id }).listening(newPost))
       client.messages.length = 0
       const post = await newPost('for all')
       for (const each of all)
@@ -289,7 +289,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(new Set(told.map(({ id }) => id)), new Set(ids))
       assert.equal(told.length, ids.length)
       for (const id of ids) {
-        const failing = client.begin('{ nothing }', undefined, `${id.slice(0, 250)}q`)
+        const failing = client.begin('{ nothing }', undefined, { id: `${id.slice(0, 250)}q` })
         await failing.over()
         assert.ok(failing.errors, id)
       }

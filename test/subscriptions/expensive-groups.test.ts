@@ -41,7 +41,7 @@ const quickComments = `
   commit`
 
 describe('A subscription that cannot be read in time, on PostgreSQL', { skip: postgres.skip }, () => {
-  it('is ended with SUBSCRIPTION_TOO_EXPENSIVE; others are told every event, once and in order', async () => {
+  it('is ended with SUBSCRIPTION_TOO_EXPENSIVE, and others get every event once and in order', async () => {
     await using app = await startTestAppOn(postgres, { ...unlimited, ...impatient })
     const { token } = await createMember(app)
     using writer = await SocketClient.connect(app, { token })
@@ -87,7 +87,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
 
 for (const kind of engineKinds) {
   describe(`Different subscriptions of one client, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('are bounded over all its sockets; beyond it gets SUBSCRIPTION_LIMIT_EXCEEDED, and others get theirs', async () => {
+    it('are limited over all its sockets with SUBSCRIPTION_LIMIT_EXCEEDED, and other clients are not affected', async () => {
       await using app = await startTestAppOn(kind, {
         ...unlimited,
         SUBSCRIPTION_GROUPS_PER_CLIENT: '3',
@@ -129,7 +129,7 @@ for (const [kind, groups, settings] of [
   [postgres, 600, { DATABASE_TIMEOUT_MS: '1200' }],
 ] as const) {
   describe(`${groups} different subscriptions, on ${kind.name}`, { skip: onlyInFull || kind.skip }, () => {
-    it('all are told, and nobody else has to wait for them', { timeout: 300_000 }, async t => {
+    it('all get their events, and no other client has to wait for them', { timeout: 300_000 }, async t => {
       await using app = await startTestAppOn(kind, {
         ...unlimited,
         ...settings,

@@ -2,7 +2,7 @@ import { AssertionError } from 'node:assert'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
-import type { Event, EventContent, EventLog, Position, Snapshot } from '../../src/core/events.ts'
+import type { Event, EventContent, EventLog, Place, Position, Snapshot } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
@@ -21,12 +21,17 @@ import { testTimeoutMs } from '../support/wait.ts'
 /** A store of which the test decides when it answers, and what. */
 export class FakePosts implements PostStore {
   readonly reads: SlotValues[] = []
-  /** What is read of the post or comment with this id. */
+  /** The result of reading the post or comment with this id. */
   answer: (id: number, selection: Selection) => string | Promise<string> = (id, selection) =>
     `{"${selection.fields[0]?.key}":{"id":"${id}"}}`
 
   /** Whether there is such a post. */
   exists: PostStore['exists'] = async () => true
+
+  async find(selection: Selection, values: SlotValues): Promise<string | undefined> {
+    const found = await this.read(selection, values)
+    return found.endsWith(':null}') ? undefined : found
+  }
 
   async read(selection: Selection, values: SlotValues): Promise<string> {
     this.reads.push(values)
@@ -38,9 +43,11 @@ export class FakePosts implements PostStore {
   }
 }
 
-/** A log in which every event is a transaction of its own; what is in it can be seen. */
+/** A log in which every event is a separate, visible transaction. */
 export class FakeLog implements EventLog {
   readonly events: Event[] = []
+  /** Events up to this id are no longer kept. */
+  purged = 0
   /** Answers late, with what could be seen when it was asked. */
   held: Promise<void> | undefined
 
@@ -67,31 +74,42 @@ export class FakeLog implements EventLog {
     return { events, more: events.length === 100 }
   }
 
+  async keeps({ position: { id }, at }: Place): Promise<boolean> {
+    return this.events[id - 1]?.at === at && id > this.purged
+  }
+
   async purge(): Promise<number> {
     return 0
   }
 }
 
-/** What a subscriber was told: the data of events, then `complete` or the code of an error. */
+/** The messages to a subscriber: the data of events, then `complete` or the code of an error. */
 export class FakeSubscriber implements Subscriber {
   readonly told: unknown[] = []
   readonly next: Subscriber['next'] = message => {
     const frame = message.frame(startOf('x'))
     const text = frame.subarray(frame.indexOf('{')).toString()
-    this.told.push(JSON.parse(text).payload.data)
+    const { data, extensions } = JSON.parse(text).payload
+    this.told.push(data)
+    this.positions.push(extensions?.position)
   }
+  readonly positions: (string | undefined)[] = []
+  /** What it has to read first. */
+  unread: Promise<void> | undefined
+  readonly ready = () => this.unread
   readonly fail: Subscriber['fail'] = ({ code }) => this.told.push(code)
   readonly complete: Subscriber['complete'] = () => this.told.push('complete')
 }
 
 const schema = loadSchema()
 
-/** What leads from the text of a subscription to its subscribers, over a store that is none. */
+/** The path from the text of a subscription to its subscribers, over a fake store. */
 export class FanOutStage {
   readonly store = new FakePosts()
   readonly log = new FakeLog()
   readonly delivered: [subscribers: number, seconds: number][] = []
   skipped = 0
+  replayed = 0
   readonly reported: AppError[] = []
   readonly executor: Executor
   readonly fanOut: FanOut
@@ -103,6 +121,7 @@ export class FanOutStage {
     const observer = {
       delivered: (...told: [number, number]) => this.delivered.push(told),
       skipped: () => this.skipped++,
+      replayed: () => this.replayed++,
     }
     this.fanOut = new FanOut({
       store: this.store,
@@ -129,7 +148,7 @@ export class FanOutStage {
     return { told: subscriber.told, leave }
   }
 
-  /** Delivers what is put into the log. */
+  /** Adds events to the log and delivers them. */
   async happen(...happenings: readonly EventContent[]): Promise<readonly Event[]> {
     return this.deliver(happenings.map(each => this.log.add(each)))
   }
@@ -144,7 +163,7 @@ export class FanOutStage {
   }
 }
 
-/** For what waits for nothing but a test's own doings: nobody has to wait long to see that it never happens. */
+/** For promises that depend only on the test itself: a short timeout is enough. */
 export async function shortly<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), 30_000)

@@ -10,7 +10,7 @@ const titles = 'subscription { postAdded { title } }'
 const comments = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
 
 describe('FanOut', () => {
-  it('reads an event once for all who want to know the same, however they put it', async () => {
+  it('reads an event once for all subscribers with the same selection, in every notation', async () => {
     const stage = new FanOutStage()
     const all = [
       await stage.subscribe(ids),
@@ -25,7 +25,7 @@ describe('FanOut', () => {
     for (const { told } of all) assert.deepEqual(told, [{ postAdded: { id: '7' } }, { postAdded: { id: '8' } }])
   })
 
-  it('reads it anew for another selection, another alias and other variables', async () => {
+  it('reads it again for another selection, another alias and other variables', async () => {
     const stage = new FanOutStage()
     const latest = 'subscription ($n: Int) { postAdded { author { posts(limit: $n) { id } } } }'
     await stage.subscribe(ids)
@@ -39,7 +39,7 @@ describe('FanOut', () => {
     assert.equal(stage.store.reads.length, 5)
   })
 
-  it('reads nothing that nobody wants to know', async () => {
+  it('reads nothing if there are no subscribers', async () => {
     const stage = new FanOutStage()
     const { told } = await stage.subscribe(comments, { post: '5' })
     stage.store.reads.length = 0 // the post was looked for
@@ -47,7 +47,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.store.reads, told, stage.delivered], [[], [], []])
   })
 
-  it('forgets a group with its last member, and leaving twice changes nothing', async () => {
+  it('removes a group with its last member, and leaving twice changes nothing', async () => {
     const stage = new FanOutStage()
     const first = await stage.subscribe(ids)
     const second = await stage.subscribe(ids)
@@ -66,7 +66,7 @@ describe('FanOut', () => {
     assert.deepEqual(again.told, [{ postAdded: { id: '8' } }])
   })
 
-  it('what happened before a subscription is not told, even if it is delivered after', async () => {
+  it('an event before a subscription is not sent, even if it is delivered later', async () => {
     const stage = new FanOutStage()
     const before = stage.log.add(postAdded(1))
     const { told } = await stage.subscribe(ids)
@@ -76,7 +76,7 @@ describe('FanOut', () => {
     assert.deepEqual(stage.delivered, [[1, 0.25]])
   })
 
-  it('what is delivered while a subscription begins is told afterwards, once and in order, or not if it was before', async () => {
+  it('events that are delivered while a subscription starts are sent afterwards, once and in order, unless they happened before', async () => {
     const stage = new FanOutStage()
     const other = await stage.subscribe(ids)
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -97,7 +97,7 @@ describe('FanOut', () => {
     )
   })
 
-  it('counts what it tells late like all it tells', async () => {
+  it('counts held-back events like all events', async () => {
     const stage = new FanOutStage()
     const { promise, resolve } = Promise.withResolvers<void>()
     stage.log.held = promise
@@ -111,7 +111,7 @@ describe('FanOut', () => {
     )
   })
 
-  it('tells in order, however the store answers', async () => {
+  it('sends events in order, whatever the timing of the store', async () => {
     const stage = new FanOutStage()
     const { told } = await stage.subscribe(ids)
     const count = 20
@@ -132,7 +132,7 @@ describe('FanOut', () => {
     )
   })
 
-  it('a post that is gone before it is told is skipped and counted; the next is told', async () => {
+  it('a post that is deleted before it is sent is skipped and counted, and the next is sent', async () => {
     const stage = new FanOutStage()
     const one = await stage.subscribe(ids)
     const other = await stage.subscribe(titles)
@@ -154,7 +154,7 @@ describe('FanOut', () => {
     ])
   })
 
-  it('while the store is away delivery is refused; when it is back everybody is told everything once, in order', async () => {
+  it('while the store is unavailable delivery fails, and afterwards all subscribers get all events once and in order', async () => {
     const stage = new FanOutStage()
     const one = await stage.subscribe(ids)
     const other = await stage.subscribe(titles)
@@ -190,7 +190,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
   })
 
-  it('what cannot be told to one group ends its subscriptions, and no other', async () => {
+  it('an event that cannot be sent to one group ends its subscriptions, and no others', async () => {
     const stage = new FanOutStage()
     const one = await stage.subscribe(ids)
     const large = await stage.subscribe(titles)
@@ -210,7 +210,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 1])
   })
 
-  it('the deletion of a post ends the subscriptions to its comments, and those alone', async () => {
+  it('the deletion of a post ends the subscriptions to its comments, and no others', async () => {
     const stage = new FanOutStage()
     const subscribers = await Promise.all(['5', '5', '6'].map(post => stage.subscribe(comments, { post })))
     const posts = await stage.subscribe(ids)
@@ -227,7 +227,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
   })
 
-  it('a subscription to the comments of an absent post is refused, and leaves nothing', async () => {
+  it('a subscription to the comments of an absent post is refused, and no group is left', async () => {
     const stage = new FanOutStage()
     stage.store.exists = async () => false
     for (const post of ['5', 'abc', '0', '01']) {
@@ -236,7 +236,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('a subscription that begins while its post is deleted ends, in whatever order the store is asked', async () => {
+  it('a subscription that starts while its post is deleted ends, in every order of the reads', async () => {
     const stage = new FanOutStage()
     const moment = Promise.withResolvers<void>()
     // The post is looked for at once, and is there; when the moment is taken, it is gone.
@@ -259,7 +259,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('where the store is away a subscription is refused, and leaves nothing', async () => {
+  it('while the store is unavailable a subscription is refused, and no group is left', async () => {
     const stage = new FanOutStage()
     stage.log.now = async () => {
       throw unavailable(new Error('away'))
@@ -268,7 +268,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('members may leave, and others come, while an event is told', async () => {
+  it('members may join and leave while an event is sent', async () => {
     const stage = new FanOutStage()
     const leaving: (() => void)[] = []
     const told: string[] = []
@@ -279,7 +279,7 @@ describe('FanOut', () => {
       }
       const leave = await stage.fanOut.subscribe(
         stage.subscription(ids),
-        { next, fail() {}, complete() {} },
+        { ready: () => undefined, next, fail() {}, complete() {} },
         'a client',
       )
       if (name !== 'c') leaving.push(leave)

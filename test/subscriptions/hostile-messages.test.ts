@@ -15,7 +15,7 @@ const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 /** A message that nests so deep in all: it, its payload, and arrays. */
 const pingOf = (depth: number) => `{"type":"ping","payload":{"a":${nested(depth - 2)}}}`
 
-/** How a socket is closed for what is said on it; nothing where it is not, and answers. */
+/** The close code of a socket after these messages, or undefined if it stays open and answers. */
 async function closedFor(app: { readonly url: string }, text: string): Promise<number | undefined> {
   using client = await SocketClient.open(app)
   client.sendText(text)
@@ -25,8 +25,8 @@ async function closedFor(app: { readonly url: string }, text: string): Promise<n
   return client.isClosed ? (await client.closed).code : undefined
 }
 
-describe('A message that nests deep', () => {
-  it('before connection_init closes its socket with 4400, and the process goes on', async () => {
+describe('A deeply nested message', () => {
+  it('before connection_init closes its socket with 4400, and the process keeps running', async () => {
     await using duet = serveDuet({ ...unlimited, LOG_LEVEL: 'warn' })
     const served = await duet.address()
     using bystander = await SocketClient.connect(served)
@@ -44,7 +44,7 @@ describe('A message that nests deep', () => {
     })
     after(() => app[Symbol.asyncDispose]())
 
-    it('is taken up to 64 levels, and closes its socket beyond, whatever its type', async () => {
+    it('is accepted up to 64 levels, and closes its socket above, for every type', async () => {
       using client = await SocketClient.connect(app)
       client.sendText(pingOf(64))
       await client.until(() => client.messages.some(({ type }) => type === 'pong'))
@@ -59,7 +59,7 @@ describe('A message that nests deep', () => {
       for (const message of messages) assert.equal(await closedFor(app, message), 4400, message)
     })
 
-    it('is told from one whose texts contain brackets, however they are escaped', async () => {
+    it('is distinguished from a message with brackets in its strings, with any escapes', async () => {
       using client = await SocketClient.connect(app)
       const brackets = '[{'.repeat(50)
       for (const text of [brackets, `\\"${brackets}`, `\\\\\\"${brackets}`, `${brackets}\\\\`, `"${brackets}"`]) {
@@ -70,7 +70,7 @@ describe('A message that nests deep', () => {
       }
     })
 
-    it('a ping is answered with its payload up to 1 KiB of JSON, and closes its socket with 4400 beyond', async () => {
+    it('a ping is answered with its payload up to 1 KiB of JSON, and closes its socket with 4400 above', async () => {
       const payloadOf = (bytes: number, character: string) => {
         const room = bytes - Buffer.byteLength('{"a":""}')
         return { a: character.repeat(room / Buffer.byteLength(character)) }
@@ -90,7 +90,7 @@ describe('A message that nests deep', () => {
   })
 })
 
-describe('Messages that come fast', () => {
+describe('Messages at a high rate', () => {
   /** An app on which no time passes but by the test. */
   const start = async (perSecond: string) => {
     const clock = new TestClock()
@@ -99,7 +99,7 @@ describe('Messages that come fast', () => {
   }
   const pongs = (socket: RawSocket) => socket.frames.filter(({ payload }) => payload.includes('"pong"')).length
 
-  it('close their socket with 1008 beyond 50 a second over ten seconds; others go on', async () => {
+  it('close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open', async () => {
     await using stage = await start('')
     using socket = await RawSocket.connect(stage.app.port) // its connection_init is the first
     using bystander = await SocketClient.connect(stage.app)
@@ -123,7 +123,7 @@ describe('Messages that come fast', () => {
       using socket = await RawSocket.connect(stage.app.port)
       const send = async (count: number) => {
         for (let n = 0; n < count; n++) socket.write(frame())
-        // Counted, too: its answer tells that those before it were.
+        // This one counts too: its answer shows that the earlier ones were processed.
         const before = pongs(socket)
         socket.say({ type: 'ping' })
         await waitUntil(() => pongs(socket) > before || socket.closeCode !== undefined)
@@ -142,7 +142,7 @@ describe('Messages that come fast', () => {
     })
   }
 
-  it('are not counted where the setting is 0', async () => {
+  it('are not counted if the setting is 0', async () => {
     await using stage = await start('0')
     using socket = await RawSocket.connect(stage.app.port)
     for (let n = 0; n < 1_000; n++) socket.say({ type: 'ping' })

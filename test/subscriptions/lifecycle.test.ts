@@ -19,10 +19,10 @@ const posts = 'subscription { postAdded { id } }'
 const me = '{ me { id } }'
 const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 
-// Much here waits for what takes its time, so all of it waits together.
+// Many of these tests wait long, so they run concurrently.
 describe('The life of a socket', { concurrency: 10 }, () => {
   for (const kind of engineKinds) {
-    describe(`Who is on it, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
+    describe(`Its user, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
       let app: TestApp
       let ann: Member
       before(async () => {
@@ -31,7 +31,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       })
       after(() => app[Symbol.asyncDispose]())
 
-      it('a socket has the credentials that it brings, in its first message or its request, and none without', async () => {
+      it('a socket has the user of the token in its first message or its request, and is anonymous without a token', async () => {
         for (const payload of [{ Authorization: `Bearer ${ann.token}` }, { authorization: `bearer ${ann.token}` }]) {
           using client = await SocketClient.open(app)
           await client.initialise(payload)
@@ -43,7 +43,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         assert.equal((await anonymous.ask(me)).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
       })
 
-      it('4403 for a token in connection_init that is none', async () => {
+      it('4403 for an invalid token in connection_init', async () => {
         const tampered = `${ann.token.slice(0, -8)}AAAAAAAA`
         const values = ['Bearer nonsense', 'Bearer ', 'Bearer', '', 'nonsense', ann.token, `Basic ${ann.token}`]
         for (const value of [...values, `Bearer ${tampered}`, `Bearer ${ann.token}, Bearer ${ann.token}`]) {
@@ -56,7 +56,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         }
       })
 
-      it("4400 for a token in connection_init that is no text, which is nobody else's fault", async () => {
+      it('4400 for a token in connection_init that is not a string', async () => {
         const values: unknown[] = [
           1,
           0,
@@ -82,7 +82,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         )
       })
 
-      it('4403 for a token in the request that is none, before anything is said', async () => {
+      it('4403 for an invalid token in the request, before any message', async () => {
         for (const authorization of ['Bearer nonsense', `Basic ${ann.token}`, 'Bearer', `${ann.token}`]) {
           using client = await SocketClient.open(app, { headers: { authorization } })
           assert.equal((await client.closed).code, CloseCode.Forbidden, authorization)
@@ -96,7 +96,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         return [inMessage, inRequest]
       }
 
-      /** Holds all sockets of a member to be closed by what is done, and no others. */
+      /** Checks that an action closes all sockets of a member, and no others. */
       const closedBy = async (work: (member: Member) => Promise<unknown>) => {
         const member = await createMember(app)
         const own = await sockets(member)
@@ -129,7 +129,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         })
       })
 
-      it('a change of anything else closes nothing, and neither does a change of others', async () => {
+      it('other changes of the user, and changes of other users, close no socket', async () => {
         const member = await createMember(app)
         const [inMessage, inRequest] = await sockets(member)
         bodyOf(await send(app, `PATCH /users/${member.id}`, { age: 30, name: 'Other' }, member.token))
@@ -142,7 +142,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         }
       })
 
-      it('a token that died is no longer somebody: a mutation that was on its way is refused', async () => {
+      it('a mutation that is sent just before its token is revoked is refused', async () => {
         const member = await createMember(app)
         using client = await SocketClient.connect(app, { token: member.token })
         const deletion = send(app, `DELETE /users/${member.id}`, undefined, member.token)
@@ -159,8 +159,8 @@ describe('The life of a socket', { concurrency: 10 }, () => {
     })
   }
 
-  describe('In time', { concurrency: 10 }, () => {
-    it('4408 for who does not begin within three seconds; who did stays', async () => {
+  describe('Timeouts', { concurrency: 10 }, () => {
+    it('4408 for a socket without connection_init within three seconds, and others stay open', async () => {
       await using app = await startTestApp({ ...unlimited, SOCKET_INIT_TIMEOUT_MS: '3000' })
       const begun = performance.now()
       using silent = await SocketClient.open(app)
@@ -191,7 +191,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
     })
 
-    it('who does not answer the closing of its socket is cut off, and nothing of it stays', async () => {
+    it('a client that does not answer the close frame is disconnected, and nothing of it is left', async () => {
       await using app = await startTestApp(unlimited)
       using silent = await RawSocket.connect(app.port)
       silent.say({ type: 'subscribe', id: '1', payload: { query: posts } })
@@ -202,7 +202,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       await waitUntil(async () => silent.isEnded && (await metricOf(app, 'duet_sockets')) === 0)
     })
 
-    it('1001, SIGTERM: sockets are closed, and the process exits with 0, although some do not answer', async () => {
+    it('1001, SIGTERM: sockets are closed and the process exits with 0, even if some clients do not answer', async () => {
       await using duet = serveDuet({ RATE_LIMIT_MAX: '0', DRAIN_MS: '100' })
       const served = await duet.address()
       using client = await SocketClient.connect(served)
@@ -217,7 +217,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       assert.deepEqual([code, stderr], [0, ''])
     })
 
-    it('1001, SIGTERM under load: what was begun is answered before the socket closes', async () => {
+    it('1001, SIGTERM under load: running operations are answered before the socket closes', async () => {
       await using duet = serveDuet({ RATE_LIMIT_MAX: '0', DRAIN_MS: '50', DEMO_DATA: 'true' })
       const served = await duet.address()
       const token = await logIn(served, 'ada@example.com', 'demo-password')
@@ -244,12 +244,12 @@ describe('The life of a socket', { concurrency: 10 }, () => {
   })
 
   describe('Its end', { concurrency: 1 }, () => {
-    it('1001 at a shutdown, after all that was begun is answered', async () => {
+    it('1001 at a shutdown, after all running operations are answered', async () => {
       const app = await startTestAppOn(sqlite, unlimited)
       const { token } = await createMember(app)
       using client = await SocketClient.connect(app, { token })
       using watcher = await SocketClient.connect(app)
-      // Another program has the database for a moment: what is begun is under way until it lets go.
+      // Another program locks the database for a moment, so operations keep running until it unlocks it.
       const holder = new DatabaseSync(app.database.location)
       holder.exec('begin immediate')
       const text = 'mutation { createPost(title: "T", content: "C") { id } }'
@@ -266,7 +266,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       await disposal
     })
 
-    it('1001 comes when nobody can connect any more, so that who comes again comes elsewhere', async () => {
+    it('1001 comes after the server stops listening, so that clients reconnect to another instance', async () => {
       const app = await startTestApp({ ...unlimited, DRAIN_MS: '3000' })
       const { token } = await createMember(app)
       using client = await SocketClient.connect(app, { token })
@@ -276,7 +276,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const subscription = await client.begin(posts).listening(newPost)
       const disposal = app[Symbol.asyncDispose]()
       await waitUntil(async () => (await ask(`${app.url}/health/ready`)).status === 503)
-      // The door is open still: what happens is told.
+      // The server still listens, so events are sent.
       const id = await newPost('while it drains')
       assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
       assert.equal((await client.closed).code, 1001)
@@ -289,7 +289,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       await disposal
     })
 
-    it('a socket that is asked for while the service shuts down is refused', async () => {
+    it('a WebSocket request during the shutdown is refused', async () => {
       const app = await startTestApp({ ...unlimited, DRAIN_MS: '100' })
       using client = await SocketClient.connect(app)
       const disposal = app[Symbol.asyncDispose]()
@@ -302,7 +302,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       assert.ok(['refused', 1001].includes((await late).code))
     })
 
-    it('a request for a socket that is finished when all sockets were closed does not hold up the shutdown', async () => {
+    it('a WebSocket request that ends after all sockets were closed does not delay the shutdown', async () => {
       const app = await startTestApp({ ...unlimited, DRAIN_MS: '50' })
       using client = await SocketClient.connect(app)
       using late = await RawConnection.open(app.port)
@@ -316,7 +316,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       assert.doesNotMatch(JSON.stringify(app.logs), /closing connections/)
     })
 
-    it('1013 when maintenance begins; when it is over, sockets are made again', async () => {
+    it('1013 when maintenance begins, and new sockets are accepted after it', async () => {
       await using app = await startTestApp(unlimited)
       using client = await SocketClient.connect(app)
       using silent = await SocketClient.open(app)

@@ -15,8 +15,8 @@ async function write(client: SocketClient, t: string): Promise<string> {
   return (await client.read<{ createPost: { id: string } }>(create, { t })).createPost.id
 }
 
-describe('What is measured of sockets', () => {
-  it('sockets, subscriptions, groups, deliveries and their lag', async () => {
+describe('Metrics of sockets', () => {
+  it('count sockets, subscriptions, groups, deliveries and their lag', async () => {
     await using app = await startTestApp(unlimited)
     const names = [
       'duet_sockets',
@@ -43,7 +43,7 @@ describe('What is measured of sockets', () => {
     one.begin('subscription { postAdded { id } }')
     writer.begin('subscription { postAdded { title } }')
     await becomes(2, 3, 2, 0, 0, 0, 0)
-    // The lag is measured once for each group. Nobody listens to comments: an event that reaches nobody is not delivered.
+    // The lag is measured once for each group. There are no subscribers for comments, and an event without subscribers does not count as delivered.
     const post = await write(writer, 'T')
     await becomes(2, 3, 2, 3, 2, 0, 0)
     await writer.read(`mutation { addComment(postId: ${post}, text: "x") { id } }`)
@@ -60,13 +60,13 @@ describe('What is measured of sockets', () => {
     for (const name of names) assert.match(body, new RegExp(`^# HELP ${name.replace(/_count$/, '')} \\S`, 'm'), name)
   })
 
-  it('an event about what is gone by then is skipped, and counted', { skip: postgres.skip }, async () => {
+  it('count an event that is skipped because its post is deleted', { skip: postgres.skip }, async () => {
     await using app = await startTestAppOn(postgres, unlimited)
     const { token } = await createMember(app)
     using client = await SocketClient.connect(app, { token })
     const subscription = await client.begin('subscription { postAdded { id } }').listening(t => write(client, t))
     const other = await client.begin('subscription { postAdded { title } }').listening(t => write(client, t))
-    // What was written until both listened may still be on its way: after this post there is nothing more of it.
+    // Earlier posts may still be delivered: after this post has arrived, none of them is left.
     const ready = await write(client, 'ready')
     const isTold = (each: typeof other, what: string) => `${JSON.stringify(each.events.at(-1))}`.includes(`"${what}"`)
     await waitUntil(() => isTold(subscription, String(ready)) && isTold(other, 'ready'))

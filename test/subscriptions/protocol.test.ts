@@ -33,7 +33,7 @@ describe('graphql-transport-ws', () => {
     return (await client.read<{ createPost: { id: string } }>(create, { text })).createPost.id
   }
 
-  /** How an acknowledged socket is closed for what is said on it. */
+  /** The close code of an acknowledged socket after these messages. */
   const closedFor = async (...said: readonly (string | Buffer | object)[]): Promise<number> => {
     using client = await SocketClient.connect(app)
     for (const each of said) {
@@ -45,7 +45,7 @@ describe('graphql-transport-ws', () => {
 
   const subscribe = (id: unknown, payload: unknown = { query: posts }) => ({ type: 'subscribe', id, payload })
 
-  it('R-SUB-3: acknowledges a socket and speaks graphql-transport-ws on it', async () => {
+  it('R-SUB-3: acknowledges a socket and uses graphql-transport-ws on it', async () => {
     using client = await SocketClient.open(app)
     assert.equal(client.websocket.protocol, subprotocol)
     assert.equal(client.websocket.extensions, '')
@@ -59,9 +59,9 @@ describe('graphql-transport-ws', () => {
 
   it('answers a query with next and complete, and an error with error alone', async () => {
     using client = await SocketClient.connect(app)
-    const good = client.begin('query Q($id: ID!) { found: post(id: $id) { id } }', { id: '0' }, 'good')
+    const good = client.begin('query Q($id: ID!) { found: post(id: $id) { id } }', { id: '0' }, { id: 'good' })
     await good.over()
-    const bad = client.begin('{ nothing }', undefined, 'bad')
+    const bad = client.begin('{ nothing }', undefined, { id: 'bad' })
     await bad.over()
     const [, next, complete, error, ...more] = client.messages
     assert.deepEqual(next, { id: 'good', type: 'next', payload: { data: { found: null } } })
@@ -70,7 +70,7 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual(more, [])
   })
 
-  it('takes operationName, extensions, and null for what is optional', async () => {
+  it('accepts operationName, extensions, and null for optional keys', async () => {
     using client = await SocketClient.connect(app)
     const query = 'query A { a: post(id: 0) { id } } query B { b: post(id: 0) { id } }'
     client.send(subscribe('1', { query, operationName: 'B', variables: null, extensions: { any: 1 }, more: 1 }))
@@ -81,7 +81,7 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual(Object.fromEntries(answers), expected)
   })
 
-  it('answers ping with pong, before the acknowledgement too, and takes pong', async () => {
+  it('answers ping with pong, also before the acknowledgement, and accepts pong', async () => {
     using client = await SocketClient.open(app)
     client.send({ type: 'ping' })
     await client.initialise()
@@ -103,7 +103,7 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual([socket.frames[0]?.opcode, String(socket.frames[0]?.payload)], [opcodes.pong, 'are you there'])
   })
 
-  it('complete for what is not there is ignored', async () => {
+  it('complete for an unknown id is ignored', async () => {
     using client = await SocketClient.connect(app)
     client.send({ type: 'complete', id: 'nothing' })
     assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
@@ -111,17 +111,17 @@ describe('graphql-transport-ws', () => {
 
   const garbage = ['', ' ', '{', 'null', '1', '"x"', '[]', '{}', '[{"type":"ping"}]', '['.repeat(100_000), '\u0000']
   for (const text of garbage) {
-    it(`4400 for what is no message: ${JSON.stringify(text.slice(0, 20))}`, async () => {
+    it(`4400 for an invalid message: ${JSON.stringify(text.slice(0, 20))}`, async () => {
       assert.equal(await closedFor(text), CloseCode.BadRequest)
     })
   }
 
-  it('4400 for binary messages, whatever is in them', async () => {
+  it('4400 for binary messages with any content', async () => {
     assert.equal(await closedFor(Buffer.from('{"type":"ping"}')), CloseCode.BadRequest)
     assert.equal(await closedFor(Buffer.from([0, 1, 2])), CloseCode.BadRequest)
   })
 
-  it('4400 for unknown types, those of the older protocol and of the server among them', async () => {
+  it('4400 for unknown types, including those of the older protocol and of the server', async () => {
     for (const type of [
       undefined,
       null,
@@ -141,7 +141,7 @@ describe('graphql-transport-ws', () => {
     }
   })
 
-  it('4400 for ids that are none', async () => {
+  it('4400 for invalid ids', async () => {
     for (const id of [undefined, null, 1, '', {}, ['1'], true, 'x'.repeat(257)]) {
       assert.equal(await closedFor(subscribe(id)), CloseCode.BadRequest, JSON.stringify(id))
     }
@@ -150,7 +150,7 @@ describe('graphql-transport-ws', () => {
     }
   })
 
-  it('4400 for payloads that ask for no operation', async () => {
+  it('4400 for payloads without an operation', async () => {
     const payloads = [null, 'x', 1, [], [{ query: posts }], {}, { query: 1 }, { query: null }, { query: [posts] }]
     const more = [{ variables: [] }, { variables: 'x' }, { operationName: 1 }, { extensions: 'x' }]
     for (const payload of [...payloads, ...more.map(each => ({ query: posts, ...each }))]) {
@@ -159,7 +159,7 @@ describe('graphql-transport-ws', () => {
     assert.equal(await closedFor({ type: 'subscribe', id: '1' }), CloseCode.BadRequest)
   })
 
-  it('4400 for a connection_init whose payload is no object', async () => {
+  it('4400 for a connection_init whose payload is not an object', async () => {
     for (const payload of ['x', 1, true, [], ['Bearer']]) {
       using client = await SocketClient.open(app)
       client.send({ type: 'connection_init', payload })
@@ -167,7 +167,7 @@ describe('graphql-transport-ws', () => {
     }
   })
 
-  it('4400 for ping and pong whose payload is no object', async () => {
+  it('4400 for ping and pong whose payload is not an object', async () => {
     for (const type of ['ping', 'pong']) {
       for (const payload of ['x', 1, [], true]) {
         using client = await SocketClient.connect(app)
@@ -196,7 +196,7 @@ describe('graphql-transport-ws', () => {
     assert.equal((await client.closed).code, CloseCode.SubprotocolNotAcceptable)
   })
 
-  it('4406 with none but other subprotocols; ours is found among others', async () => {
+  it('4406 with only other subprotocols, and ours is found among others', async () => {
     for (const protocols of ['graphql-ws', 'mqtt, graphql-ws', 'GRAPHQL-TRANSPORT-WS']) {
       using socket = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': protocols }))
       assert.equal(socket.handshake.status, 101)
@@ -211,7 +211,7 @@ describe('graphql-transport-ws', () => {
 
   it('4409 for an id that is in use', async () => {
     using client = await SocketClient.connect(app)
-    await client.begin(posts, undefined, 'twice').listening(newPost)
+    await client.begin(posts, undefined, { id: 'twice' }).listening(newPost)
     client.send(subscribe('twice', { query: '{ __typename }' }))
     assert.deepEqual(await client.closed, {
       code: CloseCode.SubscriberAlreadyExists,
@@ -220,7 +220,7 @@ describe('graphql-transport-ws', () => {
     await untilNobodyListens(app)
   })
 
-  it('4409 whatever the id, and the service lives on', async () => {
+  it('4409 for any id, and the service keeps running', async () => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0' })
     const served = await duet.address()
     using client = await SocketClient.connect(served)
@@ -238,7 +238,7 @@ describe('graphql-transport-ws', () => {
     assert.equal((await client.closed).code, CloseCode.TooManyInitialisationRequests)
   })
 
-  it('1009 for a message of more than 256 KiB; one byte less is taken', async () => {
+  it('1009 for a message of more than 256 KiB, and 256 KiB are accepted', async () => {
     const filled = (size: number) => JSON.stringify({ type: 'ping' }).padEnd(size, ' ')
     using client = await SocketClient.connect(app)
     client.sendText(filled(256 * 1024))
@@ -247,7 +247,7 @@ describe('graphql-transport-ws', () => {
     assert.equal((await client.closed).code, 1009)
   })
 
-  it('1009 for fragments that are too large together', async () => {
+  it('1009 for fragments with a too large total size', async () => {
     using socket = await RawSocket.connect(app.port)
     const part = Buffer.alloc(100_000, ' ')
     socket.write(clientFrame(part, { isFinal: false }))
@@ -265,7 +265,7 @@ describe('graphql-transport-ws', () => {
     await waitUntil(() => bare.closeCode === 1002)
   })
 
-  it('101 subscriptions: 100 are held, the other gets SUBSCRIPTION_LIMIT_EXCEEDED, and one that ends makes room', async () => {
+  it('of 101 subscriptions 100 are accepted, the last gets SUBSCRIPTION_LIMIT_EXCEEDED, and one that ends makes room', async () => {
     using client = await SocketClient.connect(app)
     const all = Array.from({ length: 100 }, () => client.begin(posts))
     const refused = client.begin(posts)
@@ -289,7 +289,7 @@ describe('graphql-transport-ws', () => {
     await untilNobodyListens(app)
   })
 
-  it('a client may leave in any order, and nothing of it stays', async () => {
+  it('a client may close in any state, and nothing of it is left', async () => {
     for (const leave of ['close', 'terminate', 'half'] as const) {
       const client = await SocketClient.connect(app)
       await client.begin(posts).listening(newPost)
@@ -300,7 +300,7 @@ describe('graphql-transport-ws', () => {
     }
   })
 
-  it('a ping is sent every 20 s; who does not answer it with its bytes is cut off at the next', async () => {
+  it('a ping is sent every 20 s, and a client that does not answer with its payload is disconnected at the next', async () => {
     mock.timers.enable({ apis: ['setInterval'] })
     try {
       await using own = await startTestApp({ RATE_LIMIT_MAX: '0' })

@@ -12,10 +12,12 @@ import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 import type { FanOutStage } from './fakes.ts'
 
-/** The other end, as a list of what it was sent. */
+/** A fake connection that records the sent messages. */
 export class FakeWire implements Wire {
   readonly sent: unknown[] = []
   closed: [code: number, reason: string] | undefined
+
+  ready(): undefined {}
 
   send(message: string): void {
     assert.equal(this.closed, undefined, message)
@@ -47,13 +49,13 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
   }
 }
 
-/** A connection whose other end has stopped reading: whatever is written to it waits. */
+/** A connection whose client has stopped reading: all written data waits. */
 export class StuckStream extends Duplex {
   #done: (() => void) | undefined
 
   override _read(): void {}
 
-  /** Nothing that was written is done with until the test says so. */
+  /** No write completes until the test says so. */
   override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#done = done
   }

@@ -69,7 +69,7 @@ describe('SharedMessage', () => {
     })
   }
 
-  it('lengths are counted in bytes, and frames of one message differ in the id alone', () => {
+  it('lengths are counted in bytes, and frames of one message differ only in the id', () => {
     for (const size of [0, 1, 30, 50, 32_740, 32_750, 32_760, 40_000]) {
       const data = JSON.stringify({ x: 'é'.repeat(size) })
       const message = new SharedMessage(data)

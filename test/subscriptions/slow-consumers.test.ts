@@ -39,7 +39,7 @@ class Light implements Disposable {
     this.ids.push(Number(id ?? assert.fail(text)))
   }
 
-  /** Whether nothing is missing between the first and the last that it was told, and nothing is there twice. */
+  /** Whether no event is missing or duplicated between the first and the last. */
   get isWhole(): boolean {
     const [first = 0] = this.ids
     return this.ids.every((id, index) => id === first + index)
@@ -58,18 +58,18 @@ async function many(count: number, make: () => Promise<Light>): Promise<readonly
   return all
 }
 
-describe('F12: subscribers that stop reading, beside others', () => {
+describe('F12: subscribers that stop reading', () => {
   const slowOnes = inForm(10, 200)
   const healthyOnes = inForm(50, 1_000)
   const events = inForm(120, 2_000)
   const bytes = inForm(60_000, 10_000)
 
-  it(`are closed, and ${healthyOnes} others miss nothing`, { timeout: 600_000 }, async t => {
+  it(`are closed, and ${healthyOnes} others miss no event`, { timeout: 600_000 }, async t => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
     const served = await duet.address()
     const { token } = await createMember(served)
     using writer = await SocketClient.connect(served, { token })
-    // All alike want the whole of each event. In the short form most want little of it: what is held back is not theirs.
+    // All of them select the whole event. In the short form most select little, so that they are not held back.
     const small = inForm(healthyOnes - 5, 0)
     const healthy = [
       ...(await many(healthyOnes - small, () => Light.subscribe(served.port, '{ id content }'))),
@@ -85,7 +85,7 @@ describe('F12: subscribers that stop reading, beside others', () => {
     const text = 'x'.repeat(bytes)
     for (let written = 0; written < events; written++) {
       await writer.read(create, { text })
-      // Who is healthy keeps up: it is not outrun by more than it may let wait.
+      // A healthy subscriber keeps up: it is never behind by more than the limit.
       await waitUntil(() => healthy.every(({ ids }) => ids.length >= written - 30))
       if (written % 50 === 0) most = Math.max(most, await memory())
     }
@@ -94,7 +94,7 @@ describe('F12: subscribers that stop reading, beside others', () => {
     for (const each of healthy) {
       assert.deepEqual([each.ids.length, each.isWhole, each.closeCode], [events, true, undefined])
     }
-    // So far the slow ones read nothing: nobody waited for them.
+    // So far the slow subscribers read nothing, and no other waited for them.
     assert.equal(await metricOf(served, 'duet_subscriptions'), healthyOnes)
     const closed = await metricOf(served, 'duet_sockets_closed_slow_total')
     // In the time that the long form takes, some may be cut off before, for not answering a ping.
@@ -119,7 +119,7 @@ describe('F12: subscribers that stop reading, beside others', () => {
     for (const each of [...healthy, ...slow]) each[Symbol.dispose]()
   })
 
-  it('who asks and does not read the answers is closed as well', async () => {
+  it('a client that sends queries and does not read the answers is closed as well', async () => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })
     const served = await duet.address()
     const { token } = await createMember(served)
@@ -142,7 +142,7 @@ describe('F11: idle subscribers', () => {
   // 40 kB each. A process that has just started also grows by its own warming up, which counts for more beside few.
   const most = inForm(100e6, 400e6)
 
-  it(`all ${count} stay, one event reaches all, and they take at most ${most / 1e6} MB`, {
+  it(`all ${count} stay open, one event reaches all of them, and they take at most ${most / 1e6} MB`, {
     timeout: 300_000,
   }, async t => {
     await using duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' })

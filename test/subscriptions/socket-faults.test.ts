@@ -9,7 +9,7 @@ import { waitUntil } from '../support/wait.ts'
 import { FanOutStage, postAdded } from './fakes.ts'
 import { FakeWire, partsOver, serveSockets } from './served-sockets.ts'
 
-// What is thrown and not caught, or rejected and not handled, fails any of these tests by itself.
+// An uncaught error or an unhandled rejection fails these tests automatically.
 
 const posts = 'subscription { postAdded { id } }'
 const post = '{ post(id: 1) { id } }'
@@ -37,7 +37,7 @@ function converse(wire: FakeWire, parts: Partial<ConversationParts> = {}) {
   return { stage, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
 }
 
-describe('A fault in what is done for a socket', () => {
+describe('An internal error in the work for a socket', () => {
   for (const at of ['connection_ack', 'pong', 'complete', 'error']) {
     it(`closes it with 1011 and is reported: sending "${at}"`, async () => {
       const wire = new BrokenWire(at)
@@ -55,7 +55,7 @@ describe('A fault in what is done for a socket', () => {
     })
   }
 
-  it('closes it with 1011 and is reported: telling an event', async () => {
+  it('closes it with 1011 and is reported: sending an event', async () => {
     const wire = new BrokenWire('next')
     using talk = converse(wire)
     talk.say({ type: 'connection_init' })
@@ -93,7 +93,7 @@ describe('A fault in what is done for a socket', () => {
     }
   })
 
-  it('while it is opened, cuts it off', async () => {
+  it('during its opening destroys it', async () => {
     const stage = new FanOutStage()
     await using server = await serveSockets(stage, { clientOf: () => assert.fail('nobody') })
     using _socket = await RawSocket.open(server.port)
@@ -101,7 +101,7 @@ describe('A fault in what is done for a socket', () => {
     assert.deepEqual([server.sockets.size, stage.reported.map(({ code }) => code)], [0, ['fault']])
   })
 
-  it('while it is closed, cuts it off', async () => {
+  it('during its closing destroys it', async () => {
     await using server = await serveSockets(new FanOutStage())
     using client = await SocketClient.connect(server)
     server.sockets.closeAll(1005, 'a code that cannot be sent')
@@ -111,7 +111,7 @@ describe('A fault in what is done for a socket', () => {
   })
 })
 
-describe('Somebody whose token has died since', () => {
+describe('A socket whose token was revoked', () => {
   const authenticated: AuthenticatedUser = {
     actor: { kind: 'user', id: 1, role: 'member', tokenVersion: 'version' },
     expiresAt: Date.now() / 1000 + 1000,
@@ -127,7 +127,7 @@ describe('Somebody whose token has died since', () => {
   }
 
   for (const [what, query] of Object.entries({ query: post, subscription: posts })) {
-    it(`is closed with 4403 at the next ${what}, and is told nothing`, async () => {
+    it(`is closed with 4403 at the next ${what}, and gets no data`, async () => {
       let isValid = true
       using talk = await connect(async () => isValid)
       talk.begin('{ post(id: 2) { id } }')
@@ -141,7 +141,7 @@ describe('Somebody whose token has died since', () => {
     })
   }
 
-  it('cannot be told from others while the store is away: the operation fails, and the socket stays', async () => {
+  it('stays open while the store is unavailable, and its operation fails', async () => {
     let isAway = false
     using talk = await connect(async () => {
       if (isAway) throw unavailable(new Error('away'))
@@ -154,7 +154,7 @@ describe('Somebody whose token has died since', () => {
     assert.deepEqual([message?.type, talk.wire.closed, talk.stage.store.reads], ['error', undefined, []])
   })
 
-  it('has one read for all sockets with the same token when its user is revoked', async () => {
+  it('causes one read for all sockets with the same token', async () => {
     const stage = new FanOutStage()
     let asked = 0
     let isValid = true
@@ -171,7 +171,7 @@ describe('Somebody whose token has died since', () => {
     assert.equal(asked, 1)
   })
 
-  it('is closed where a defect keeps that from being found out; where the store is away it is tried again', async () => {
+  it('is closed if the check fails with an internal error, and checked again if the store is unavailable', async () => {
     const stage = new FanOutStage()
     let failure: Error | undefined
     const isStillValid = async () => {

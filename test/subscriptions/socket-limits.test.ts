@@ -26,7 +26,7 @@ async function assertRoom({ port }: { readonly port: number }): Promise<void> {
 }
 
 describe('Sockets of one client', () => {
-  it('are bounded: one more is refused with 429, and there is room again when one is closed', async () => {
+  it('are limited: one more is refused with 429, and a closed one makes room', async () => {
     await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '3' })
     const clients = await Promise.all(Array.from({ length: 3 }, () => SocketClient.connect(app)))
     for (let n = 0; n < 2; n++) {
@@ -41,9 +41,9 @@ describe('Sockets of one client', () => {
     for (const client of clients) client[Symbol.dispose]()
   })
 
-  it('count until they are gone, whatever they were closed for', async () => {
+  it('count until their connection ends, for every reason of closing', async () => {
     await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '2' })
-    // It is told that it is closed, and stays.
+    // It gets the close frame, and does not disconnect.
     using foreign = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': 'other' }))
     using flawed = await RawSocket.connect(app.port)
     flawed.say({ type: 'nonsense' })
@@ -55,7 +55,7 @@ describe('Sockets of one client', () => {
     await assertRoom(app)
   })
 
-  it('are those of an address, or of a network of IPv6, behind a proxy that is trusted', async () => {
+  it('are counted by IPv4 address or IPv6 network, also behind a trusted proxy', async () => {
     await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })
     const open = (address: string) => RawSocket.open(app.port, upgradeLines({ 'X-Forwarded-For': address }))
     using first = await open('2001:db8:1:2::1')
@@ -70,7 +70,7 @@ describe('Sockets of one client', () => {
 })
 
 describe('A socket that was closed for too many messages', () => {
-  it('is not parsed any more: nothing that it still sends is answered, and the connection ends', async () => {
+  it('is no longer parsed: further messages get no answer, and the connection ends', async () => {
     const stage = new FanOutStage()
     await using server = await serveSockets(stage, { messagesPerSecond: 5 })
     using socket = await RawSocket.open(server.port)

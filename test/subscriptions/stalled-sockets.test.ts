@@ -20,7 +20,7 @@ function stageOf(bytes: number): FanOutStage {
   return stage
 }
 
-/** A socket of somebody who reads nothing, and has asked for something. */
+/** A socket of a client that has sent a request and reads nothing. */
 async function stuckSocket(server: { accept(stream: StuckStream): void }, bytes: number): Promise<StuckStream> {
   const stream = new StuckStream()
   server.accept(stream)
@@ -31,8 +31,8 @@ async function stuckSocket(server: { accept(stream: StuckStream): void }, bytes:
   return stream
 }
 
-describe('Who does not read an answer', () => {
-  it('is cut off when nothing of it was read for 30 seconds, and not before, however many pongs it sends', async () => {
+describe('A client that does not read an answer', () => {
+  it('is disconnected after 30 seconds without reading, and not before, however many pongs it sends', async () => {
     let time = 0
     let sweeps = 0
     const now = () => {
@@ -65,7 +65,7 @@ describe('Who does not read an answer', () => {
     assert.equal(await metricOf(app, 'duet_unsent_bytes'), 0)
   })
 
-  it('has at most 64 MiB waiting over all its sockets: then those that waited longest are cut off, and no others', async () => {
+  it('has at most 64 MiB unsent data over all its sockets: above that the sockets whose data waited longest are closed', async () => {
     let closings = 0
     let client = 'another'
     const observer = { closedForSlowness: () => closings++ }
@@ -103,7 +103,7 @@ describe('Unsent bytes', () => {
 
   const wereCut = (connections: readonly FakeConnection[]) => connections.map(({ isCut }) => isCut)
 
-  it('are what waits now, not what waited once', () => {
+  it('are the bytes that wait now, not those that waited before', () => {
     const unsent = new Unsent({ perClient: 100, inAll: 100 })
     const connections = Array.from({ length: 10 }, () => new FakeConnection('a', 60))
     for (const connection of connections) {
@@ -113,7 +113,7 @@ describe('Unsent bytes', () => {
     assert.ok(connections.every(({ isCut }) => !isCut))
   })
 
-  it('do not hold what was on connections that are gone', () => {
+  it('do not include bytes of closed connections', () => {
     const unsent = new Unsent({ perClient: 100, inAll: 100 })
     const [gone, stays] = [new FakeConnection('a', 60), new FakeConnection('a', 60)]
     unsent.note(gone)
@@ -123,7 +123,7 @@ describe('Unsent bytes', () => {
     assert.equal(unsent.bytes, 60)
   })
 
-  it('of one client are kept within its bound: what began to wait first is cut, and nothing of another client', () => {
+  it('of one client are limited: the connections whose data waited longest are closed, and none of another client', () => {
     const unsent = new Unsent({ perClient: 100, inAll: 1_000 })
     const other = new FakeConnection('other', 90)
     unsent.note(other)
@@ -139,7 +139,7 @@ describe('Unsent bytes', () => {
     assert.equal(other.isCut, false)
   })
 
-  it('of all clients together are kept within a bound: what began to wait first is cut, whoever it is for', () => {
+  it('of all clients together are limited: the connections whose data waited longest are closed, of any client', () => {
     const unsent = new Unsent({ perClient: 100, inAll: 150 })
     const connections = ['a', 'b', 'c', 'd'].map(client => new FakeConnection(client, 60))
     for (const connection of connections) unsent.note(connection)
@@ -147,7 +147,7 @@ describe('Unsent bytes', () => {
     assert.equal(unsent.bytes, 120)
   })
 
-  it('of all clients together are cut where most of them wait, not where they began first', () => {
+  it('of all clients together are dropped for the client with the most, not for the client that began first', () => {
     const unsent = new Unsent({ perClient: 100, inAll: 150 })
     const readers = ['a', 'b'].map(client => new FakeConnection(client, 20))
     const greedy = [new FakeConnection('greedy', 50), new FakeConnection('greedy', 50)]

@@ -45,13 +45,13 @@ interface Case {
   readonly code: string
 }
 
-/** What is refused, each for a reason of its own. */
+/** Refused operations, each for a different reason. */
 const refusedQueries: readonly Case[] = [
-  { what: 'text that is no document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
+  { what: 'text that is not a document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
   { what: 'no text', text: '', code: 'GRAPHQL_PARSE_FAILED' },
   { what: 'an unknown field', text: '{ nothing }', code: 'GRAPHQL_VALIDATION_FAILED' },
   { what: 'a missing argument', text: '{ post { id } }', code: 'GRAPHQL_VALIDATION_FAILED' },
-  { what: 'a fragment of itself', text: '{ ...F } fragment F on Query { ...F }', code: 'GRAPHQL_VALIDATION_FAILED' },
+  { what: 'a circular fragment', text: '{ ...F } fragment F on Query { ...F }', code: 'GRAPHQL_VALIDATION_FAILED' },
   {
     what: 'six levels',
     text: '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }',
@@ -80,7 +80,7 @@ const refusedQueries: readonly Case[] = [
     code: 'OPERATION_RESOLUTION_FAILURE',
   },
   { what: 'no operation', text: 'fragment F on Query { __typename }', code: 'GRAPHQL_VALIDATION_FAILED' },
-  { what: 'oneself without a token', text: '{ me { id } }', code: 'UNAUTHENTICATED' },
+  { what: 'me without a token', text: '{ me { id } }', code: 'UNAUTHENTICATED' },
   { what: "others' e-mails without a token", text: '{ users { email } }', code: 'UNAUTHENTICATED' },
   { what: "others' e-mails as a member", text: '{ users { email } }', as: 'member', code: 'FORBIDDEN' },
 ]
@@ -169,24 +169,24 @@ for (const kind of engineKinds) {
     }
 
     for (const each of refusedQueries) {
-      it(`${each.what}: refused with ${each.code}, in the same words`, async () => {
+      it(`${each.what}: refused with ${each.code}, with the same message`, async () => {
         await refusedAlike(each, [byPost, byGet, bySocket])
       })
     }
 
-    it('a document of 64 KiB and a byte: refused with DOCUMENT_TOO_LARGE, in the same words', async () => {
+    it('a document of 64 KiB and one byte: refused with DOCUMENT_TOO_LARGE, with the same message', async () => {
       const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
       // A request line has no room for it.
       await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
     })
 
     for (const each of refusedMutations) {
-      it(`${each.what}: refused with ${each.code}, in the same words, and nothing is changed`, async () => {
+      it(`${each.what}: refused with ${each.code}, with the same message, and nothing is changed`, async () => {
         await refusedAlike(each, [byPost, bySocket])
       })
     }
 
-    it('R-GQL-4: queries and mutations are answered alike', async () => {
+    it('R-GQL-4: queries and mutations get the same answers', async () => {
       const text = `query ($id: ID!) {
         post(id: $id) { ...Shown } users(limit: 2) { id name } __typename me { email }
       } fragment Shown on Post { id title at: publishedAt author { name } }`
@@ -203,7 +203,7 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('R-API-1: a token counts for what carries it, and for nothing that comes after it', async () => {
+    it('R-API-1: a token applies only to its own request or socket, and to no later one', async () => {
       using connection = await RawConnection.open(app.port)
       const asks = [
         (token: string) => `GET /users/me HTTP/1.1\r\nHost: x\r\n${token}\r\n`,
@@ -224,7 +224,7 @@ for (const kind of engineKinds) {
       assert.equal((await unknown.ask('{ me { id } }')).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
     })
 
-    it('a mutation over a socket that is refused halfway leaves nothing, and its socket goes on', async () => {
+    it('a mutation over a socket that is refused halfway changes nothing, and its socket stays open', async () => {
       using client = await SocketClient.connect(app, { token: bob.token })
       const before = await state()
       const text = 'mutation { a: createPost(title: "T", content: "C") { id } b: likePost(id: 987654321) { id } }'
@@ -241,12 +241,12 @@ for (const kind of engineKinds) {
         await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
       })
 
-      it('beyond 8 MiB: refused with RESPONSE_TOO_LARGE', async () => {
+      it('above 8 MiB: refused with RESPONSE_TOO_LARGE', async () => {
         const large = { what: '', text: `{ posts(limit: 14) { ${aliases(10)} } }`, code: 'RESPONSE_TOO_LARGE' }
         await refusedAlike(large, [byPost, byGet, bySocket])
       })
 
-      it('up to 8 MiB: sent whole to whoever reads it', async () => {
+      it('up to 8 MiB: sent completely to a client that reads it', async () => {
         const text = `{ posts(limit: 14) { ${aliases(8)} } }`
         const expected = await byPost(app, text)
         assert.ok(JSON.stringify(expected.data).length > 7_000_000)
@@ -254,7 +254,7 @@ for (const kind of engineKinds) {
         assert.deepEqual(await bySocket(app, text), expected)
       })
 
-      it('an event beyond 8 MiB ends the subscription that asked for it, with RESPONSE_TOO_LARGE, and no other', async () => {
+      it('an event above 8 MiB ends its subscription with RESPONSE_TOO_LARGE, and no others', async () => {
         using client = await SocketClient.connect(app, { token: ann.token })
         const newPost = async (text: string) => {
           const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
@@ -278,7 +278,7 @@ for (const kind of engineKinds) {
   })
 }
 
-describe('Subscriptions are held to the limits of all operations', () => {
+describe('Subscriptions have the limits of all operations', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   let token: string
   before(async () => {
@@ -287,7 +287,7 @@ describe('Subscriptions are held to the limits of all operations', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it("an admin is told others' e-mails", async () => {
+  it('an admin gets the e-mails of others', async () => {
     using client = await SocketClient.connect(app, { token: await logIn(app, 'ada@example.com', 'demo-password') })
     const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
     const newPost = async (t: string) =>
@@ -359,7 +359,7 @@ describe('Subscriptions are held to the limits of all operations', () => {
     })
   }
 
-  it('a subscription of which nothing is left by its conditions is refused', async () => {
+  it('a subscription whose conditions exclude all fields is refused', async () => {
     using client = await SocketClient.connect(app)
     const { errors } = await client.ask('subscription ($no: Boolean!) { postAdded @include(if: $no) { id } }', {
       no: false,
@@ -393,7 +393,7 @@ describe('The rate limit over a socket', () => {
     assert.ok(!client.isClosed && !subscription.isOver)
   })
 
-  it('does not count what asks for nothing: ping, pong, complete and connection_init', async () => {
+  it('does not count messages without an operation: ping, pong, complete and connection_init', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '2' })
     using client = await SocketClient.connect(app)
     for (let n = 0; n < 10; n++) {
@@ -404,11 +404,11 @@ describe('The rate limit over a socket', () => {
     assert.equal((await client.ask(typename)).errors?.[0]?.extensions.code, 'RATE_LIMITED')
   })
 
-  it('refuses a subscription beyond it, and what is subscribed already is told on', async () => {
+  it('refuses a subscription above it, and existing subscriptions still get events', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '20' })
     const { token } = await createMember(app)
     const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
-    // Another client, who has a limit of its own.
+    // Another client, which has its own limit.
     using writer = await SocketClient.connect(app, { token, localAddress: '127.0.0.2' })
     const newPost = async (t: string) =>
       (await writer.read<{ createPost: { id: string } }>(create, { t })).createPost.id
@@ -422,7 +422,7 @@ describe('The rate limit over a socket', () => {
     assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
   })
 
-  it('does not hold where /graphql is not among the limited paths', async () => {
+  it('does not apply if /graphql is not a limited path', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/api/' })
     using client = await SocketClient.connect(app)
     for (let n = 0; n < 3; n++) await client.read(typename)

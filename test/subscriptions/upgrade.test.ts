@@ -20,14 +20,14 @@ async function answerTo(port: number, lines: readonly string[]): Promise<RawResp
 
 const withHeaders = (headers: Readonly<Record<string, string | undefined>>) => upgradeLines(headers)
 
-describe('A request for a socket', () => {
+describe('A WebSocket request', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   before(async () => {
     app = await startTestApp(unlimited)
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('is refused with 403 to pages of origins that are not allowed', async () => {
+  it('is refused with 403 for pages of origins that are not allowed', async () => {
     await using app = await startTestApp({
       ...unlimited,
       CORS_ORIGINS: 'https://app.example.com,https://b.example.com',
@@ -47,11 +47,11 @@ describe('A request for a socket', () => {
     assert.equal(await metricOf(app, 'duet_sockets'), 0)
   })
 
-  it('is let in from any origin where any is allowed, which is the default', async () => {
+  it('is accepted from any origin if any is allowed, which is the default', async () => {
     assert.equal((await answerTo(app.port, withHeaders({ Origin: 'https://anything.example' }))).status, 101)
   })
 
-  it('is let in from the pages that the service shows itself', async () => {
+  it('is accepted from the pages of the service itself', async () => {
     await using app = await startTestApp({ ...unlimited, CORS_ORIGINS: 'https://app.example.com' })
     const { host, origin } = new URL(app.url)
     assert.equal((await answerTo(app.port, withHeaders({ Host: host, Origin: origin }))).status, 101)
@@ -64,7 +64,7 @@ describe('A request for a socket', () => {
     assert.equal(response.headers.get('retry-after'), '60')
   })
 
-  it('counts as a request, and is refused with 429 beyond the limit', async () => {
+  it('counts as a request, and is refused with 429 above the limit', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '3' })
     assert.equal((await postJson(`${app.url}/graphql`, '{"query":"{ __typename }"}')).status, 200)
     for (let n = 0; n < 2; n++) assert.equal((await answerTo(app.port, upgradeLines())).status, 101)
@@ -75,14 +75,14 @@ describe('A request for a socket', () => {
     assertRefusal(await postJson(`${app.url}/graphql`, '{"query":"{ __typename }"}'), 429)
   })
 
-  it('counts before its origin is looked at', async () => {
+  it('counts before its origin is checked', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '1', CORS_ORIGINS: 'https://app.example.com' })
     const foreign = withHeaders({ Origin: 'https://evil.example.com' })
     assertRefusal(await answerTo(app.port, foreign), 403)
     assertRefusal(await answerTo(app.port, upgradeLines()), 429)
   })
 
-  it('carries the id of the request and what is left of the limit when it is answered', async () => {
+  it('has the request id and the remaining rate limit in its response headers', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '3' })
     const { status, headers } = await answerTo(app.port, withHeaders({ 'X-Request-Id': 'my-request' }))
     assert.equal(status, 101)
@@ -90,7 +90,7 @@ describe('A request for a socket', () => {
     assert.equal(headers.get('ratelimit')?.startsWith('"default";r=2;t='), true)
   })
 
-  it('gets the ordinary answer of every other path, and the connection is closed', async () => {
+  it('gets the usual answer on every other path, and the connection is closed', async () => {
     for (const path of ['/', '/nothing', '/graphql/', '/api/graphql', '/graphqlx']) {
       assertRefusal(await answerTo(app.port, upgradeLines({}, path)), 404, 'Not found')
     }
@@ -106,7 +106,7 @@ describe('A request for a socket', () => {
     assertRefusal(await answerTo(app.port, upgradeLines({}, '/%zz')), 400)
   })
 
-  it('is taken with a query string, and with frames in its own packet', async () => {
+  it('is accepted with a query string, and with frames in the same packet', async () => {
     const stream = connect(app.port, '127.0.0.1')
     const lines = upgradeLines({}, '/graphql?from=here')
     stream.write(
@@ -120,7 +120,7 @@ describe('A request for a socket', () => {
     stream.destroy()
   })
 
-  it('that asks for another protocol, or by another method, is an ordinary request', async () => {
+  it('for another protocol, or with another method, is handled like any request', async () => {
     assert.equal((await answerTo(app.port, upgradeLines({ Upgrade: 'h2c' }, '/health/live'))).status, 200)
     assert.equal((await answerTo(app.port, upgradeLines({ Upgrade: 'websocketx' }))).status, 400)
     const body = '{"query":"{ __typename }"}'
@@ -131,16 +131,16 @@ describe('A request for a socket', () => {
 
   const flawed = [
     ['no key', { 'Sec-WebSocket-Key': undefined }],
-    ['a key that is none', { 'Sec-WebSocket-Key': 'short' }],
+    ['an invalid key', { 'Sec-WebSocket-Key': 'short' }],
     ['no version', { 'Sec-WebSocket-Version': undefined }],
     ['another version', { 'Sec-WebSocket-Version': '7' }],
-    ['subprotocols that are none', { 'Sec-WebSocket-Protocol': 'a,,b' }],
+    ['invalid subprotocols', { 'Sec-WebSocket-Protocol': 'a,,b' }],
     ['a subprotocol twice', { 'Sec-WebSocket-Protocol': 'a, a' }],
     ['our subprotocol twice', { 'Sec-WebSocket-Protocol': `${subprotocol} ,\t${subprotocol}` }],
   ] as const
 
   for (const [what, headers] of flawed) {
-    it(`with ${what} is refused with 400, and no socket is made`, async () => {
+    it(`with ${what} is refused with 400, and no socket is opened`, async () => {
       using socket = await RawSocket.open(app.port, withHeaders(headers))
       assert.equal(socket.handshake.status, 400)
       await waitUntil(() => socket.isEnded)
@@ -148,17 +148,17 @@ describe('A request for a socket', () => {
     })
   }
 
-  it('that is flawed is refused in the shape of all refusals', async () => {
+  it('that is malformed is refused in the usual error shape', async () => {
     for (const [, headers] of flawed) assertRefusal(await answerTo(app.port, withHeaders(headers)), 400)
   })
 
-  it('with a doubtful head is refused like any request', async () => {
+  it('with ambiguous headers is refused like any request', async () => {
     assertRefusal(await answerTo(app.port, upgradeLines({ Host: undefined })), 400, 'One Host header required')
     assertRefusal(await answerTo(app.port, [...upgradeLines(), 'Host: y']), 400, 'One Host header required')
     assertRefusal(await answerTo(app.port, upgradeLines({ Expect: 'a miracle' })), 417)
   })
 
-  it('that is refused does not keep its connection: who stays on it does not hold up a shutdown', async () => {
+  it('that is refused loses its connection, so that a client that stays does not delay a shutdown', async () => {
     const own = await startTestApp(unlimited)
     // It has read the answer, and closes nothing.
     using socket = await RawSocket.open(own.port, upgradeLines({}, '/nothing'))
@@ -167,7 +167,7 @@ describe('A request for a socket', () => {
     assert.doesNotMatch(JSON.stringify(own.logs), /closing connections/)
   })
 
-  it('that comes right behind another request on its connection does not end the process', async () => {
+  it('directly after another request on its connection does not end the process', async () => {
     await using duet = serveDuet(unlimited)
     const served = await duet.address()
     using connection = await RawConnection.open(served.port)
@@ -176,14 +176,14 @@ describe('A request for a socket', () => {
     assert.equal((await ask(`${served.url}/health/live`)).status, 200)
   })
 
-  it('that comes right behind several others takes no answer from them', async () => {
+  it('directly after several other requests does not affect their answers', async () => {
     using connection = await RawConnection.open(app.port)
     const get = 'GET /users HTTP/1.1\r\nHost: x\r\n\r\n'
     connection.write(`${get}${get}${get}${upgradeLines().join('\r\n')}\r\n\r\n`)
     for (let n = 0; n < 3; n++) assert.equal((await connection.response()).status, 200)
   })
 
-  it('that comes on a connection that was used before is taken', async () => {
+  it('on a connection that was used before is accepted', async () => {
     using connection = await RawConnection.open(app.port)
     for (let n = 0; n < 2; n++) {
       connection.write('GET /users HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -193,7 +193,7 @@ describe('A request for a socket', () => {
     assert.equal((await connection.response()).status, 101)
   })
 
-  it('that is never finished, or breaks off, is nobody', async () => {
+  it('that never ends, or is aborted, opens no socket', async () => {
     const bytes = `${upgradeLines().join('\r\n')}\r\n\r\n`
     for (let length = 1; length <= bytes.length; length += 16) {
       const stream = connect(app.port, '127.0.0.1')

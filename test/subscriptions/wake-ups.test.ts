@@ -8,7 +8,7 @@ import { sqlite } from '../support/engines.ts'
 import { assertRefused, query, read } from '../support/graphql.ts'
 import { createMember, send } from '../support/rest.ts'
 
-/** Notes, each time that the bus is told: whether the feed looked at once, and the newest event that others can see. */
+/** Records for each notification of the bus: whether the feed read at once, and the newest visible event. */
 function watchTheBus(t: TestContext, newestEvent: () => unknown) {
   const told: { readonly looks: number; readonly newest: unknown }[] = []
   const { tell } = MemoryEventBus.prototype
@@ -21,8 +21,8 @@ function watchTheBus(t: TestContext, newestEvent: () => unknown) {
   return told
 }
 
-// The feed looks once a second by itself, so that a change which tells nobody is delivered all the same, only later.
-test('every change that sends an event wakes the feed, after its commit and before it is answered', async t => {
+// The feed also reads once a second, so a change without a notification is delivered too, only later.
+test('every change with an event notifies the feed, after its commit and before its answer', async t => {
   await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
   using database = new DatabaseSync(app.database.location, { readOnly: true })
   const newest = database.prepare('select kind, coalesce(user_id, post_id) about from outbox order by id desc limit 1')
@@ -59,7 +59,7 @@ test('every change that sends an event wakes the feed, after its commit and befo
   }
 })
 
-test('a mutation of several fields wakes the feed once, and one that is rolled back does not', async t => {
+test('a mutation of several fields notifies the feed once, and one that is rolled back does not', async t => {
   await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
   const told = watchTheBus(t, () => undefined)
   const member = await createMember(app)

@@ -31,5 +31,5 @@ export const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdic
 /** `yes`: done, with the answer of success. `no-op`: answered with 204, and nothing happens. Else the status of a refusal. */
 export type Verdict = 'yes' | 'no-op' | 401 | 403 | 404
 
-/** Those without a token, the user whom it is about, another user, an admin. */
+/** A caller without a token, the owner, another user, an admin. */
 type Verdicts = readonly [anonymous: Verdict, owner: Verdict, otherUser: Verdict, admin: Verdict]

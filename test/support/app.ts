@@ -11,6 +11,7 @@ import type { EngineKind, TestDatabase } from './engines.ts'
 import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
 import { cheapPasswords } from './passwords.ts'
+import { newRedisDatabase, redisMissing } from './redis.ts'
 import { generous } from './wait.ts'
 
 interface Running extends AsyncDisposable {
@@ -52,7 +53,7 @@ export async function startTestApp(
 
 export type TestApp = Running & { readonly app: App; readonly database: TestDatabase }
 
-/** The whole app on a new database of the given kind, which the test may open beside it. */
+/** The whole app on a new database of the given kind, which the test may also open directly. On PostgreSQL, with Redis. */
 export async function startTestAppOn(
   kind: EngineKind,
   env: Environment = {},
@@ -61,7 +62,9 @@ export async function startTestAppOn(
   await using parts = new AsyncDisposableStack()
   const database = parts.use(await kind.create())
   const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-  const running = parts.use(await startTestApp({ DATABASE_URL: address, TOKEN_KEYS: tokenKeys, ...env }, dependencies))
+  const redis = kind.kind === 'postgres' && redisMissing() === undefined ? await newRedisDatabase() : undefined
+  const own = { DATABASE_URL: address, REDIS_URL: redis, TOKEN_KEYS: tokenKeys }
+  const running = parts.use(await startTestApp({ ...own, ...env }, dependencies))
   const all = parts.move()
   return { ...running, database, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }

@@ -1,7 +1,7 @@
 import { relative } from 'node:path'
 import type { TestEvent } from 'node:test/reporters'
 
-/** A reporter that tells how long each file took, the slowest first, and names the slowest tests. */
+/** A reporter that prints the duration of each file, the slowest first, and the slowest tests. */
 export default async function* durations(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const msOfFiles = new Map<string, number>()
   const tests: Timed[] = []

@@ -1,23 +1,31 @@
 import { tmpdir } from 'node:os'
 import { leftBehind } from './left-behind.ts'
 import { PostgresServer, postgresMissing } from './postgres.ts'
+import { RedisServer, redisMissing } from './redis.ts'
 import { createTemplates } from './templates.ts'
 
 let shared: PostgresServer | undefined
+let redis: RedisServer | undefined
 
-/** One PostgreSQL server for the whole run, on which each test has its own database. */
+/** One PostgreSQL server and one Redis server for the whole run, on which each test has its own database. */
 export async function globalSetup(): Promise<void> {
   const missing = postgresMissing()
   if (missing === undefined) shared = await PostgresServer.start()
   else console.log(`# Tests on PostgreSQL are skipped: ${missing}`)
   await createTemplates(tmpdir(), shared)
+  const withoutRedis = redisMissing()
+  if (withoutRedis === undefined) {
+    redis = await RedisServer.start()
+    process.env.DUET_TEST_REDIS = redis.url
+  } else console.log(`# Tests with Redis are skipped: ${withoutRedis}`)
 }
 
 /** Fails the run where a test left a process or a file behind. */
 export async function globalTeardown(): Promise<void> {
   await shared?.[Symbol.asyncDispose]()
+  await redis?.[Symbol.asyncDispose]()
   const left = leftBehind(tmpdir())
   if (left.length === 0) return
-  console.error(`Tests left behind:\n${left.join('\n')}`) // the runner fails, but does not tell why
+  console.error(`Tests left behind:\n${left.join('\n')}`) // the runner fails without printing the reason
   throw new Error('Tests left something behind')
 }

@@ -4,12 +4,12 @@ import type { Row } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 import { ask, type RawResponse } from './http.ts'
 
-/** Whatever serves: an app, or anything else with an address. */
+/** A running server: an app, or anything else with a URL. */
 interface Served {
   readonly url: string
 }
 
-/** What goes with an operation, beside its text. Who has a token can be told as it is: `query(app, text, ann)`. */
+/** The options of a request. A user with a token can be passed directly: `query(app, text, ann)`. */
 export interface Asked {
   readonly variables?: unknown
   readonly operationName?: unknown
@@ -73,7 +73,7 @@ export interface ErrorBody {
 }
 
 /**
- * Holds an answer to the one shape of a refused operation: its status, and `errors` that all have a sentence and this
+ * Checks that an answer has the shape of a refused operation: its status, and `errors` that all have a sentence and this
  * code, and no data. Returns the first of them.
  */
 export function assertRefused(response: RawResponse, status: number, code: string, text?: string | RegExp): ErrorBody {

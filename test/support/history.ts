@@ -4,8 +4,8 @@ import { sql } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 
 /**
- * A payment that a client wants to happen once, however often it asks. No two have the same amount, so that the table of
- * payments tells whose payment is there, even where a key was lost.
+ * A payment that must happen once, however often the client repeats it. Each has a different amount, so that the table of
+ * payments shows which payment it is, even if a key was lost.
  */
 export interface Intent {
   readonly key: string
@@ -20,19 +20,19 @@ type Outcome =
   | { readonly kind: 'fail'; readonly status: number }
   | { readonly kind: 'unknown' }
 
-/** An attempt under way. Noted before it is sent: what is never told how it ended is unknown. */
+/** A running attempt. It is recorded before it is sent: without an answer its result is unknown. */
 export interface Attempt {
   ok(status: number, id: number): void
   fail(status: number): void
 }
 
-/** What clients asked for and were told. */
+/** The requests of the clients and their answers. */
 export class History {
   readonly #attempts = new Map<Intent, Outcome[]>()
   readonly #amounts = new Set<number>()
   #acknowledged = 0
 
-  /** A payment that nobody asked for yet. */
+  /** A payment that was not requested yet. */
   intend({ cents = this.#amounts.size + 1, orderId = null }: Partial<Intent> = {}): Intent {
     assert.ok(!this.#amounts.has(cents), 'amounts must tell payments apart')
     this.#amounts.add(cents)
@@ -64,12 +64,12 @@ export class History {
     return this.#of(intent).some(({ kind }) => kind === 'ok')
   }
 
-  /** Told yes, or told no by somebody who must know: 5xx and silence tell neither. */
+  /** Answered definitely, with success or refusal: a 5xx or no answer is neither. */
   isSettled(intent: Intent): boolean {
     return this.isAcknowledged(intent) || isRefused(this.#of(intent))
   }
 
-  /** What clients do not know the outcome of. */
+  /** Payments whose result the clients do not know. */
   get unsettled(): readonly Intent[] {
     return [...this.#attempts.keys()].filter(intent => !this.isSettled(intent))
   }
@@ -90,11 +90,11 @@ export class History {
   }
 }
 
-/** What the tables say about a history. Lists hold the keys that offend. */
+/** The comparison of a history with the tables. Lists contain the keys that break a rule. */
 export interface Verdict {
   readonly acknowledged: number
   readonly replays: number
-  /** Attempts whose outcome the client was not told by any answer. */
+  /** Attempts whose result the client does not know. */
   readonly unknowns: number
   /** Attempts that were answered with 5xx. */
   readonly unavailable: number
@@ -115,12 +115,12 @@ export interface Verdict {
     readonly uninvited: readonly string[]
     /** Never answered, although the client went on asking. */
     readonly unsettled: readonly string[]
-    /** Amounts of payments that nobody asked for. */
+    /** Amounts of payments that were never requested. */
     readonly strange: readonly string[]
   }
 }
 
-/** Reads the tables and compares them with what clients were told. To be called when every client has its answer. */
+/** Reads the tables and compares them with the answers of the clients. Call it after every client has its answer. */
 export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'>): Promise<Verdict> {
   const stored = Map.groupBy(
     await engine.read(sql`select id, amount_cents from payments order by id`),
@@ -171,7 +171,7 @@ export function assertSound({ offences }: Verdict): void {
 }
 
 /** A verdict in one line, for a test's diagnostics. */
-export function tell({ acknowledged, replays, unknowns, unavailable, offences }: Verdict): string {
+export function summarise({ acknowledged, replays, unknowns, unavailable, offences }: Verdict): string {
   const { missing, double } = offences
   return (
     `${acknowledged} acknowledged, ${replays} replays, ${unknowns} unknown and ${unavailable} refused with 5xx retried, ` +

@@ -28,7 +28,7 @@ export class RawConnection implements Disposable {
       this.#unread += data.toString('latin1')
       socket.emit('news')
     })
-    // A server that refuses a body closes while we still send: what it answered before is what counts.
+    // A server that refuses a body may close while we still send: the answer before that counts.
     socket.on('error', () => {
       this.#reset = true
     })
@@ -66,7 +66,7 @@ export class RawConnection implements Disposable {
     }
   }
 
-  /** Waits until the server has closed, and returns what it sent that was not read yet. */
+  /** Waits until the server has closed, and returns the unread rest of its data. */
   closed(): Promise<string> {
     return within(this.#closed(), () => `the end of a connection after ${JSON.stringify(this.#unread)}`)
   }
@@ -80,12 +80,12 @@ export class RawConnection implements Disposable {
     return this.#socket.readableEnded || this.#socket.destroyed
   }
 
-  /** Goes away as a crashed client does. */
+  /** Disconnects like a crashed client. */
   reset(): void {
     this.#socket.resetAndDestroy()
   }
 
-  /** Says that nothing more will be sent. */
+  /** Ends our side of the connection. */
   finish(): void {
     this.#socket.end()
   }

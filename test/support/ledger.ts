@@ -6,7 +6,7 @@ import type { Verbs } from '../../src/storage/verb.ts'
 type Readable = Pick<Engine<Verbs>, 'read'>
 
 /**
- * Holds the tables to what must be true of orders, payments and keys at any moment, whatever was done or went wrong.
+ * Checks the rules that the tables of orders, payments and keys must always satisfy, whatever was done or failed.
  * Nothing of it trusts the constraints of the schema. Every question is one statement, so that it may be asked under load.
  *
  * `keys` are all the keys with which `POST /payments` was answered or may have been, each used by one caller: then each

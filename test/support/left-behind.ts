@@ -18,13 +18,13 @@ export function leftBehind(folder: string): readonly string[] {
   return [...processes, ...files.map(name => `file ${name}`)]
 }
 
-/** Linux tells the environment that a process was started with; where there is no such thing, nothing is found. */
+/** Linux shows the environment of a process; on other systems nothing is found. */
 function processesOf(folder: string): readonly { readonly pid: number; readonly command: string }[] {
   const read = (pid: number, file: string): string => {
     try {
       return readFileSync(`/proc/${pid}/${file}`, 'utf8')
     } catch {
-      return '' // it has ended, or belongs to somebody else
+      return '' // it has ended, or belongs to another user
     }
   }
   let pids: readonly number[] = []

@@ -3,7 +3,7 @@ import { ask, postJson, type RawResponse } from './http.ts'
 
 export const password = 'correct horse battery'
 
-/** Creates a user who can log in, and returns the id. */
+/** Creates a user with a password, and returns the id. */
 export async function register(url: string, email = 'ann@example.com'): Promise<number> {
   const response = await postJson(`${url}/users`, JSON.stringify({ name: 'Ann', email, password }))
   assert.equal(response.status, 201, response.body)
@@ -24,7 +24,7 @@ export async function askAs(token: string, url: string, init: RequestInit = {}):
   return await ask(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
 }
 
-/** Whether the service still takes the token for somebody. */
+/** Whether the service still accepts the token. */
 export async function isValid(token: string, url: string): Promise<boolean> {
   const { status, body } = await askAs(token, `${url}/users/me`)
   assert.ok(status === 200 || status === 401, body)

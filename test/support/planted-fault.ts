@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads'
 
-/** Loaded before the program by tests of what it does about errors that nobody handles. Signals make them. */
+/** Loaded before the program by tests of unhandled errors. Signals cause the errors. */
 if (isMainThread) {
   process.on('SIGWINCH', () => {
     setTimeout(() => {

@@ -123,7 +123,8 @@ export function postgresMissing(): string | undefined {
   return "PostgreSQL's programs (initdb, postgres) are not installed"
 }
 
-function program(name: string): string {
+/** The path of one of PostgreSQL's programs. */
+export function program(name: string): string {
   return join(programFolder() ?? '', name)
 }
 

@@ -18,9 +18,11 @@ interface Settings {
   readonly cwd?: string
   /** Where the program is, if it is a copy. */
   readonly root?: string
+  /** What it can read from stdin. */
+  readonly input?: string
 }
 
-/** A process of the real program, whatever it does, with what it printed so far. */
+/** A process of the real program, with its output so far. */
 export class DuetProcess implements AsyncDisposable {
   readonly child: ChildProcess
   stdout = ''
@@ -30,16 +32,17 @@ export class DuetProcess implements AsyncDisposable {
   readonly #temporary = temporaryFolder()
 
   /** `npm start`, or `bin/duet.mjs` with arguments. Nothing of the test's own environment reaches it but where programs and their caches are. */
-  constructor(args: readonly string[] | 'npm start', { env = {}, root = ownRoot, cwd = root }: Settings = {}) {
+  constructor(args: readonly string[] | 'npm start', { env = {}, root = ownRoot, cwd = root, input }: Settings = {}) {
     const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
     const [command, commandArgs] =
       args === 'npm start' ? ['npm', ['start']] : [process.execPath, [join(root, 'bin', 'duet.mjs'), ...args]]
     this.child = spawn(command, commandArgs, {
       cwd,
       env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: this.#temporary.path, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       detached: true, // a process group of its own, so that none of its processes can be left behind
     })
+    this.child.stdin?.end(input)
     this.child.stdout?.setEncoding('utf8').on('data', text => {
       this.stdout += text
     })
@@ -86,7 +89,7 @@ export async function runDuet(args: readonly string[], settings?: Settings): Pro
   return await duet.outcome()
 }
 
-/** Starts a server on a free port and a temporary database, unless told otherwise. */
+/** Starts a server, by default on a free port and a temporary database. */
 export function serveDuet(
   env: Readonly<Record<string, string>> = {},
   place: Pick<Settings, 'cwd' | 'root'> = {},

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { RawResponse } from './http.ts'
 
-/** Holds an answer to the one shape of every failure: its status, and `{"error": "<text>"}` as JSON, and an id. */
+/** Checks that an answer has the shape of all errors: its status, and `{"error": "<text>"}` as JSON, and an id. */
 export function assertRefusal(response: RawResponse, status: number, text?: string): void {
   const { headers, body } = response
   assert.equal(response.status, status, body)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { ask, type RawResponse } from './http.ts'
 
-/** Whatever serves: an app, or anything else with an address. */
+/** A running server: an app, or anything else with a URL. */
 interface Served {
   readonly url: string
 }
@@ -28,7 +28,7 @@ export interface PaymentBody {
   readonly created_at: string
 }
 
-/** One request, written as it would be said: `send(app, 'PUT /users/1', { name, email }, token)`. */
+/** One request, in a short form: `send(app, 'PUT /users/1', { name, email }, token)`. */
 export function send(app: Served, line: string, body?: unknown, token?: string): Promise<RawResponse> {
   return sendText(app, line, body === undefined ? undefined : JSON.stringify(body), token)
 }
@@ -53,7 +53,7 @@ export function bodyOf<Body = UserBody>(response: RawResponse, status = 200): Bo
   return JSON.parse(response.body) as Body
 }
 
-/** A new user, of whom only what matters to the test need be said. */
+/** Creates a user; only the fields that matter to the test are needed. */
 export async function createUser(app: Served, values: object = {}): Promise<UserBody> {
   return bodyOf(await send(app, 'POST /users', { ...somebody(), ...values }), 201)
 }
@@ -70,7 +70,7 @@ export async function logIn(app: Served, email: string, password: string): Promi
   return bodyOf<{ token: string }>(await send(app, 'POST /tokens', { email, password })).token
 }
 
-/** A new user who can log in, and a token. */
+/** Creates a user with a password, and returns its token. */
 export async function createMember(app: Served): Promise<UserBody & { readonly token: string }> {
   const password = 'right password'
   const user = await createUser(app, { password })
@@ -126,7 +126,7 @@ export function wasReplayed({ headers }: RawResponse): boolean {
   return header === 'true'
 }
 
-/** Each cannot name a row: not an integer as we write them, or beyond what every reader keeps exact. */
+/** Invalid ids: not a plain integer, or above the largest exact integer. */
 export const impossibleIds: readonly string[] = [
   ...['abc', '0', '01', '-1', '+1', '1.5', '1.0', '1e0', '0x1', '1%20', '%201', '1%0A', '1%00', '%D9%A1', 'undefined'],
   ...['9007199254740992', '9007199254740993', '99999999999999999999', '9'.repeat(1000)],

@@ -6,7 +6,7 @@ import type { ErrorBody } from './graphql.ts'
 import { ask, parseResponse, type RawResponse } from './http.ts'
 import { testTimeoutMs, waitUntil, within } from './wait.ts'
 
-/** Whatever serves: an app, or anything else with an address. */
+/** A running server: an app, or anything else with a URL. */
 interface Served {
   readonly url: string
 }
@@ -31,11 +31,19 @@ export interface OpenOptions {
   readonly protocols?: readonly string[]
   /** Where it comes from. */
   readonly localAddress?: string
+  /** The certificate to trust, for wss. */
+  readonly ca?: string
+}
+
+export interface BeginOptions {
+  readonly id?: string
+  /** `{ positions: true }` or `{ after }`. */
+  readonly extensions?: { readonly positions?: unknown; readonly after?: unknown }
 }
 
 export const subprotocol = 'graphql-transport-ws'
 
-/** One end of graphql-transport-ws, which says what the test tells it to and keeps all that it is told. */
+/** A client of graphql-transport-ws that sends given messages and keeps all received ones. */
 export class SocketClient implements Disposable {
   readonly websocket: WebSocket
   /** In the order of their arrival. */
@@ -50,9 +58,9 @@ export class SocketClient implements Disposable {
 
   /** A socket that is open, and has said nothing yet. */
   static async open(app: Served, options: OpenOptions = {}): Promise<SocketClient> {
-    const { path = '/graphql', protocols = [subprotocol], headers = {}, localAddress } = options
+    const { path = '/graphql', protocols = [subprotocol], headers = {}, localAddress, ca } = options
     const address = app.url.replace(/^http/, 'ws') + path
-    const settings = { headers, ...(localAddress && { localAddress }), perMessageDeflate: false }
+    const settings = { headers, ...(localAddress && { localAddress }), ...(ca && { ca }), perMessageDeflate: false }
     const client = new SocketClient(new WebSocket(address, [...protocols], settings))
     await within(once(client.websocket, 'open'), `a socket at ${address}`)
     return client
@@ -109,10 +117,18 @@ export class SocketClient implements Disposable {
   }
 
   /** Begins an operation of any kind. */
-  begin(query: string, variables?: object, id: string = `operation-${++this.#ids}`): Operation {
-    const operation = new Operation(this, id)
+  begin(
+    query: string,
+    variables?: object,
+    { id = `operation-${++this.#ids}`, extensions }: BeginOptions = {},
+  ): Operation {
+    const operation = new Operation(this, id, extensions !== undefined)
     this.#operations.set(id, operation)
-    this.send({ type: 'subscribe', id, payload: { query, ...(variables && { variables }) } })
+    this.send({
+      type: 'subscribe',
+      id,
+      payload: { query, ...(variables && { variables }), ...(extensions && { extensions }) },
+    })
     return operation
   }
 
@@ -171,16 +187,20 @@ export interface Answer {
   readonly errors: readonly ErrorBody[] | undefined
 }
 
-/** What was said about one operation. */
+/** The messages of one operation. */
 export class Operation {
   readonly id: string
   readonly #client: SocketClient
   /** The data of each message. */
   readonly events: unknown[] = []
+  /** The position of each event, if the client asked for positions. */
+  readonly positions: string[] = []
+  readonly #hasPositions: boolean
   errors: readonly ErrorBody[] | undefined
   #isOver = false
 
-  constructor(client: SocketClient, id: string) {
+  constructor(client: SocketClient, id: string, hasPositions: boolean) {
+    this.#hasPositions = hasPositions
     this.#client = client
     this.id = id
   }
@@ -188,8 +208,10 @@ export class Operation {
   hear({ type, payload }: ServerMessage): void {
     assert.ok(!this.#isOver, `${this.id} is over, and was told ${type}`)
     if (type === 'next') {
-      assert.deepEqual(Object.keys(Object(payload)), ['data'])
-      this.events.push((payload as { data: unknown }).data)
+      assert.deepEqual(Object.keys(Object(payload)), this.#hasPositions ? ['data', 'extensions'] : ['data'])
+      const { data, extensions } = payload as { data: unknown; extensions?: { position: string } }
+      this.events.push(data)
+      if (extensions !== undefined) this.positions.push(extensions.position)
       return
     }
     assert.ok(type === 'complete' || type === 'error', type)
@@ -251,7 +273,7 @@ const ownValues = (event: unknown): readonly unknown[] =>
   Object.values(Object(event)).flatMap(happened => Object.values(Object(happened)))
 
 let beacons = 0
-/** After that long, whoever listens has been told. */
+/** After this time, all subscribers have received the event. */
 const beaconMs = 500
 
 /** A frame as it is on the wire. */

@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** Pass it on; cut the connection before, after or long before passing it on; or keep it and say nothing. */
+/** Pass the data on; cut the connection before, after or long before passing it on; or keep the data silently. */
 export type Decision = 'pass' | 'cut before' | 'cut after' | 'cut long before' | 'stall'
 
-/** Stands between a client and a server, and cuts, stalls or passes what the client sends. */
+/** A proxy between a client and a server that cuts, stalls or passes the data of the client. */
 export class TcpProxy implements AsyncDisposable {
   readonly port: number
   /** Decides on each piece of data from a client. */
@@ -33,7 +33,7 @@ export class TcpProxy implements AsyncDisposable {
         if (decision === 'stall') return
         if (decision === 'pass' || decision === 'cut after') upstream.write(data)
         if (decision === 'pass') return
-        // The answer must not get through; closing upstream orderly lets the server work off what it received.
+        // The answer must not get through; an orderly close lets the server process all it received.
         upstream.removeAllListeners('data')
         client.removeAllListeners('close')
         client.destroy()

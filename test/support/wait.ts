@@ -11,15 +11,16 @@ const { setTimeout, clearTimeout } = globalThis
  */
 export const testTimeoutMs = inForm(120_000, 300_000)
 
-/** The bounds of the service itself, where a test is not about them: as generous as the test's own. */
+/** The timeouts of the service for tests that are not about them: as long as those of the tests. */
 export const generous = {
   DATABASE_TIMEOUT_MS: String(testTimeoutMs),
+  REDIS_TIMEOUT_MS: String(testTimeoutMs),
   SOCKET_INIT_TIMEOUT_MS: String(testTimeoutMs),
   SOCKETS_PER_CLIENT: '100000',
   SOCKET_MESSAGES_PER_SECOND: '0',
 } as const
 
-/** For tests in which the database does not answer: nobody has to wait long for the refusal. */
+/** For tests in which the database does not respond: a short timeout. */
 export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const
 
 /** Waits until a condition holds, looking every few milliseconds; fails when it never does. */
@@ -31,7 +32,7 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>): Pr
   }
 }
 
-/** The outcome of a promise that settles on a working service; fails, and says what was awaited, where it never does. */
+/** The result of a promise. Fails with a message if the promise does not settle in time. */
 export async function within<Value>(promise: Promise<Value>, what: string | (() => string)): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {

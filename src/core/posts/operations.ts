@@ -123,8 +123,7 @@ const operationOf = {
   'like post': 'like a post',
 } as const
 
-/** The store uses this too: it throws the error to roll back the changes before the refused one. */
-export function changeError({ refused, at }: ChangeRefusal): AppError {
+function changeError({ refused, at }: ChangeRefusal): AppError {
   if (refused === 'token revoked') return invalidToken()
   if (refused === 'not permitted') return new AppError('forbidden', 'Not permitted', { at })
   return new AppError('not-found', 'Post not found', { at })

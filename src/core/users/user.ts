@@ -1,6 +1,6 @@
 import type { Role } from '../actor.ts'
 import { AppError } from '../errors.ts'
-import { badInput, integer, text } from '../input.ts'
+import { badInput, integer, nonBlankText, text } from '../input.ts'
 
 export interface User extends Profile {
   readonly id: number
@@ -30,6 +30,24 @@ export const userBounds = Object.freeze({
   avatar: 2048,
   password: { least: 8, most: 128 },
 })
+
+/** What the fields that every user has, and a password, must be. */
+export const userRules = {
+  name: (value: unknown) => nonBlankText('name', value, userBounds.name),
+  email(value: unknown) {
+    const email = nonBlankText('email', value, userBounds.email)
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    const isAddress = email.includes('@') && !/[\s\u0000-\u001f\u007f-\u009f]/.test(email)
+    if (!isAddress) throw badInput('email must be an e-mail address')
+    return email
+  },
+  password(value: unknown) {
+    const { least, most } = userBounds.password
+    const password = text('password', value, most)
+    if (password.length < least) throw badInput(`password must be at least ${least} characters long`)
+    return password
+  },
+}
 
 /**
  * The optional fields of a user, and what each must be. Decoding, storing and representing users follow from this table;

@@ -2,6 +2,7 @@ import { type Fields, isObject } from '../../server/fields.ts'
 import { hasMoreValues } from '../../server/json-values.ts'
 import type { OperationRequest } from '../execute.ts'
 import { operationIn } from '../http/request.ts'
+import { fromNow, type Resume } from '../subscriptions/resume.ts'
 
 /** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */
 export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64, values: 5_000 })
@@ -44,6 +45,14 @@ export function requestIn(payload: unknown): OperationRequest {
   } catch {
     throw new Violation(4400, 'Invalid message')
   }
+}
+
+/** How a `subscribe` message wants its events: `{"positions": true}` or `{"after": "<position>"}` in its extensions. */
+export function resumeIn(payload: unknown): Resume {
+  const extensions = isObject(payload) ? payload.extensions : undefined
+  if (!isObject(extensions)) return fromNow
+  const { positions, after } = extensions
+  return after === undefined || after === null ? { positions: positions === true } : { positions: true, after }
 }
 
 /** The payload of a `ping` as JSON, to be sent back. */

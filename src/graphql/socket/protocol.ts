@@ -6,7 +6,8 @@ import type { Fields } from '../../server/fields.ts'
 import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor, OperationRequest } from '../execute.ts'
 import type { FanOut } from '../subscriptions/fan-out.ts'
-import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, Violation } from './messages.ts'
+import type { Resume } from '../subscriptions/resume.ts'
+import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, resumeIn, Violation } from './messages.ts'
 import { type Outlet, Run, type Wire } from './run.ts'
 
 export interface ConversationParts {
@@ -122,7 +123,7 @@ export class Conversation implements Outlet {
 
   #pong(payload: Fields | null | undefined): void {
     if (payload) this.send(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
-    else this.#say({ type: 'pong' })
+    else this.#sendMessage({ type: 'pong' })
   }
 
   #initialise(payload: unknown): void {
@@ -141,7 +142,7 @@ export class Conversation implements Outlet {
   readonly #acknowledge = (): void => {
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
-    this.#say({ type: 'connection_ack' })
+    this.#sendMessage({ type: 'connection_ack' })
   }
 
   /** Never rejects: if authentication fails, the socket is closed. */
@@ -173,6 +174,7 @@ export class Conversation implements Outlet {
     if (this.#state !== 'acknowledged') throw new Violation(4401, 'Unauthorized')
     if (this.#endWhenIdle !== undefined) return
     const request = requestIn(payload)
+    const resume = resumeIn(payload)
     if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength) {
       throw new Violation(4400, 'Invalid message')
     }
@@ -185,13 +187,13 @@ export class Conversation implements Outlet {
     const run = new Run(id, this, this.#finish)
     this.#operations.set(id, run)
     this.#executing++
-    this.#do(run, request)
+    this.#execute(run, request, resume)
       .catch((error: unknown) => run.fail(this.#refusalIn(error)))
       .finally(() => this.#done())
       .catch(this.#abandon)
   }
 
-  async #do(run: Run, request: OperationRequest): Promise<void> {
+  async #execute(run: Run, request: OperationRequest, resume: Resume): Promise<void> {
     const { executor, fanOut, take, client } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
@@ -200,7 +202,7 @@ export class Conversation implements Outlet {
     if (operation.kind !== 'mutation' && !(await this.#isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
-      run.endsBy(await fanOut.subscribe(subscription, run, client))
+      run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
       return
     }
     run.answer(await executor.execute(operation, request.variables, this.actor))
@@ -223,7 +225,7 @@ export class Conversation implements Outlet {
    */
   readonly #finish = (run: Run, refused: Refusal | undefined): void => {
     this.#operations.delete(run.id)
-    if (refused === undefined) this.#say({ id: run.id, type: 'complete' })
+    if (refused === undefined) this.#sendMessage({ id: run.id, type: 'complete' })
     else this.#fail(run.id, refused)
   }
 
@@ -241,11 +243,15 @@ export class Conversation implements Outlet {
   }
 
   #fail(id: string, { errors }: Refusal): void {
-    this.#say({ id, type: 'error', payload: errors })
+    this.#sendMessage({ id, type: 'error', payload: errors })
   }
 
-  #say(message: object): void {
+  #sendMessage(message: object): void {
     this.send(JSON.stringify(message))
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.#isOpen ? this.#wire.ready() : undefined
   }
 
   send(message: string): void {

@@ -4,11 +4,13 @@ import { type SharedMessage, startOf } from './shared-message.ts'
 
 /** Sends messages to a client. */
 export interface Outlet {
+  /** Resolves when the client has read most of what was sent. Undefined if it has. */
+  ready(): Promise<void> | undefined
   send(message: string): void
   sendFrame(frame: Buffer): void
 }
 
-/** The connection to the client, of whatever kind. */
+/** The connection to the client, of any kind. */
 export interface Wire extends Outlet {
   close(code: number, reason: string): void
 }
@@ -52,6 +54,10 @@ export class Run implements Subscriber {
     if (this.#isOver) return
     this.#start ??= startOf(this.id)
     this.#outlet.sendFrame(message.frame(this.#start))
+  }
+
+  ready(): Promise<void> | undefined {
+    return this.#outlet.ready()
   }
 
   fail(refused: Refusal): void {

@@ -8,8 +8,9 @@ export class SharedMessage {
   #start: Buffer | undefined
   #frame: Buffer = none
 
-  constructor(data: string) {
-    this.#rest = Buffer.from(`,"type":"next","payload":{"data":${data}}}`)
+  constructor(data: string, position?: string) {
+    const extensions = position === undefined ? '' : `,"extensions":{"position":"${position}"}`
+    this.#rest = Buffer.from(`,"type":"next","payload":{"data":${data}${extensions}}}`)
   }
 
   get bytes(): number {

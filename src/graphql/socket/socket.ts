@@ -26,6 +26,8 @@ export class Socket implements Wire, Waiting {
   readonly #unsent: Unsent
   readonly #observer: SocketObserver
   conversation: Conversation | undefined
+  /** Settles when the stream can take more, while it cannot. */
+  #drained: Promise<void> | undefined
   #bound = mostWaiting
   #isNoted = false
   #isSlow = false
@@ -57,6 +59,19 @@ export class Socket implements Wire, Waiting {
     if (frame.length > small) this.#wrote(frame.length)
   }
 
+  ready(): Promise<void> | undefined {
+    if (!this.#stream.writableNeedDrain) return undefined
+    this.#drained ??= new Promise<void>(resolve => {
+      const done = () => {
+        this.#stream.off('drain', done).off('close', done)
+        this.#drained = undefined
+        resolve()
+      }
+      this.#stream.on('drain', done).on('close', done)
+    })
+    return this.#drained
+  }
+
   /** Never throws, because it is called to handle errors. */
   close(code: number, reason: string): void {
     try {
@@ -80,7 +95,7 @@ export class Socket implements Wire, Waiting {
     if (this.#isReading()) this.#websocket.pong(payload)
   }
 
-  /** Only the bytes of our ping show that it was read: somebody who reads nothing can still send other pongs. */
+  /** Only the bytes of our ping show that it was read: a client that reads nothing can still send other pongs. */
   pong(payload: Buffer): void {
     if (this.#ping?.equals(payload)) this.#ping = undefined
   }

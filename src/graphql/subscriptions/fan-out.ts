@@ -1,14 +1,23 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { AppError, fault } from '../../core/errors.ts'
-import { type Event, type EventLog, isAfter, isLater, type Position } from '../../core/events.ts'
+import {
+  type Event,
+  type EventLog,
+  isAfter,
+  isLater,
+  type Position,
+  placeFromText,
+  placeToText,
+} from '../../core/events.ts'
 import { FairQueue } from '../../core/fair-queue.ts'
 import { isSameTopic, subjectOf, type Topic, topicOf } from '../../core/posts/topics.ts'
 import type { PostStore } from '../../core/store.ts'
-import { type Refusal, refusal, refusalFromCore } from '../errors.ts'
+import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import { SharedMessage } from '../socket/shared-message.ts'
 import { Delivery } from './delivery.ts'
 import type { Group, Member, Pending, Subscriber, Subscription } from './group.ts'
 import { type GroupLimits, Groups } from './groups.ts'
+import { type CatchUpParts, catchUp, fromNow, positionUnknown, type Resume } from './resume.ts'
 
 export type { Subscriber, Subscription } from './group.ts'
 
@@ -17,6 +26,8 @@ export interface FanOutObserver {
   delivered(subscribers: number, seconds: number): void
   /** The post or comment of the event no longer exists. */
   skipped(): void
+  /** A subscriber that resumed received an earlier event. */
+  replayed(): void
 }
 
 export interface FanOutParts extends GroupLimits {
@@ -45,6 +56,8 @@ export class FanOut {
    * the slow read of another.
    */
   readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
+  /** For the reads of subscribers that resume. */
+  readonly #catchUps = new FairQueue({ atOnce: 4, perClient: 2 })
   #underWay: readonly Delivery[] = []
   /** The last event that was handed to the groups. */
   #latest: Position | undefined
@@ -65,25 +78,67 @@ export class FanOut {
     return this.#groups.members
   }
 
-  /** Subscribes from now on. Returns the function that ends the subscription. */
-  async subscribe(subscription: Subscription, subscriber: Subscriber, client: string): Promise<() => void> {
-    const member: Member = { subscriber, client, since: undefined, held: [] }
-    const group = this.#groups.join(subscription, member)
+  /** Subscribes from now on, or after a position. Returns the function that ends the subscription. */
+  async subscribe(
+    subscription: Subscription,
+    subscriber: Subscriber,
+    client: string,
+    { positions, after }: Resume = fromNow,
+  ): Promise<() => void> {
+    if (after !== undefined) return this.#resume(subscription, subscriber, client, after)
+    const member: Member = { subscriber, client, accepts: undefined, held: [] }
+    const group = this.#groups.join(subscription, positions, member)
     const leave = () => this.#groups.leave(group, member)
     try {
       // Get the moment only after joining. Events that arrive in between are held back, then delivered or dropped.
       const since = await this.#parts.log.now()
       // Check the post only after that. If it was deleted before, it is not found; if later, an event follows.
-      if (!(await this.#exists(subscription.topic))) {
-        throw refusalFromCore(new AppError('not-found', 'Post not found'), [subscription.key])
-      }
-      member.since = since
+      if (!(await this.#exists(subscription.topic))) throw postNotFound(subscription)
+      member.accepts = event => isAfter(event, since)
       for (const tell of member.held.splice(0)) tell()
       return leave
     } catch (error) {
       leave()
       throw error
     }
+  }
+
+  /**
+   * Tells a subscriber first what happened after a position. Meanwhile it is a member of its group that accepts nothing.
+   */
+  async #resume(subscription: Subscription, subscriber: Subscriber, client: string, after: unknown) {
+    const { log } = this.#parts
+    const place = placeFromText(after)
+    if (place === undefined || !(await log.keeps(place))) throw positionUnknown()
+    const member: Member = { subscriber, client, accepts: () => false, held: [] }
+    const group = this.#groups.join(subscription, true, member)
+    const parts: CatchUpParts = {
+      log,
+      topic: subscription.topic,
+      inTurn: read => this.#catchUps.run(client, read),
+      latest: () => this.#latest,
+      deliver: event => this.#replay(event, group, member),
+      isOver: () => !group.members.has(member),
+    }
+    const caughtUp = async () => {
+      const position = await catchUp(parts, place)
+      if (position === undefined) return
+      member.accepts = event => isLater(event.position, position)
+      if (!(await this.#exists(subscription.topic))) this.#dismiss(group, member, postNotFound(subscription))
+    }
+    caughtUp().catch(error => this.#dismiss(group, member, this.#refusalOf(error)))
+    return () => this.#groups.leave(group, member)
+  }
+
+  /** Delivers an earlier event to one member. Returns whether its subscription goes on. */
+  async #replay(event: Event, group: Group, member: Member): Promise<boolean> {
+    let message: Message | 'again' = 'again'
+    while (message === 'again' && group.members.has(member)) message = await this.#messageFor(group, event)
+    await member.subscriber.ready()
+    if (message === 'again' || !group.members.has(member)) return false
+    if (message === 'gone') this.#parts.observer.skipped()
+    else if (this.#send(message, group, member)) this.#parts.observer.replayed()
+    return group.members.has(member)
   }
 
   /**
@@ -187,11 +242,11 @@ export class FanOut {
   async #messageFor(group: Group, event: Event): Promise<Message | 'again'> {
     const subject = subjectOf(event)
     if (subject === undefined) return undefined
-    const { key, selection, values, id } = group.subscription
+    const { selection, values, id } = group.subscription
     const read = async () => {
       if (group.isOver) return undefined // the group has no members any more
       const begun = performance.now()
-      const data = await this.#parts.store.read(selection, values.with(id, subject))
+      const data = await this.#parts.store.find(selection, values.with(id, subject))
       return { data, ms: performance.now() - begun }
     }
     try {
@@ -199,7 +254,8 @@ export class FanOut {
       if (found === undefined) return 'again'
       group.timedOutReads = found.ms > this.#parts.readMs ? group.timedOutReads + 1 : 0
       if (group.timedOutReads >= mostTimedOutReads) return tooExpensive()
-      return found.data === `{"${key}":null}` ? 'gone' : new SharedMessage(found.data)
+      if (found.data === undefined) return 'gone'
+      return new SharedMessage(found.data, group.positions ? placeToText(event) : undefined)
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'unavailable') return this.#refusalOf(error)
       return this.#missed(group, error)
@@ -234,7 +290,7 @@ export class FanOut {
     const untilLook = message instanceof SharedMessage && message.bytes > largeMessage ? 1 : 64
     let end = performance.now() + sliceMs
     for (const member of group.members) {
-      if (member.since === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
+      if (member.accepts === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
       else if (this.#tellMember(event, group, member, message)) reached++
       // There may be many members or a large message, so other work gets its turn in between.
       if (++told % untilLook === 0 && performance.now() > end) {
@@ -255,7 +311,11 @@ export class FanOut {
   }
 
   #tellMember(event: Event, group: Group, member: Member, message: Message): boolean {
-    if (member.since === undefined || !isAfter(event, member.since)) return false
+    return member.accepts?.(event) === true && this.#send(message, group, member)
+  }
+
+  /** Returns whether a message was sent. */
+  #send(message: Message, group: Group, member: Member): boolean {
     if (!(message instanceof SharedMessage)) {
       this.#dismiss(group, member, message === 'gone' ? undefined : message)
       return false
@@ -285,6 +345,7 @@ export class FanOut {
   }
 
   #refusalOf(error: unknown): Refusal {
+    if (error instanceof Refusal) return error
     if (error instanceof AppError && error.code === 'answer-too-large') return refusalFromCore(error, undefined)
     this.#parts.report(error instanceof AppError ? error : fault(error))
     return refusal('INTERNAL_SERVER_ERROR', 'Internal server error')
@@ -326,6 +387,10 @@ function* batchesOf(events: readonly Event[]): Generator<readonly Event[]> {
     batch = []
   }
   if (batch.length > 0) yield batch
+}
+
+function postNotFound({ key }: Subscription): Refusal {
+  return refusalFromCore(new AppError('not-found', 'Post not found'), [key])
 }
 
 function tooExpensive(): Refusal {

@@ -1,4 +1,4 @@
-import { type Event, isLater, type Position, type Snapshot } from '../../core/events.ts'
+import { type Event, isLater, type Position } from '../../core/events.ts'
 import type { Topic } from '../../core/posts/topics.ts'
 import type { Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Refusal } from '../errors.ts'
@@ -18,6 +18,8 @@ export interface Subscription {
 
 /** Receives the messages of a subscription. */
 export interface Subscriber {
+  /** Resolves when its client has read most of what was sent. Undefined if it has. */
+  ready(): Promise<void> | undefined
   next(message: SharedMessage): void
   fail(refusal: Refusal): void
   complete(): void
@@ -26,8 +28,8 @@ export interface Subscriber {
 export interface Member {
   readonly subscriber: Subscriber
   readonly client: string
-  /** Only events after this moment are delivered. While it is undefined, events are held back. */
-  since: Snapshot | undefined
+  /** Decides which events are delivered. While it is undefined, events are held back. */
+  accepts: ((event: Event) => boolean) | undefined
   readonly held: (() => void)[]
 }
 
@@ -40,10 +42,12 @@ export interface Pending {
   readonly delivery: Delivery | undefined
 }
 
-/** Subscribers with the same topic and the same selection. They get one event after the other. */
+/** Subscribers with the same topic and the same selection, all with or all without positions. */
 export class Group {
   readonly id: string
   readonly subscription: Subscription
+  /** Whether the messages carry positions. */
+  readonly positions: boolean
   readonly members = new Set<Member>()
   /** The number of members of each client. */
   readonly #clients = new Map<string, number>()
@@ -62,8 +66,9 @@ export class Group {
   behindAfter: Position | undefined
   #latest: Position | undefined
 
-  constructor(id: string, subscription: Subscription, owner: string) {
+  constructor(id: string, subscription: Subscription, positions: boolean, owner: string) {
     this.id = id
+    this.positions = positions
     this.subscription = subscription
     this.owner = owner
   }

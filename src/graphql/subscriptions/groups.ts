@@ -33,9 +33,9 @@ export class Groups {
     return [...(this.#listening.get(nameOf(topic)) ?? [])]
   }
 
-  join(subscription: Subscription, member: Member): Group {
+  join(subscription: Subscription, positions: boolean, member: Member): Group {
     const { client } = member
-    const group = this.#groupFor(subscription, client)
+    const group = this.#groupFor(subscription, positions, client)
     if (group.add(member)) this.#groupsOf(client).add(group)
     this.#members++
     // The owner is the client with fewer groups. So a group with many members does not wait in the queue of a client
@@ -57,8 +57,8 @@ export class Groups {
     if (listening?.size === 0) this.#listening.delete(topic)
   }
 
-  #groupFor(subscription: Subscription, client: string): Group {
-    const id = groupId(subscription)
+  #groupFor(subscription: Subscription, positions: boolean, client: string): Group {
+    const id = groupId(subscription, positions)
     const known = this.#groups.get(id)
     const own = this.#ofClients.get(client)
     if (known !== undefined && own?.has(known)) return known
@@ -68,7 +68,7 @@ export class Groups {
     }
     if (known !== undefined) return known
     if (this.#groups.size >= groups) throw tooMany('There are too many different subscriptions. Try again later.')
-    const group = new Group(id, subscription, client)
+    const group = new Group(id, subscription, positions, client)
     this.#groups.set(id, group)
     const topic = nameOf(subscription.topic)
     this.#listening.set(topic, (this.#listening.get(topic) ?? new Set()).add(group))
@@ -92,9 +92,9 @@ export class Groups {
 }
 
 /** A hash, because ids are kept in memory and a selection can be long. */
-export function groupId({ topic, selection, values }: Subscription): string {
+export function groupId({ topic, selection, values }: Subscription, positions: boolean): string {
   return createHash('sha256')
-    .update(JSON.stringify([topic, selection, values]))
+    .update(JSON.stringify([topic, selection, values, positions]))
     .digest('base64')
 }
 

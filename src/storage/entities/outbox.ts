@@ -1,4 +1,4 @@
-import type { Event, EventLog, Position, Snapshot } from '../../core/events.ts'
+import type { Event, EventLog, Place, Position, Snapshot } from '../../core/events.ts'
 import type { Engine } from '../engine.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
@@ -8,8 +8,8 @@ import type { verbs } from '../verbs.ts'
  * The event log, stored in the outbox table. The two engines determine the order of events differently; only this file
  * and PostgreSQL's `begin` handle that difference.
  */
-export function createEventLog(engine: Engine<typeof verbs>): EventLog {
-  const { now, bound, after, purge } = ordering[engine.dialect.name]
+export function createEventLog(engine: Engine<typeof verbs>, keptSeconds = 3600): EventLog {
+  const { now, bound, after, keeps, purge } = ordering[engine.dialect.name]
   const readBound = async () => {
     if (bound === undefined) return Number.MAX_SAFE_INTEGER
     const [row] = await engine.read(bound)
@@ -28,7 +28,8 @@ export function createEventLog(engine: Engine<typeof verbs>): EventLog {
       const held = rows.length > events.length ? Date.parse(String(rows.at(-1)?.[6])) : undefined
       return { events, more: events.length === readTogether || held !== undefined, heldSince: held }
     },
-    purge: async () => engine.write('purgeOutbox', purge(await readBound())),
+    keeps: async place => (await engine.read(keeps(place, keptSeconds))).length > 0,
+    purge: async () => engine.write('purgeOutbox', purge(await readBound(), keptSeconds + marginSeconds)),
   }
 }
 
@@ -38,8 +39,8 @@ export const outboxVerbs = {
   },
 }
 
-/** Events are kept for an hour. An instance that has not read an event by then is no longer running. */
-const keptSeconds = 3600
+/** Events are kept a little longer than promised, for clients that are reading them, and because times are not exact. */
+const marginSeconds = 60
 const purgedTogether = 500
 const readTogether = 500
 
@@ -50,7 +51,9 @@ interface Ordering {
   readonly bound: Statement | undefined
   /** Reads the next events below the bound. */
   readonly after: (position: Position, bound: number) => Statement
-  readonly purge: (bound: number) => Statement
+  /** Finds the event if it is young enough. */
+  readonly keeps: (place: Place, keptSeconds: number) => Statement
+  readonly purge: (bound: number, keptSeconds: number) => Statement
 }
 
 const ordering: Readonly<Record<'sqlite' | 'postgres', Ordering>> = {
@@ -61,7 +64,10 @@ const ordering: Readonly<Record<'sqlite' | 'postgres', Ordering>> = {
     after: ({ transaction, id }) =>
       sql`select id, id, kind, post_id, comment_id, user_id, created_at from outbox
           where id > ${id === 0 ? transaction - 1 : id} order by id limit ${readTogether}`,
-    purge: () =>
+    keeps: ({ position: { id }, at }, keptSeconds) =>
+      sql`select id from outbox where id = ${id} and created_at = ${instant(at)}
+          and created_at >= now_plus(${-keptSeconds})`,
+    purge: (_bound, keptSeconds) =>
       sql`delete from outbox where id in (
             select id from outbox where created_at < now_plus(${-keptSeconds})
             order by created_at limit ${purgedTogether}
@@ -104,7 +110,10 @@ const ordering: Readonly<Record<'sqlite' | 'postgres', Ordering>> = {
            and transaction_id < pg_snapshot_xmax(pg_current_snapshot())
            order by transaction_id, id limit 1)`,
     // A restored backup can contain numbers of another server, far above those of this one. They are deleted too.
-    purge: bound =>
+    keeps: ({ position: { transaction, id }, at }, keptSeconds) =>
+      sql`select id from outbox where transaction_id = ${String(transaction)}::text::xid8 and id = ${id}
+          and created_at = ${instant(at)} and created_at >= now_plus(${-keptSeconds})`,
+    purge: (bound, keptSeconds) =>
       sql`delete from outbox where id in (
             select id from outbox where created_at < now_plus(${-keptSeconds})
             and (transaction_id < ${String(bound)}::text::xid8
@@ -113,6 +122,13 @@ const ordering: Readonly<Record<'sqlite' | 'postgres', Ordering>> = {
           ) returning id`,
   },
 }
+
+/** As the database stores it. A time that no date can have is the time of no event. */
+function instant(at: number): string {
+  return at <= latestDate ? new Date(at).toISOString() : ''
+}
+
+const latestDate = 8.64e15
 
 function snapshotOf(snapshot: string): Snapshot {
   const [from, to, running = ''] = snapshot.split(':')

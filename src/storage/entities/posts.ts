@@ -1,10 +1,9 @@
 import type { Actor } from '../../core/actor.ts'
 import { answerTooLarge } from '../../core/errors.ts'
-import { changeError } from '../../core/posts/operations.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { answerOf, bounds } from '../engine.ts'
 import { type Statement, sql } from '../sql.ts'
-import type { Steps, TraitsOf } from '../verb.ts'
+import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked } from './actors.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
@@ -20,7 +19,10 @@ export const postReads = {
 }
 
 export const postVerbs = {
-  *changePosts(actor: Actor, changes: readonly CompiledChange[]): Steps<readonly ChangeResult[] | ChangeRefusal> {
+  *changePosts(
+    actor: Actor,
+    changes: readonly CompiledChange[],
+  ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
     if (yield* isRevoked(actor)) return { refused: 'token revoked', at: 0 }
     const named = postsNamedBy(changes)
     if (named.length > 1) yield lockPosts(named)
@@ -31,10 +33,8 @@ export const postVerbs = {
       if (typeof outcome === 'string') bytes += Buffer.byteLength(outcome)
       if (bytes > bounds.answerBytes) throw answerTooLarge()
       if (outcome !== 'post absent' && outcome !== 'not permitted') results.push(outcome)
-      // If the first change is refused, there is nothing to roll back. So the refusal is returned as a result, not
-      // thrown: an error would disturb other verbs in the same transaction.
-      else if (at === 0) return { refused: outcome, at }
-      else throw changeError({ refused: outcome, at })
+      // If the first change is refused, there is nothing to roll back, which would take time.
+      else return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
     }
     return results
   },

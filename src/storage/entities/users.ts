@@ -1,5 +1,5 @@
 import type { Actor, Role } from '../../core/actor.ts'
-import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
+import type { Account, Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
 import { loginKeyOf, profileFields, profileOf, type TokenState, type User } from '../../core/users/user.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { columnOf } from '../select/select.ts'
@@ -8,11 +8,11 @@ import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked, revoked } from './actors.ts'
 
 export const userVerbs = {
-  *createUser(values: UserValues): Steps<User | 'email taken'> {
+  *createUser(values: UserValues, role: Role = 'member'): Steps<User | 'email taken'> {
     for (;;) {
       const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
       const id = Number(row?.[0])
-      const created = yield* insertUser(id, values)
+      const created = yield* insertUser(id, values, role)
       if (created !== 'id taken') return created
       // A client has chosen this id with PUT. Move the counter past the run of used ids to the next free one. If the
       // user with this id is gone by now, just try the next id: the next used id may be the largest possible one.
@@ -32,7 +32,7 @@ export const userVerbs = {
         const replaced = yield* updateUser(known, values, rights)
         return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
       }
-      const created = yield* insertUser(id, values)
+      const created = yield* insertUser(id, values, 'member')
       // If another transaction created the user meanwhile, the next pass finds it. The loop copes with any number of
       // others that create and delete the user.
       if (created !== 'id taken') return created === 'email taken' ? created : { user: created, created: true }
@@ -112,6 +112,9 @@ export const userReads = {
     return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
   },
   byId: (id: number): Statement => ({ text: readById, values: [id] }),
+  accounts: (after: number, limit: number) =>
+    sql`select id, role, email, name, case when login_key is null then 0 else 1 end from users
+        where id > ${after} order by id limit ${limit}`,
   tokenState: (id: number) => sql`select role, token_mark from users where id = ${id}`,
   credentials: (loginKey: string) =>
     sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
@@ -126,6 +129,10 @@ export function userOf(row: Row): User {
   const user: Record<string, Value | undefined> = {}
   for (const [at, field] of userFields.entries()) user[field] = row[at]
   return user as unknown as User
+}
+
+export function accountOf([id, role, email, name, canLogIn]: Row): Account {
+  return { id, role, email, name, canLogIn: canLogIn === 1 } as Account
 }
 
 export function tokenStateOf([role, tokenVersion]: Row): TokenState {
@@ -148,19 +155,19 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
   return row === undefined ? undefined : { user: userOf(row), hasPassword: row[userColumns.length] !== null }
 }
 
-function* insertUser(id: number, values: UserValues): Steps<User | 'email taken' | 'id taken'> {
+function* insertUser(id: number, values: UserValues, role: Role): Steps<User | 'email taken' | 'id taken'> {
   const { name, email, password, tokenVersion } = values
   const loginKey = password === null ? null : loginKeyOf(email)
   const profile = profileFields.map(field => values[field])
   const created = yield {
     text: insertion,
-    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, tokenVersion],
+    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, tokenVersion, role],
   }
   if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
 }
 
-const inserted = [...userColumns, 'login_key', 'password_hash', 'token_mark']
+const inserted = [...userColumns, 'login_key', 'password_hash', 'token_mark', 'role']
 const insertion = `insert into users (${inserted.join(', ')}, created_at)
   values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
 

@@ -10,7 +10,16 @@ import { type Migration, migrate } from '../migrate.ts'
 import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
-import type { ArgsOf, Catalogue, OutcomeOf, Steps, Traits, Verb, Verbs } from '../verb.ts'
+import {
+  type ArgsOf,
+  type Catalogue,
+  type OutcomeOf,
+  Rollback,
+  type Steps,
+  type Traits,
+  type Verb,
+  type Verbs,
+} from '../verb.ts'
 import { type Failure, failureOf, postgresError } from './errors.ts'
 import { getTypeParser, PostgresPool } from './pool.ts'
 import type { PostgresSession, TransactionKind } from './session.ts'
@@ -197,6 +206,10 @@ async function transact(
   } catch (error) {
     await session.rollback()
     throw error
+  }
+  if (outcome instanceof Rollback) {
+    await session.rollback()
+    return outcome.outcome
   }
   try {
     await session.commit()

@@ -1,5 +1,5 @@
 import { type AppError, unavailable } from '../../core/errors.ts'
-import type { Verbs } from '../verb.ts'
+import { Rollback, type Verbs } from '../verb.ts'
 import { type SqliteConnection, sqliteError } from './connection.ts'
 
 /** The name of a verb that changes nothing. It is queued like the other verbs, so it fails or waits when they do. */
@@ -34,8 +34,8 @@ export function commitTogether(
       while (takeMore().length > 0);
       return taken.map(refusedFor(error.cause))
     }
-    // A verb threw an error, which is rare. Run all verbs again, each in a savepoint, so that the error affects only
-    // its own verb. Savepoints cost about 20 % more time, so they are not used in the first attempt.
+    // A verb threw an error or must be rolled back, which is rare. Run all verbs again, each in a savepoint, so that
+    // this affects only that verb. Savepoints cost about 20 % more time, so they are not used in the first attempt.
   }
   try {
     return transact(connection, verbs, taken, () => [], runInSavepoint)
@@ -88,22 +88,29 @@ function beginOn(connection: SqliteConnection): void {
   }
 }
 
-function runBare(connection: SqliteConnection, verbs: Verbs, [id, name, args, now]: Job): Result {
+function runBare(connection: SqliteConnection, verbs: Verbs, job: Job): Result {
+  const outcome = outcomeOf(connection, verbs, job)
+  if (outcome instanceof Rollback) throw new Error('The verb needs a savepoint')
+  return [job[0], outcome]
+}
+
+function outcomeOf(connection: SqliteConnection, verbs: Verbs, [, name, args, now]: Job): unknown {
   const verb = verbs[name]
   if (verb === undefined) throw new Error(`No verb is called ${name}`)
   connection.setTime(now)
   const steps = verb(...args)
   let step = steps.next([])
   while (!step.done) step = steps.next(connection.run(step.value))
-  return [id, step.value]
+  return step.value
 }
 
 function runInSavepoint(connection: SqliteConnection, verbs: Verbs, job: Job): Result {
   connection.run(savepoint)
   try {
-    const result = runBare(connection, verbs, job)
+    const outcome = outcomeOf(connection, verbs, job)
+    if (outcome instanceof Rollback) connection.run(undo)
     connection.run(release)
-    return result
+    return [job[0], outcome instanceof Rollback ? outcome.outcome : outcome]
   } catch (error) {
     // Some errors, such as a full disk, roll back the whole transaction. Then there is no savepoint to roll back to.
     if (!connection.database.isTransaction) throw error

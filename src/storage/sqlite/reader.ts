@@ -16,7 +16,9 @@ export class SqliteReader implements Disposable {
   readonly #now: () => number
   #waiting: Waiting[] = []
   /** Whether a statement was slow when it last ran. */
-  readonly #slow = new LruCache<string, boolean>(bounds.statements)
+  readonly #slow = new LruCache<string, { readonly isSlow: boolean; readonly length: number }>(bounds.statements, {
+    weights: { of: ({ length }) => length, most: bounds.statementText.sqlite },
+  })
 
   constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
     this.#connection = connection
@@ -63,7 +65,7 @@ export class SqliteReader implements Disposable {
   }
 
   #isSlow({ text, heavy = false }: Statement): boolean {
-    return this.#slow.get(text) ?? heavy
+    return this.#slow.get(text)?.isSlow ?? heavy
   }
 
   /**
@@ -94,7 +96,7 @@ export class SqliteReader implements Disposable {
         const began = at
         at = performance.now()
         const isSlow = at - began > slice
-        if (isSlow !== wasSlow) this.#slow.set(statement.text, isSlow)
+        if (isSlow !== wasSlow) this.#slow.set(statement.text, { isSlow, length: statement.text.length })
       }
     }
     return rest

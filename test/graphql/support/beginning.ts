@@ -1,12 +1,12 @@
 import { type Statement, sql } from '../../../src/storage/sql.ts'
 import type { TestDatabase } from '../../support/engines.ts'
-import { type Data, instants, plantingOf } from './data.ts'
+import { type Data, insertsOf, instants } from './data.ts'
 import { type NaiveState, now } from './naive-mutations.ts'
 import type { Stage } from './stage.ts'
 
 export const people: Readonly<Record<'ann' | 'bob' | 'admin', number>> = { ann: 1, bob: 2, admin: 3 }
 
-/** What there is before changes are made. */
+/** The data before any changes. */
 export const beginning: Data = {
   users: Object.entries(people).map(([name, id]) => ({
     id,
@@ -26,9 +26,9 @@ export const beginning: Data = {
   comments: [1, 2, 3, 4, 5].map(id => ({ id, postId: (id % 3) + 1, authorId: people.bob, text: `Comment ${id}` })),
 }
 
-/** Brings back the beginning: nothing has happened, and it is known how the next rows will be called. */
-export async function startOver({ engine, database: { kind } }: Stage): Promise<void> {
-  await engine.write('run', [...plantingOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
+/** Restores the initial data: no events, and known ids for the next rows. */
+export async function resetData({ engine, database: { kind } }: Stage): Promise<void> {
+  await engine.write('run', [...insertsOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
 }
 
 const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
@@ -36,7 +36,7 @@ const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
   postgres: sql`select setval('posts_id_seq', 1000), setval('comments_id_seq', 1000)`,
 }
 
-/** All that there is now. */
+/** The current data. */
 export async function stateOf({ engine, database }: Stage): Promise<NaiveState> {
   const [posts = [], comments = [], events = [], next = []] = await engine.write('run', [
     sql`select id, author_id, title, content, likes, published_at from posts order by id`,

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { type Statement, sql } from '../../../src/storage/sql.ts'
 import type { TestDatabase } from '../../support/engines.ts'
 
-/** All that is there to be read, as JavaScript holds it. */
+/** All readable data, as JavaScript objects. */
 export interface Data {
   readonly users: readonly UserRow[]
   readonly posts: readonly PostRow[]
@@ -43,7 +43,7 @@ export const instants: readonly string[] = [
   '9999-12-31T23:59:59.999Z',
 ]
 
-/** Each could be taken for something else by whoever writes or reads JSON or SQL. */
+/** Each could be misread in JSON or in SQL. */
 const doubtful = [
   ...['"', '\\', "'", '\u2028\u2029', '\u0001\b\f\n\r\t\u001f\u007f', '👩‍👩‍👧‍👦 Zoë 漢字 \u{10ffff}', '\ufeff', ' '],
   ...['{"a":1}', '[]', 'null', 'true', '1', '1e3', '$1', '?1', '%s', "'; drop table posts; --", '\\u0041', '</script>'],
@@ -133,8 +133,8 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
     }))
 }
 
-/** The statements that make a database hold this and nothing else. */
-export function plantingOf({ users, posts, comments }: Data, kind: TestDatabase['kind']): readonly Statement[] {
+/** The statements that replace the content of a database with this data. */
+export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['kind']): readonly Statement[] {
   const own = kind === 'postgres' ? ' overriding system value' : ''
   return [
     sql`delete from comments`,
@@ -157,7 +157,7 @@ export function plantingOf({ users, posts, comments }: Data, kind: TestDatabase[
   ]
 }
 
-/** What the tokens of a planted user carry. */
+/** The token version of a user in the test data. */
 export function tokenVersionOf(id: number): string {
   return `version of ${id}`
 }

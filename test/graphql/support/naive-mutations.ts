@@ -4,11 +4,11 @@ import type { CommentRow, Data, PostRow } from './data.ts'
 import { NaiveQuery, naiveSchema } from './naive.ts'
 import type { Variables } from './operations.ts'
 
-/** What a naive store holds, and how its next rows will be called. */
+/** The rows of a naive store, and the ids of its next rows. */
 export interface NaiveState extends Data {
   readonly nextPostId: number
   readonly nextCommentId: number
-  /** What those who listen are told, in order. */
+  /** The events for subscribers, in order. */
   readonly events: readonly string[]
 }
 
@@ -19,10 +19,10 @@ export interface Failure {
   readonly path: readonly unknown[]
 }
 
-/** Stands for any instant at which the test runs. */
+/** Represents any instant during the test. */
 export const now = 'now'
 
-/** What a mutation answers, and what there is afterwards; or why nothing of it has happened. */
+/** The answer of a mutation and the rows afterwards, or the error if nothing was changed. */
 export function naiveMutation(text: string, variables: Variables, actor: Actor, before: NaiveState): Outcome {
   const asked = new Recorder(before)
   executed(text, variables, asked)
@@ -62,7 +62,7 @@ interface Asked {
   readonly args: Args
 }
 
-/** Changes nothing and finds out what is asked for. */
+/** Changes nothing, and returns the requested fields. */
 class Recorder {
   readonly changes: Asked[] = []
   readonly #query: NaiveQuery

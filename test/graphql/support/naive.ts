@@ -5,7 +5,7 @@ import type { CommentRow, Data, PostRow, UserRow } from './data.ts'
 
 /**
  * The same schema as graphql-js itself executes it, each field by a function that looks through plain arrays. Slow, and
- * so simple that it can be believed. It shares no code with the service.
+ * simple enough to be obviously right. It shares no code with the service.
  */
 export const naiveSchema: GraphQLSchema = schemaOf()
 

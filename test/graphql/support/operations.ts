@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { type Data, instants } from './data.ts'
 
-/** An operation, and the values to send it with: the same text is to be done with each of them. */
+/** An operation, and the sets of variables to send it with. */
 export interface Operation {
   readonly text: string
   readonly variables: readonly Variables[]
@@ -24,7 +24,7 @@ const paging = { limit: 'Int', offset: 'Int' } as const
 const values = (...names: string[]): Field[] => names.map(name => ({ name }))
 
 /** What operations are made of. Counterexamples shrink to what comes first. */
-const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
+export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
   Query: [
     ...values('__typename'),
     {
@@ -71,7 +71,7 @@ const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
 
 const longestName = 'a_name_of_sixty_three_characters_'.padEnd(63, 'x')
 
-/** Names that somebody on the way could trip over. */
+/** Names that could cause errors in a part of the code. */
 const aliases: readonly string[] = [
   ...[
     'a',
@@ -123,7 +123,7 @@ const goodStrings = ['Post', 'User', '__Type', 'a \'b\' "c" \\ $1 \u2028 👩‍
 /** Names of types, and texts: fine ones, and such as a title must not be. */
 const strings = [...goodStrings, ...goodStrings, ...goodStrings, ' \n ', '', 'x'.repeat(301), 'a\u0000b']
 
-/** The same instants as the data has, in several notations, and others beside them. */
+/** The instants of the data in several notations, and other instants. */
 const dateTimes: readonly string[] = [
   ...instants,
   '2026-01-31T13:00:00.001+01:00',
@@ -133,7 +133,7 @@ const dateTimes: readonly string[] = [
   '2026-02-28T23:59:59.9Z',
 ]
 
-/** What a counterexample shrinks in: numbers that the writer makes a valid operation of, whatever they are. */
+/** The form in which a counterexample is reduced: any numbers, from which a valid operation is made. */
 interface RawNode {
   readonly form: 'field' | 'inline' | 'typed inline' | 'spread'
   readonly field: number
@@ -316,7 +316,7 @@ interface Variable {
 
 const deepest = 5
 
-/** Writes the operation that a raw one stands for, over this data. */
+/** Makes the operation from its raw form, for this data. */
 class Writer {
   readonly #raw: RawOperation
   readonly #ids: readonly string[]
@@ -508,7 +508,7 @@ function chosenField(type: Type, choice: number, leads: boolean): Field {
   return chosen
 }
 
-/** Whether null will not do. */
+/** Whether null is not allowed. */
 function isNeeded(type: InputType): boolean {
   return type === 'ID' || type === 'String' || type === 'Boolean'
 }

@@ -2,7 +2,7 @@ import type { Row, Statement } from '../../../src/storage/sql.ts'
 import type { Catalogue, Steps } from '../../../src/storage/verb.ts'
 import { verbs as real } from '../../../src/storage/verbs.ts'
 
-/** The verbs of the store, and one that writes whatever a test wants to be there. */
+/** The verbs of the store, and one that runs any statements of a test. */
 export const verbs = {
   ...real,
   *run(statements: readonly Statement[]): Steps<readonly (readonly Row[])[]> {

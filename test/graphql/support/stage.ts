@@ -9,10 +9,10 @@ import type { Engine } from '../../../src/storage/engine.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { verbs as realVerbs } from '../../../src/storage/verbs.ts'
 import type { EngineKind, OpenOptions, TestDatabase } from '../../support/engines.ts'
-import { type Data, plantingOf, tokenVersionOf } from './data.ts'
+import { type Data, insertsOf, tokenVersionOf } from './data.ts'
 import { catalogue, type verbs } from './planting-verbs.ts'
 
-/** A database to be filled with anything, and the real way of an operation to it, from its text on. */
+/** A database for any test data, and the real path of an operation from its text to that database. */
 export class Stage implements AsyncDisposable {
   readonly database: TestDatabase
   readonly engine: Engine<typeof verbs>
@@ -28,8 +28,8 @@ export class Stage implements AsyncDisposable {
     this.engine = database.open(catalogue, options)
   }
 
-  async plant(data: Data): Promise<void> {
-    await this.engine.write('run', plantingOf(data, this.database.kind))
+  async insert(data: Data): Promise<void> {
+    await this.engine.write('run', insertsOf(data, this.database.kind))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -57,13 +57,13 @@ export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOp
     executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor)
 }
 
-/** Whoever has a token of this planted user. */
+/** The actor with a token of this user. */
 export function actorOf(id: number, role: 'member' | 'admin' = 'member'): Actor {
   return { kind: 'user', id, role, tokenVersion: tokenVersionOf(id) }
 }
 
-/** The same engine, some of whose methods are done otherwise. */
-export function instead<E extends object>(engine: E, methods: Partial<E>): E {
+/** The same engine with some methods replaced. */
+export function withMethods<E extends object>(engine: E, methods: Partial<E>): E {
   return new Proxy(engine, {
     get(target, name) {
       const own: unknown = Reflect.get(methods, name)

@@ -1,0 +1,31 @@
+import type { Config } from '../config.ts'
+import type { Account } from '../core/store.ts'
+import { createStore } from '../storage/store.ts'
+import { complain } from './complain.ts'
+import { isRole, roleComplaint } from './roles.ts'
+import { refuseTemporary, requireFile, withDatabase } from './with-database.ts'
+
+const readTogether = 1000
+
+/** `duet users list`: one line for each user, its columns separated by tabs. */
+export async function listUsers(config: Config, role: unknown): Promise<number> {
+  if (role !== undefined && !isRole(role)) return complain(roleComplaint)
+  refuseTemporary(config.database)
+  requireFile(config.database)
+  process.stdout.on('error', () => process.exit(0)) // the reader has seen enough, as `head` does
+  console.log('id\trole\tlogin\temail\tname')
+  await withDatabase(config, async engine => {
+    const { users } = createStore(engine)
+    let page: readonly Account[] = []
+    do {
+      page = await users.listAccounts(page.at(-1)?.id ?? 0, readTogether)
+      for (const user of page) if (role === undefined || user.role === role) console.log(line(user))
+    } while (page.length === readTogether)
+  })
+  return 0
+}
+
+/** Control characters are replaced: a user chose the name, and it must not control the operator's terminal. */
+function line({ id, role, canLogIn, email, name }: Account): string {
+  return [id, role, canLogIn ? 'yes' : 'no', email, name.replaceAll(/\p{Cc}/gu, '\ufffd')].join('\t')
+}

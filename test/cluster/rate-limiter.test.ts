@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { runs } from '../support/form.ts'
+import { limiterKinds, openLimits, redis } from '../support/limiters.ts'
+import { askRedis, newRedisDatabase } from '../support/redis.ts'
+
+const hour = 3_600_000
+
+for (const kind of limiterKinds) {
+  describe(`The limiter in ${kind.name}`, { skip: kind.skip }, () => {
+    it('does what a naive count does, at all times and for all keys', async () => {
+      await using place = await kind.create()
+      const step = fc.record({
+        key: fc.constantFrom('a', 'b', 'c'),
+        minutes: fc.constantFrom(0, 0, 0, 10, 59, 60, 61),
+        giveBack: fc.boolean(),
+      })
+      let run = 0
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 1, max: 4 }), fc.array(step, { maxLength: 30 }), async (limit, steps) => {
+          const limiter = place.limiter(`run ${run++}`, limit, hour)
+          const model = new Map<string, { start: number; taken: number }>()
+          let now = 0
+          for (const { key, minutes, giveBack } of steps) {
+            now += minutes
+            if (minutes > 0) await place.pass(minutes * 60_000)
+            const known = model.get(key)
+            const window = known === undefined || now >= known.start + 60 ? { start: now, taken: 0 } : known
+            model.set(key, window)
+            window.taken++
+            const { resetSeconds, ...allowance } = await limiter.take(key)
+            assert.deepEqual(allowance, {
+              allowed: window.taken <= limit,
+              excess: Math.max(0, window.taken - limit),
+              remaining: Math.max(0, limit - window.taken),
+            })
+            assert.equal(Math.ceil(resetSeconds / 60), window.start + 60 - now)
+            if (!giveBack) continue
+            await limiter.giveBack(key)
+            window.taken--
+          }
+        }),
+        { numRuns: runs(50, 500) },
+      )
+    })
+
+    it('gives each of those who take at the same time a number of its own', async () => {
+      await using place = await kind.create()
+      const limiter = place.limiter('x', 100, hour)
+      const allowances = await Promise.all(Array.from({ length: 1_000 }, () => limiter.take('a')))
+      assert.deepEqual(
+        allowances.map(({ remaining, excess }) => remaining - excess),
+        Array.from({ length: 1_000 }, (_, index) => 99 - index),
+      )
+      assert.equal(allowances.filter(({ allowed }) => allowed).length, 100)
+    })
+
+    it('keeps the order of taking and giving back at the same time', async () => {
+      await using place = await kind.create()
+      const limiter = place.limiter('x', 1, hour)
+      const first = limiter.take('a')
+      const returned = [limiter.giveBack('a'), limiter.giveBack('a')]
+      const [second, third] = [limiter.take('a'), limiter.take('a')]
+      await Promise.all(returned)
+      assert.deepEqual([(await first).allowed, (await second).allowed, (await third).allowed], [true, true, false])
+    })
+
+    it('counts thousands of keys at the same time, each by itself', async () => {
+      await using place = await kind.create()
+      const limiter = place.limiter('x', 1, hour)
+      for (const expected of [true, false]) {
+        const allowances = await Promise.all(Array.from({ length: 2_500 }, (_, index) => limiter.take(`key ${index}`)))
+        assert.ok(allowances.every(({ allowed }) => allowed === expected))
+      }
+    })
+
+    it('gives back nothing that was not taken, or whose window has ended', async () => {
+      await using place = await kind.create()
+      const limiter = place.limiter('x', 2, hour)
+      for (let times = 0; times < 3; times++) await limiter.giveBack('a')
+      const takeThree = async () => {
+        const allowed: boolean[] = []
+        for (let times = 0; times < 3; times++) allowed.push((await limiter.take('a')).allowed)
+        return allowed
+      }
+      assert.deepEqual(await takeThree(), [true, true, false])
+      await place.pass(hour)
+      for (let times = 0; times < 4; times++) await limiter.giveBack('a')
+      await place.pass(hour)
+      assert.deepEqual(await takeThree(), [true, true, false])
+      for (let times = 0; times < 4; times++) await limiter.giveBack('a')
+      assert.deepEqual(await takeThree(), [true, true, false])
+    })
+
+    it('locks nobody out for longer than a window when the clock is set back', async () => {
+      await using place = await kind.create()
+      const limiter = place.limiter('x', 1, hour)
+      await limiter.take('a')
+      assert.ok(!(await limiter.take('a')).allowed)
+      await place.pass(-2 * hour)
+      assert.ok((await limiter.take('a')).allowed)
+      assert.deepEqual(await limiter.take('a'), { allowed: false, excess: 1, remaining: 0, resetSeconds: 3600 })
+    })
+
+    it('tells keys apart whatever their characters and their length', async () => {
+      await using place = await kind.create()
+      const limiter = place.limiter('x', 1, hour)
+      const keys = [
+        '',
+        ' ',
+        '\0',
+        '\r\n',
+        'a\r\nFLUSHALL\r\n',
+        '{a}',
+        '{a}b',
+        '*',
+        'é',
+        'e\u0301',
+        '😀',
+        '1',
+        '1 ',
+        ' 1',
+      ]
+      const long = 'x'.repeat(10_000)
+      for (const key of [...keys, long, `${long}x`]) assert.ok((await limiter.take(key)).allowed, JSON.stringify(key))
+      for (const key of [...keys, long]) assert.ok(!(await limiter.take(key)).allowed, JSON.stringify(key))
+    })
+  })
+}
+
+describe('Limits in Redis', { skip: redis.skip }, () => {
+  it('are shared by all instances with the same secret, one limit by one name', async () => {
+    const url = await newRedisDatabase()
+    using first = await openLimits(url)
+    using second = await openLimits(url)
+    using stranger = await openLimits(url, { secret: 'another secret' })
+    assert.equal((await first.limiter('x', 5, hour).take('a')).remaining, 4)
+    assert.equal((await second.limiter('x', 5, hour).take('a')).remaining, 3)
+    await first.limiter('x', 5, hour).giveBack('a')
+    assert.equal((await second.limiter('x', 5, hour).take('a')).remaining, 3)
+    assert.equal((await second.limiter('y', 5, hour).take('a')).remaining, 4)
+    assert.equal((await stranger.limiter('x', 5, hour).take('a')).remaining, 4)
+  })
+
+  it('leave nothing there that tells who was counted, or that lasts longer than the window', async () => {
+    const url = await newRedisDatabase()
+    using limits = await openLimits(url)
+    const limiter = limits.limiter('x', 1, 60_000)
+    await Promise.all(['192.0.2.1', '192.0.2.1 ann@example.com'].flatMap(key => [limiter.take(key), limiter.take(key)]))
+    await limiter.giveBack('192.0.2.2')
+    assert.ok(limits.up)
+    const keys = (await askRedis(url, 'keys', 'duet:*')) as string[]
+    const counters = keys.filter(key => key !== 'duet:probe')
+    assert.equal(counters.length, 2)
+    for (const key of counters) {
+      assert.match(key, /^duet:[\w-]{22}$/)
+      assert.equal(await askRedis(url, 'get', key), '2')
+    }
+    for (const key of keys) {
+      const left = Number(await askRedis(url, 'pttl', key))
+      assert.ok(left !== -1 && left <= 60_000, `${key} expires in ${left} ms`)
+    }
+  })
+
+  it('start again when a window has become shorter than what is left of it', async () => {
+    const url = await newRedisDatabase()
+    using limits = await openLimits(url)
+    await limits.limiter('x', 1, hour).take('a')
+    const shorter = limits.limiter('x', 1, 60_000)
+    assert.deepEqual(await shorter.take('a'), { allowed: true, excess: 0, remaining: 0, resetSeconds: 60 })
+    assert.ok(!(await shorter.take('a')).allowed)
+  })
+})

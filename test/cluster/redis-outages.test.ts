@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { after, afterEach, before, describe, it } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { RedisLimits } from '../../src/cluster/redis-limits.ts'
+import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
+import { openLimits, redis } from '../support/limiters.ts'
+import { RedisServer } from '../support/redis.ts'
+import { waitUntil, within } from '../support/wait.ts'
+
+const hour = 3_600_000
+const secret = 'pa55word'
+
+/** Limits, and what was told about Redis going away and coming back. */
+async function open(url: string, timeoutMs?: number) {
+  const told: string[] = []
+  const onChange = (up: boolean, reason?: string) => told.push(up ? 'back' : `away: ${reason}`)
+  const limits = await openLimits(url, { onChange, ...(timeoutMs !== undefined && { timeoutMs }) })
+  return { limits, told }
+}
+
+/** Whether limits are kept without Redis, and without waiting for it. */
+async function assertLocal(limits: RedisLimits): Promise<void> {
+  const limiter = limits.limiter('x', 2, hour)
+  const allowances = [1, 2, 3].map(() => limiter.take('somebody'))
+  assert.ok(allowances.every(allowance => !(allowance instanceof Promise)))
+  assert.deepEqual(
+    (await Promise.all(allowances)).map(({ allowed }) => allowed),
+    [true, true, false],
+  )
+  assert.ok(!(limiter.giveBack('somebody') instanceof Promise))
+  assert.ok(!(await limiter.take('somebody')).allowed)
+  await limiter.giveBack('somebody')
+  await limiter.giveBack('somebody')
+  assert.ok((await limiter.take('somebody')).allowed)
+}
+
+function take(limiter: RateLimiter, key: string): Promise<Allowance> {
+  return within(Promise.resolve(limiter.take(key)), 'an allowance')
+}
+
+describe('While Redis is away, limits are kept by each instance alone', { skip: redis.skip }, () => {
+  let server: RedisServer
+  before(async () => {
+    server = await RedisServer.start()
+  })
+  after(() => server[Symbol.asyncDispose]())
+  afterEach(async () => {
+    server.signal('SIGCONT')
+    await server.resume()
+  })
+
+  it('after it was killed; those who wait for it are answered at once', async () => {
+    const { limits, told } = await open(server.url)
+    using _ = limits
+    server.signal('SIGSTOP')
+    const limiter = limits.limiter('x', 1, hour)
+    const waiting = Promise.all([take(limiter, 'a'), take(limiter, 'a')])
+    await server.kill()
+    assert.deepEqual(
+      (await waiting).map(({ allowed }) => allowed),
+      [true, false],
+    )
+    await assertLocal(limits)
+    assert.match(told.join(), /^away: (ECONNREFUSED|ECONNRESET|connection closed)$/)
+    await server.resume()
+    await waitUntil(() => limits.up)
+    assert.deepEqual(told.slice(1), ['back'])
+    assert.ok(limiter.take('a') instanceof Promise)
+  })
+
+  it('while it hangs; all who wait are answered after one time-out, and what it says later is ignored', async () => {
+    const { limits, told } = await open(server.url, 300)
+    using _ = limits
+    server.signal('SIGSTOP')
+    const limiter = limits.limiter('x', 1, hour)
+    const answered: string[] = []
+    const note = async (key: string) => {
+      await take(limiter, key)
+      answered.push(key)
+    }
+    const first = note('a')
+    await delay(50)
+    const second = note('b')
+    await first
+    await Promise.resolve()
+    assert.deepEqual(answered, ['a', 'b'], 'the second has not waited for a time-out of its own')
+    await second
+    await assertLocal(limits)
+    server.signal('SIGCONT')
+    await waitUntil(() => limits.up)
+    assert.deepEqual(told, ['away: no answer in time', 'back'])
+    assert.ok((await take(limits.limiter('y', 1, hour), 'a')).allowed)
+  })
+
+  const refusals: Readonly<Record<string, { spoil: () => Promise<unknown>; heal: () => Promise<unknown> }>> = {
+    OOM: {
+      spoil: () => server.ask('config', 'set', 'maxmemory', '1'),
+      heal: () => server.ask('config', 'set', 'maxmemory', '0'),
+    },
+    READONLY: {
+      spoil: () => server.ask('replicaof', '127.0.0.1', '1'),
+      heal: () => server.ask('replicaof', 'no', 'one'),
+    },
+    NOREPLICAS: {
+      spoil: () => server.ask('config', 'set', 'min-replicas-to-write', '1'),
+      heal: () => server.ask('config', 'set', 'min-replicas-to-write', '0'),
+    },
+    NOPERM: {
+      spoil: () => server.ask('acl', 'setuser', 'default', '-incrby'),
+      heal: () => server.ask('acl', 'setuser', 'default', '+incrby'),
+    },
+  }
+  for (const [code, { spoil, heal }] of Object.entries(refusals)) {
+    it(`while it answers with an error such as ${code}`, async () => {
+      const { limits, told } = await open(server.url)
+      using _ = limits
+      await spoil()
+      try {
+        assert.ok((await take(limits.limiter('x', 1, hour), 'a')).allowed)
+        assert.ok(!limits.up)
+        await assertLocal(limits)
+      } finally {
+        await heal()
+      }
+      await waitUntil(() => limits.up)
+      assert.match(told.join(), /^away: [A-Z]+,back$/)
+    })
+  }
+
+  it('while it cannot be reached at all, from the start', async () => {
+    await server.kill()
+    const { limits, told } = await open(server.url)
+    using _ = limits
+    await assertLocal(limits)
+    await server.resume()
+    await waitUntil(() => limits.up)
+    assert.deepEqual(told, ['away: ECONNREFUSED', 'back'])
+  })
+
+  it('while it refuses the password, which nothing tells', async () => {
+    await server.ask('config', 'set', 'requirepass', 'another')
+    const { limits, told } = await open(server.url.replace('//', `//:${secret}@`))
+    using _ = limits
+    await assertLocal(limits)
+    await server.kill() // the new one has no password
+    assert.equal(told.length, 1)
+    assert.match(told.join(), /^away: [A-Z]+$/)
+  })
+
+  it('where there is no such database', async () => {
+    const { limits, told } = await open(`${server.url}/999999`)
+    using _ = limits
+    await assertLocal(limits)
+    assert.deepEqual(told, ['away: ERR'])
+  })
+
+  it('not when it has forgotten all, nor when it has forgotten the script', async () => {
+    const { limits, told } = await open(server.url)
+    using _ = limits
+    const limiter = limits.limiter('forgotten', 1, hour)
+    for (const command of ['flushall', 'script']) {
+      assert.ok((await take(limiter, 'a')).allowed)
+      assert.ok(!(await take(limiter, 'a')).allowed)
+      await server.ask(command, ...(command === 'script' ? ['flush'] : []))
+      assert.equal((await take(limiter, 'a')).allowed, command === 'flushall')
+      await server.ask('flushall')
+    }
+    assert.deepEqual(told, [])
+  })
+
+  it('not when it has closed the connection: a new one is made at once, and nothing is told', async () => {
+    const { limits, told } = await open(`${server.url}/7`)
+    using _ = limits
+    const limiter = limits.limiter('closed', 2, hour)
+    await take(limiter, 'a')
+    const connection = async () => /^id=(\d+) .* db=7 /m.exec(String(await server.ask('client', 'list')))?.[1]
+    const old = Number(await connection())
+    await server.ask('client', 'kill', 'id', old)
+    await waitUntil(async () => Number(await connection()) > old)
+    await waitUntil(() => limits.up)
+    assert.equal((await take(limiter, 'a')).remaining, 0)
+    assert.deepEqual(told, [])
+  })
+
+  it('not because this process was too busy to read the answer in time', async () => {
+    const { limits, told } = await open(server.url, 100)
+    using _ = limits
+    const taken = take(limits.limiter('busy', 1, hour), 'a')
+    await new Promise(resolve => setImmediate(resolve)) // it is sent
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+    await taken
+    assert.deepEqual(told, [])
+  })
+})
+
+describe('Another server where Redis should be', { skip: redis.skip }, () => {
+  const answers: Readonly<Record<string, (socket: Socket) => void>> = {
+    'still loads its data': socket => socket.on('data', () => socket.write('-LOADING Redis is loading\r\n'.repeat(4))),
+    'quotes the password in its error': socket =>
+      socket.on('data', () => socket.write(`-ERR unknown command 'HELLO', with args: '${secret}'\r\n`.repeat(4))),
+    'speaks HTTP': socket => socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    'says nothing': () => {},
+    'hangs up': socket => socket.destroy(),
+  }
+  for (const [what, answer] of Object.entries(answers)) {
+    it(`is not used if it ${what}, and its words are told to nobody`, async () => {
+      const sockets = new Set<Socket>()
+      const other = createServer(socket => {
+        sockets.add(socket.on('error', () => {}))
+        answer(socket)
+      })
+      await once(other.listen(0, '127.0.0.1'), 'listening')
+      const { port } = other.address() as AddressInfo
+      {
+        const { limits, told } = await open(`redis://:${secret}@127.0.0.1:${port}`, 200)
+        using _ = limits
+        await assertLocal(limits)
+        assert.equal(told.length, 1)
+        assert.match(told.join(), /^away: [\w ]+$/)
+        assert.ok(!told.join().includes(secret))
+      }
+      for (const socket of sockets) socket.destroy()
+      other.close()
+      await once(other, 'close')
+    })
+  }
+})

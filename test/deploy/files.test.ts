@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { parseEnv } from 'node:util'
+import { readConfig, settings } from '../../src/config.ts'
+import { startTestApp } from '../support/app.ts'
+import { ask } from '../support/http.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const yaml = createRequire(import.meta.url)('js-yaml') as { load(text: string): unknown }
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8')
+}
+
+interface Service {
+  readonly image: string
+  readonly environment?: Readonly<Record<string, string>>
+  readonly depends_on?: object
+  readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>
+}
+
+interface Compose {
+  readonly services: Readonly<Record<string, Service>>
+  readonly networks: object
+}
+
+const compose = yaml.load(read('deploy/compose.yaml')) as Compose
+const duets = ['duet-1', 'duet-2'].map(name => compose.services[name] ?? assert.fail(`compose.yaml has no ${name}`))
+
+/** What each file sets for Duet. A line of the example that is commented out counts too. */
+const environments = {
+  'compose.yaml': { ...duets[0]?.environment, ...duets[1]?.environment },
+  'duet.env.example': parseEnv(read('deploy/duet.env.example').replaceAll(/^#(?=[A-Z_]+=)/gm, '')),
+  'duet.service': parseEnv(
+    Array.from(read('deploy/duet.service').matchAll(/^Environment=(.*)$/gm), on => on[1]).join('\n'),
+  ),
+  Dockerfile: parseEnv((/^ENV (.*)$/m.exec(read('deploy/Dockerfile'))?.[1] ?? '').replaceAll(' ', '\n')),
+}
+
+for (const [file, environment] of Object.entries(environments)) {
+  test(`deploy/${file} sets only variables that Duet knows, to values that it takes`, () => {
+    assert.ok(Object.keys(environment).length > 0, 'no variable was found')
+    const unknown = Object.keys(environment).filter(name => !(name in settings))
+    assert.deepEqual(unknown, [])
+    const filled = Object.entries(environment).map(([name, value]) => [name, value?.replaceAll(/\$\{[^}]*\}/g, '*')])
+    readConfig(Object.fromEntries(filled))
+  })
+}
+
+test('deploy/compose.yaml names only services and networks that it has, and Duet trusts its nginx alone', () => {
+  for (const [name, { image, depends_on = {}, networks }] of Object.entries(compose.services)) {
+    for (const other of Object.keys(depends_on)) assert.ok(other in compose.services, `${name} depends on ${other}`)
+    const joined = Array.isArray(networks) ? networks : Object.keys(networks)
+    for (const network of joined) assert.ok(network in compose.networks, `${name} joins ${network}`)
+    assert.ok(image === 'duet' || /:\d+\.\d+/.test(image), `${image} is pinned to a version`)
+  }
+  const nginx = Object(compose.services.nginx?.networks).duet.ipv4_address
+  for (const { environment } of duets) assert.equal(environment?.TRUST_PROXY, nginx)
+})
+
+test('deploy/nginx.conf and deploy/Caddyfile pass requests on to the instances of deploy/compose.yaml', () => {
+  for (const file of ['deploy/nginx.conf', 'deploy/Caddyfile']) {
+    const named = new Set(read(file).match(/\bduet-\d+(?=:4000\b)/g))
+    assert.deepEqual([...named], ['duet-1', 'duet-2'], file)
+  }
+})
+
+test('deploy/Dockerfile is based on the Node that everything else runs on', () => {
+  assert.ok(read('deploy/Dockerfile').includes(`ARG BASE=node:${read('.node-version').trim()}-`))
+})
+
+test('every metric in the alerts and on the dashboard is one that Duet has', async () => {
+  await using app = await startTestApp({ REDIS_URL: 'redis://127.0.0.1:1' }) // one metric is about Redis
+  await ask(`${app.url}/users`)
+  const { body } = await ask(`${app.url}/metrics`)
+  const known = new Set(Array.from(body.matchAll(/^([a-z]\w*)[ {]/gm), ([, name]) => name))
+  yaml.load(read('deploy/prometheus-alerts.yaml'))
+  JSON.parse(read('deploy/grafana-dashboard.json'))
+  for (const file of ['deploy/prometheus-alerts.yaml', 'deploy/grafana-dashboard.json']) {
+    const named = new Set(read(file).match(/\b(?:duet|nodejs|process)_\w+/g))
+    assert.ok(named.size > 10, file)
+    assert.deepEqual(
+      [...named].filter(name => !known.has(name)),
+      [],
+      file,
+    )
+  }
+})

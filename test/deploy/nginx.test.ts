@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { chmodSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { request } from 'node:https'
+import { text } from 'node:stream/consumers'
+import { after, before, describe, it, test } from 'node:test'
+import { Nginx, nginxMissing } from '../../deploy/nginx.ts'
+import { startTestApp } from '../support/app.ts'
+import { query } from '../support/graphql.ts'
+import { temporaryFolder } from '../support/process.ts'
+import { createMember } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+
+const skip = nginxMissing() ?? false
+const settings = { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_PATHS: '/', RATE_LIMIT_MAX: '20', METRICS_TOKEN: 'the-token' }
+
+type Started = Awaited<ReturnType<typeof start>>
+
+interface Ask {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly localAddress?: string
+}
+
+/** Two apps behind nginx, and a way to ask them through it. */
+async function start(parts: AsyncDisposableStack) {
+  const folder = parts.use(temporaryFolder())
+  chmodSync(folder.path, 0o711) // nginx works as another user
+  const apps = [parts.use(await startTestApp(settings)), parts.use(await startTestApp(settings))] as const
+  const nginx = parts.use(await Nginx.start(folder.path, [apps[0].port, apps[1].port]))
+  const ask = async (path: string, { method = 'GET', headers = {}, body, localAddress }: Ask = {}) => {
+    const from = localAddress === undefined ? {} : { localAddress }
+    const asking = request(nginx.url + path, { method, headers, ca: nginx.certificate, agent: false, ...from })
+    asking.end(body)
+    const [answer] = (await once(asking, 'response')) as [IncomingMessage]
+    return { status: answer.statusCode, headers: answer.headers, body: await text(answer) }
+  }
+  return { apps, nginx, ask }
+}
+
+describe('deploy/nginx.conf, before two instances', { skip }, () => {
+  const parts = new AsyncDisposableStack()
+  let apps: Started['apps']
+  let nginx: Started['nginx']
+  let ask: Started['ask']
+  before(async () => {
+    ;({ apps, nginx, ask } = await start(parts))
+  })
+  after(() => parts.disposeAsync())
+
+  it("answers over TLS with Duet's own answers, and tells browsers to stay with TLS", async () => {
+    const { status, headers, body } = await ask('/health/ready')
+    assert.deepEqual([status, body], [200, '{"status":"ready"}'])
+    assert.ok(headers['strict-transport-security'])
+    assert.ok(headers['x-request-id'])
+  })
+
+  it('hides the metrics, even from who knows their token', async () => {
+    const { status, body } = await ask('/metrics', { headers: { authorization: 'Bearer the-token' } })
+    assert.deepEqual([status, body], [404, '{"error":"Not found"}'])
+  })
+
+  it('leaves bodies that are too large to Duet, whose error says so', async () => {
+    const body = JSON.stringify({ name: 'x'.repeat(1.5 * 1024 * 1024) })
+    const answer = await ask('/users', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    assert.equal(answer.status, 413)
+    assert.equal(typeof JSON.parse(answer.body).error, 'string')
+  })
+
+  it('tells Duet the real client, whatever address the client names itself', async () => {
+    let refused = 0
+    for (let times = 0; times < 42; times++) {
+      const headers = { 'x-forwarded-for': `192.0.2.${times}` }
+      const { status } = await ask('/users', { headers, localAddress: '127.0.0.5' })
+      if (status === 429) refused++
+    }
+    // Each of the two instances counts twenty.
+    assert.ok(refused >= 2, `${refused} of 42 were refused`)
+    assert.equal((await ask('/users', { localAddress: '127.0.0.6' })).status, 200)
+  })
+
+  it('passes WebSockets on, with their messages in both directions', async () => {
+    const members = await Promise.all(apps.map(createMember))
+    const options = { ca: nginx.certificate, localAddress: '127.0.0.7' }
+    using socket = await SocketClient.connect({ url: nginx.url }, options)
+    const subscription = socket.begin('subscription { postAdded { title } }')
+    const post = async (title: string) => {
+      const mutation = `mutation { createPost(title: "${title}", content: "c") { title } }`
+      await Promise.all(apps.map((app, index) => query(app, mutation, { token: members[index]?.token })))
+      return title
+    }
+    await subscription.listening(post)
+    await post('through nginx')
+    assert.deepEqual(await subscription.told(1), [{ postAdded: { title: 'through nginx' } }])
+    await socket.close()
+  })
+})
+
+test('deploy/nginx.conf goes on with one instance, and says in JSON when there is none', { skip }, async () => {
+  await using parts = new AsyncDisposableStack()
+  const { apps, ask } = await start(parts)
+  await apps[0][Symbol.asyncDispose]()
+  for (let times = 0; times < 10; times++) assert.equal((await ask('/health/ready')).status, 200)
+  await apps[1][Symbol.asyncDispose]()
+  const { status, headers, body } = await ask('/users')
+  assert.deepEqual([status, headers['retry-after']], [503, '1'])
+  assert.deepEqual(JSON.parse(body), { error: 'Service unavailable. Try again later.' })
+})

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startTestApp } from '../support/app.ts'
+import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { createMember, send } from '../support/rest.ts'
+import { type Operation, SocketClient } from '../support/sockets.ts'
+
+const posts = inForm(240, 10_000)
+const cuts = inForm(12, 200)
+
+type App = Awaited<ReturnType<typeof startTestApp>>
+
+/** Instances on one database, of which one is replaced now and then. On SQLite there is one. */
+class Instances implements AsyncDisposable {
+  readonly #database: TestDatabase
+  readonly #running: App[] = []
+
+  constructor(database: TestDatabase) {
+    this.#database = database
+  }
+
+  async start(): Promise<void> {
+    const { kind, location } = this.#database
+    const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
+    const env = {
+      DATABASE_URL,
+      TOKEN_KEYS: tokenKeys,
+      RATE_LIMIT_MAX: '0',
+      LOGIN_LIMIT_MAX: '0',
+      DATABASE_POOL_MAX: '4',
+    }
+    this.#running.push(await startTestApp(env))
+  }
+
+  /** Stops the oldest and starts a new one. */
+  async replaceOne(): Promise<void> {
+    await this.#running.shift()?.[Symbol.asyncDispose]()
+    await this.start()
+  }
+
+  any(random: number): App {
+    return this.#running[Math.floor(random * this.#running.length)] ?? assert.fail('No instance is running')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const app of this.#running) await app[Symbol.asyncDispose]()
+  }
+}
+
+/** A subscriber that is cut off again and again. */
+class Subscriber {
+  readonly ids: number[] = []
+  readonly #instances: Instances
+  readonly #resumes: boolean
+  #position: string | undefined
+  #client: SocketClient | undefined
+  #operation: Operation | undefined
+
+  /** Without `resumes` it subscribes anew each time, as clients had to before. */
+  constructor(instances: Instances, resumes: boolean) {
+    this.#instances = instances
+    this.#resumes = resumes
+  }
+
+  async connect(): Promise<Operation> {
+    const app = this.#instances.any(Math.random())
+    this.#client = await SocketClient.connect(app)
+    const extensions = this.#resumes && this.#position !== undefined ? { after: this.#position } : { positions: true }
+    this.#operation = this.#client.begin('subscription { postAdded { id } }', undefined, { extensions })
+    return this.#operation
+  }
+
+  /** Notes what was received, without a goodbye. */
+  cut(): void {
+    this.#client?.[Symbol.dispose]()
+    const { events = [], positions = [], errors } = this.#operation ?? {}
+    assert.equal(errors, undefined)
+    for (const event of events) this.ids.push(Number((event as { postAdded: { id: string } }).postAdded.id))
+    this.#position = positions.at(-1) ?? this.#position
+    this.#operation = undefined
+  }
+
+  async until(count: number): Promise<void> {
+    await this.#operation?.told(count - this.ids.length)
+    this.cut()
+  }
+}
+
+for (const kind of engineKinds) {
+  describe(`A subscriber that is cut off ${cuts} times, on ${kind.name}`, { skip: kind.skip }, () => {
+    async function run(resumes: boolean) {
+      await using database = await kind.create()
+      await using instances = new Instances(database)
+      await instances.start()
+      if (kind.kind === 'postgres') await instances.start()
+      const { token } = await createMember(instances.any(0))
+      const write = async (count: number) => {
+        const fields = Array.from({ length: count }, (_, n) => `p${n}: createPost(title: "T", content: "C") { id }`)
+        const response = await send(
+          instances.any(Math.random()),
+          'POST /graphql',
+          { query: `mutation { ${fields} }` },
+          token,
+        )
+        assert.equal(response.status, 200)
+      }
+      const subscriber = new Subscriber(instances, resumes)
+      const first = await subscriber.connect()
+      await first.listening(async () => {
+        await write(1)
+        return String(await newest(instances, token))
+      })
+      const start = await newest(instances, token)
+      for (let n = 0; n < cuts; n++) {
+        const writing = write(posts / cuts)
+        if (n % 2 === 0) await writing
+        subscriber.cut()
+        if (n % 3 === 0) {
+          await writing // a restart may answer 503 to it
+          await instances.replaceOne()
+        }
+        await subscriber.connect()
+        await writing
+      }
+      if (resumes) await subscriber.until(posts)
+      else subscriber.cut()
+      const expected = Array.from({ length: posts }, (_, n) => start + n + 1)
+      return { ids: subscriber.ids, expected }
+    }
+
+    it('gets every post once and in order when it resumes, over instances that are restarted in turn', async () => {
+      const { ids, expected } = await run(true)
+      // On PostgreSQL the order of events is that of their transactions, and so are the ids: one writes after another.
+      assert.deepEqual(ids, expected)
+    })
+
+    it('misses some when it does not resume', async () => {
+      const { ids, expected } = await run(false)
+      assert.ok(ids.length < expected.length, 'the test does not cut anything off')
+    })
+  })
+}
+
+async function newest(instances: Instances, token: string): Promise<number> {
+  const response = await send(instances.any(0), 'POST /graphql', { query: '{ posts(limit: 1) { id } }' }, token)
+  return Number(JSON.parse(response.body).data.posts[0].id)
+}

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { postgres, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { ask } from '../support/http.ts'
+import { redis } from '../support/limiters.ts'
+import { serveDuet } from '../support/process.ts'
+import { RedisServer } from '../support/redis.ts'
+import { waitUntil, within } from '../support/wait.ts'
+import { Instance } from './instance.ts'
+import { runWorkers } from './payers.ts'
+
+/** Requests from here are their client's own; from the proxy they are those of whom it names last. */
+const direct = '127.0.0.1'
+const proxy = '127.0.0.2'
+
+describe('F9: limits that two servers share through Redis', { skip: redis.skip || postgres.skip }, () => {
+  let server: RedisServer
+  let database: TestDatabase
+  let agent: Agent
+  before(async () => {
+    server = await RedisServer.start()
+    database = await postgres.create()
+    agent = new Agent({ keepAlive: true, maxSockets: 16 })
+  })
+  after(async () => {
+    agent.destroy()
+    await server[Symbol.asyncDispose]()
+    await database[Symbol.asyncDispose]()
+  })
+
+  async function startTwo(parts: AsyncDisposableStack, env: Readonly<Record<string, string>>) {
+    const all = { RATE_LIMIT_MAX: '100', TRUST_PROXY: proxy, LOG_LEVEL: 'info', ...env }
+    const start = async () => parts.use(await Instance.start(database, all))
+    return await Promise.all([start(), start()])
+  }
+
+  async function statusOf(instance: Instance, localAddress: string, forwarded: string): Promise<number | undefined> {
+    const headers = { 'x-forwarded-for': forwarded, forwarded: `for=${forwarded}` }
+    const asked = request(`${instance.url}/api/users`, { agent, localAddress, headers }).end()
+    const [response] = (await within(once(asked, 'response'), 'an answer')) as [IncomingMessage]
+    await once(response.resume(), 'end')
+    return response.statusCode
+  }
+
+  /** How many requests of one client pass on each server. All others must be refused with 429. */
+  async function passed(instances: readonly Instance[], count: number, from: string, name: (n: number) => string) {
+    const statuses = await Promise.all(
+      instances.map(each => Promise.all(Array.from({ length: count }, (_, n) => statusOf(each, from, name(n))))),
+    )
+    for (const status of statuses.flat()) assert.ok(status === 200 || status === 429, `status ${status}`)
+    return statuses.map(each => each.filter(status => status === 200).length)
+  }
+
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
+  const forged = (n: number) => `198.51.100.${n % 256}`
+  const inOneNetwork = (n: number) => `${forged(n)}, 2001:db8:1:2:${n.toString(16)}::${n}`
+
+  it('let exactly 100 of 1,000 requests of one client pass, whatever it claims to be, and an IPv6 /64 is one', async () => {
+    await using parts = new AsyncDisposableStack()
+    const instances = await startTwo(parts, { REDIS_URL: server.url })
+    assert.equal(sum(await passed(instances, 500, direct, forged)), 100)
+    assert.equal(sum(await passed(instances, 500, proxy, inOneNetwork)), 100)
+  })
+
+  it('would be found out if they were not shared', async () => {
+    await using parts = new AsyncDisposableStack()
+    assert.equal(sum(await passed(await startTwo(parts, {}), 500, direct, forged)), 200)
+  })
+
+  it('are kept by each server alone while Redis is killed or hangs, nobody gets a 5xx, and then they are shared again', async t => {
+    await using parts = new AsyncDisposableStack()
+    const REDIS_TIMEOUT_MS = inForm('1000', '250')
+    const instances = await startTwo(parts, { REDIS_URL: server.url, REDIS_TIMEOUT_MS })
+    const others = new Traffic(n => statusOf(instances[n % 2] ?? assert.fail(), proxy, `10.0.${n >> 8}.${n & 255}`))
+    const served = others.run()
+    const recoveries: number[] = []
+    try {
+      for (let round = 0; round < inForm(1, 5); round++) {
+        for (const [fault, end] of faults(server)) {
+          await fault()
+          const client = `192.0.2.${recoveries.length}`
+          assert.deepEqual(await passed(instances, 150, proxy, () => client), [100, 100])
+          const started = performance.now()
+          await end()
+          await waitUntil(async () => (await Promise.all(instances.map(sharesLimits))).every(Boolean))
+          recoveries.push(performance.now() - started)
+          assert.equal(sum(await passed(instances, 150, proxy, () => `203.0.113.${recoveries.length}`)), 100)
+        }
+        await server.ask('flushall')
+        await others.more(100)
+      }
+    } finally {
+      others.stop()
+    }
+    await served
+    others.report(t, recoveries)
+    assert.deepEqual([...others.statuses].sort(), [200])
+    for (const instance of instances) assert.deepEqual(instance.faults, [])
+    if (inForm(true, false)) return
+    // On a machine without other work.
+    assert.ok(Math.max(...recoveries) < 5_000, `shared again after ${recoveries} ms`)
+    assert.ok(others.slowest < 2_000, `an answer took ${others.slowest} ms`)
+  })
+
+  it('do not keep a server from ending while Redis hangs', async () => {
+    await using duet = serveDuet({ REDIS_URL: server.url, REDIS_TIMEOUT_MS: '250' })
+    const { url } = await duet.address()
+    server.signal('SIGSTOP')
+    try {
+      assert.equal((await ask(`${url}/api/users`)).status, 200)
+      duet.child.kill('SIGTERM')
+      assert.equal((await duet.outcome()).code, 0)
+    } finally {
+      server.signal('SIGCONT')
+    }
+  })
+})
+
+function faults(server: RedisServer): readonly (readonly [fault: () => unknown, end: () => unknown])[] {
+  return [
+    [() => server.kill(), () => server.resume()],
+    [() => server.signal('SIGSTOP'), () => server.signal('SIGCONT')],
+  ]
+}
+
+async function sharesLimits({ url }: Instance): Promise<boolean> {
+  return (await ask(`${url}/metrics`)).body.includes('\nduet_redis_up 1\n')
+}
+
+/** Requests of many clients, without a break. */
+class Traffic {
+  readonly statuses = new Set<number | undefined>()
+  slowest = 0
+  #answers = 0
+  #going = true
+  readonly #send: (n: number) => Promise<number | undefined>
+
+  constructor(send: (n: number) => Promise<number | undefined>) {
+    this.#send = send
+  }
+
+  run(): Promise<unknown> {
+    let sent = 0
+    return runWorkers(8, async () => {
+      while (this.#going) {
+        const started = performance.now()
+        this.statuses.add(await this.#send(sent++ % 65_536))
+        this.slowest = Math.max(this.slowest, performance.now() - started)
+        this.#answers++
+      }
+    })
+  }
+
+  async more(answers: number): Promise<void> {
+    const enough = this.#answers + answers
+    await waitUntil(() => this.#answers >= enough)
+  }
+
+  stop(): void {
+    this.#going = false
+  }
+
+  report(t: TestContext, recoveries: readonly number[]): void {
+    t.diagnostic(
+      `${this.#answers} answers beside ${recoveries.length} faults, the slowest after ${Math.round(this.slowest)} ms; ` +
+        `limits were shared again at most ${Math.round(Math.max(...recoveries))} ms after the end of a fault`,
+    )
+  }
+}

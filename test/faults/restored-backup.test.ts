@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { type EngineKind, postgres, postgresAt, sqlite, sqliteAt, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { query } from '../support/graphql.ts'
+import { History, type Intent } from '../support/history.ts'
+import { assertLedger } from '../support/ledger.ts'
+import { PostgresServer, program } from '../support/postgres.ts'
+import { runDuet, temporaryFolder } from '../support/process.ts'
+import { createMember } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { execute } from './execute.ts'
+import { Instance } from './instance.ts'
+import { attempt, runWorkers } from './payers.ts'
+
+const payers = 16
+const paymentsBefore = inForm(100, 1_000)
+const rounds = inForm(1, 3)
+
+/** Backs a database up while it is used, and restores it where nothing was before. */
+type Drill = (database: TestDatabase, parts: AsyncDisposableStack) => Promise<TestDatabase>
+
+describe('F10: a backup that is taken under payers and restored elsewhere', () => {
+  it('on SQLite, with duet backup, holds every payment that was acknowledged before it began', async t => {
+    for (let round = 0; round < rounds; round++) await assertRestored(t, sqlite, backUpSqlite)
+  })
+
+  it('on PostgreSQL, with pg_dump, holds every payment that was acknowledged before it began', {
+    skip: postgres.skip,
+  }, async t => {
+    for (let round = 0; round < rounds; round++) await assertRestored(t, postgres, dumpPostgres())
+  })
+
+  it('would be found out if only the file of SQLite was copied, without its log', async t => {
+    await assert.rejects(assertRestored(t, sqlite, copyFileAlone), { message: /were lost|malformed/ })
+  })
+
+  it('would be found out if a dump held payments without their keys', { skip: postgres.skip }, async t => {
+    const drill = dumpPostgres('--exclude-table-data=idempotency_keys')
+    await assert.rejects(assertRestored(t, postgres, drill), { message: /were lost/ })
+  })
+})
+
+async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): Promise<void> {
+  await using parts = new AsyncDisposableStack()
+  const history = new History()
+  const ids = new Map<Intent, number>()
+  const { before, restored } = await backUpUnderPayers(kind, drill, { history, ids, parts })
+  const instance = parts.use(await Instance.start(restored))
+
+  const again = async (intents: readonly Intent[]) => {
+    const answers: { readonly status: number; readonly isSame: boolean }[] = []
+    const left = intents.values()
+    await runWorkers(payers, async () => {
+      for (const intent of left) {
+        const { status, body } = (await attempt(history, instance.url, intent)) ?? assert.fail('no answer')
+        answers.push({ status, isSame: JSON.parse(body).id === ids.get(intent) })
+      }
+    })
+    return answers
+  }
+  const kept = await again(before)
+  const lost = kept.filter(({ status, isSame }) => status !== 200 || !isSame)
+  assert.ok(lost.length === 0, `${lost.length} of ${before.length} payments were lost`)
+  // Whoever paid later asks again, too. Then each has paid once.
+  const all = Array.from(history.entries, ([intent]) => intent)
+  const later = all.filter(intent => !before.includes(intent))
+  const answers = await again(later)
+  for (const { status } of answers) assert.ok(status === 200 || status === 201, String(status))
+  await assertPaidOnce(restored, all)
+  await assertTellsEvents(instance)
+  assert.deepEqual(instance.faults, [])
+  const inBackup = answers.filter(({ status }) => status === 200).length
+  t.diagnostic(`${before.length} payments before the backup, all there; of ${later.length} later ones ${inBackup}`)
+}
+
+interface Paying {
+  readonly history: History
+  readonly ids: Map<Intent, number>
+  readonly parts: AsyncDisposableStack
+}
+
+/** Payers go on before, during and after the backup. Returns what was acknowledged before it began. */
+async function backUpUnderPayers(kind: EngineKind, drill: Drill, { history, ids, parts }: Paying) {
+  const database = parts.use(await kind.create())
+  await using instance = await Instance.start(database)
+  await post(instance, 'before the backup')
+  if (kind.kind === 'sqlite') await execute(database, 'pragma wal_checkpoint(truncate)')
+  let isOver = false
+  const paying = runWorkers(payers, async () => {
+    while (!isOver) {
+      const intent = history.intend()
+      const answer = await attempt(history, instance.url, intent)
+      if (answer?.status === 201) ids.set(intent, JSON.parse(answer.body).id)
+    }
+  })
+  await waitUntil(() => ids.size >= paymentsBefore)
+  const before = [...ids.keys()]
+  try {
+    const restored = await drill(database, parts)
+    const enough = ids.size + payers
+    await waitUntil(() => ids.size >= enough)
+    return { before, restored }
+  } finally {
+    isOver = true
+    await paying
+  }
+}
+
+const backUpSqlite: Drill = async ({ location }, parts) => {
+  const path = join(parts.use(temporaryFolder()).path, 'duet.db')
+  const { code, stderr } = await runDuet(['backup', path], { env: { DATABASE_URL: `sqlite:${location}` } })
+  assert.equal(code, 0, stderr)
+  const copy = new DatabaseSync(path)
+  assert.deepEqual({ ...copy.prepare('pragma integrity_check').get() }, { integrity_check: 'ok' })
+  copy.close()
+  return sqliteAt(path)
+}
+
+const copyFileAlone: Drill = async ({ location }, parts) => {
+  const path = join(parts.use(temporaryFolder()).path, 'duet.db')
+  copyFileSync(location, path)
+  return sqliteAt(path)
+}
+
+/** The commands of docs/operations.md. The other server has seen fewer transactions than the first. */
+function dumpPostgres(...more: readonly string[]): Drill {
+  return async ({ location }, parts) => {
+    const file = join(parts.use(temporaryFolder()).path, 'duet.dump')
+    const other = parts.use(await PostgresServer.start())
+    const run = promisify(execFile)
+    const dump = ['--format=custom', '--no-owner', '--exclude-table-data=outbox', `--file=${file}`]
+    await run(program('pg_dump'), [...dump, ...more, location])
+    const restore = ['--exit-on-error', '--single-transaction', '--no-owner', `--dbname=${other.url}`]
+    await run(program('pg_restore'), [...restore, file])
+    return postgresAt(other.url)
+  }
+}
+
+async function assertPaidOnce(database: TestDatabase, intents: readonly Intent[]): Promise<void> {
+  await using engine = database.open(catalogue)
+  await assertLedger(
+    engine,
+    Array.from(intents, ({ key }) => key),
+  )
+}
+
+/** What happens after the restoration is told, and nothing of what was before. */
+async function assertTellsEvents(instance: Instance): Promise<void> {
+  using socket = await SocketClient.connect(instance)
+  const subscription = socket.begin('subscription { postAdded { title } }')
+  await subscription.listening(title => post(instance, title))
+  await post(instance, 'after the restoration')
+  assert.deepEqual(await subscription.told(1), [{ postAdded: { title: 'after the restoration' } }])
+}
+
+async function post(instance: Instance, title: string): Promise<string> {
+  const { token } = await createMember(instance)
+  const mutation = 'mutation ($title: String!) { createPost(title: $title, content: "c") { id } }'
+  const { status, body } = await query(instance, mutation, { token, variables: { title } })
+  assert.equal(status, 200, body)
+  return title
+}

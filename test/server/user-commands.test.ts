@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { startTestAppOn } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { postJson } from '../support/http.ts'
+import { tokenOf, tryLogin } from '../support/logins.ts'
+import { type Outcome, runDuet } from '../support/process.ts'
+
+function assertRefused({ code, stdout, stderr }: Outcome, reason: RegExp): void {
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(stderr, /^duet: [^\n]+\n$/)
+  assert.match(stderr, reason)
+}
+
+for (const kind of engineKinds) {
+  describe(`users on the command line, on ${kind.name}`, { skip: kind.skip }, () => {
+    async function start() {
+      const app = await startTestAppOn(kind)
+      const { location } = app.database
+      const env = { DATABASE_URL: kind.kind === 'sqlite' ? `sqlite:${location}` : location }
+      const users = (args: readonly string[], input?: string) =>
+        runDuet(['users', ...args], { env, ...(input !== undefined && { input }) })
+      return Object.assign(app, { users })
+    }
+
+    test('create makes the first admin beside a running server, with a password that is told once', async () => {
+      await using app = await start()
+      const { code, stdout, stderr } = await app.users(['create', '--email', 'Root@example.com', '--role', 'admin'])
+      assert.deepEqual([code, stderr], [0, ''])
+      const [, id = '', generated = ''] =
+        /^User (\d+) is created, with the role admin\.\nPassword: (\S{20})\n$/.exec(stdout) ?? assert.fail(stdout)
+      const { sub, role } = decodeJwt(await tokenOf(app.url, 'root@example.com', generated))
+      assert.deepEqual([sub, role], [id, 'admin'])
+    })
+
+    test('create takes the password from stdin, and prints none', async () => {
+      await using app = await start()
+      const secret = 'from a file, with blanks'
+      const args = ['create', '--email', 'ann@example.com', '--name', 'Ann', '--password-stdin']
+      const { code, stdout } = await app.users(args, `${secret}\n`)
+      assert.equal(code, 0)
+      assert.match(stdout, /^User \d+ is created, with the role member\.\n$/)
+      assert.equal(decodeJwt(await tokenOf(app.url, 'ann@example.com', secret)).role, 'member')
+      assertRefused(await app.users(args, `${secret}\n`), /another user logs in with this e-mail/)
+    })
+
+    test('list shows every user with role, and no control character of a name', async () => {
+      await using app = await start()
+      await postJson(`${app.url}/users`, JSON.stringify({ name: 'Bob\u001b[2J\n\u009b1m', email: 'bob@example.com' }))
+      await app.users(['create', '--email', 'root@example.com', '--role', 'admin'])
+      const bob = '1\tmember\tno\tbob@example.com\tBob\ufffd[2J\ufffd\ufffd1m\n'
+      const root = '2\tadmin\tyes\troot@example.com\troot\n'
+      const head = 'id\trole\tlogin\temail\tname\n'
+      assert.equal((await app.users(['list'])).stdout, head + bob + root)
+      assert.equal((await app.users(['list', '--role', 'admin'])).stdout, head + root)
+    })
+  })
+}
+
+describe('a user that cannot be created', () => {
+  test('is refused with one line, and a password is never an argument', async () => {
+    await using app = await startTestAppOn(engineKinds[0] ?? assert.fail())
+    const env = { DATABASE_URL: `sqlite:${app.database.location}` }
+    const create = async (args: readonly string[], input = '') =>
+      await runDuet(['users', 'create', ...args], { env, input })
+    const ann = ['--email', 'ann@example.com']
+    for (const [args, reason, input] of [
+      [[], /usage: users create --email <email> \[--name <name>\]/],
+      [[...ann, '--password', 'correct horse'], /usage: /],
+      [['--email', 'ann'], /email must be an e-mail address/],
+      [[...ann, '--role', 'root'], /the role must be member or admin/],
+      [[...ann, '--password-stdin'], /password must be at least 8 characters/, 'short\n'],
+    ] as const) {
+      assertRefused(await create(args, input), reason)
+    }
+    assert.equal((await tryLogin(app.url)).status, 401)
+  })
+})

@@ -1,0 +1,103 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { temporaryFolder } from './process.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** A copy of the project in which guides of `docs/how-to` can be followed. */
+export function copyOfProject(): Disposable & { readonly path: string } {
+  const copy = temporaryFolder()
+  for (const name of [
+    'api',
+    'bench',
+    'deploy',
+    'bin',
+    'biome.json',
+    'migrations',
+    'package.json',
+    'src',
+    'test',
+    'tsconfig.json',
+  ]) {
+    cpSync(join(root, name), join(copy.path, name), { recursive: true })
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy.path, 'node_modules'))
+  return copy
+}
+
+/** A guide, and the changes that it asks for, in order. */
+export class Guide {
+  readonly text: string
+  readonly changes: readonly Change[]
+
+  constructor(name: string) {
+    this.text = readFileSync(join(root, 'docs', 'how-to', `${name}.md`), 'utf8')
+    this.changes = [...this.text.matchAll(anyChange)].map(({ groups = {} }) => changeOf(groups))
+  }
+
+  /** The files that it changes or adds. */
+  get files(): readonly string[] {
+    return [...new Set(this.changes.map(({ file }) => file))]
+  }
+
+  /** Changes the files below a folder, except some. */
+  follow(folder: string, forgotten: readonly string[] = []): void {
+    for (const { file, apply } of this.changes) {
+      if (forgotten.includes(file)) continue
+      const path = join(folder, file)
+      try {
+        apply(path)
+      } catch (error) {
+        throw new Error(`The guide cannot be followed in ${file}: ${error instanceof Error && error.message}`)
+      }
+    }
+  }
+}
+
+interface Change {
+  readonly file: string
+  readonly apply: (path: string) => void
+}
+
+/**
+ * One of: "New file `…`:" and a block; "In `…`, before `…`:" or "after" and a block; "In `…`, replace `…` by `…`." All
+ * are indented as the steps of a numbered list are.
+ */
+const anyChange =
+  /^(?<indent> {3,4})(?:New file `(?<added>[^`]+)`:|In `(?<file>[^`]+)`, (?:(?<side>before|after) `(?<beside>[^`]+)`:|replace\s+`(?<old>[^`]+)`\s+by\s+`(?<by>[^`]+)`\.))(?:\n\n\k<indent>```\n(?<block>[\s\S]*?)^\k<indent>```)?$/gm
+
+function changeOf(groups: Readonly<Record<string, string | undefined>>): Change {
+  const { indent = '', added, file = '', side, beside, old = '', by = '' } = groups
+  const block = groups.block?.replaceAll(new RegExp(`^${indent}`, 'gm'), '')
+  if (added !== undefined) return { file: added, apply: path => addFile(numbered(path), needed(block)) }
+  if (beside === undefined) return { file, apply: path => edit(path, old, line => [line.replace(old, () => by)]) }
+  const apply = (path: string) => {
+    const lines = needed(block).replace(/\n$/, '')
+    edit(path, beside, line => (side === 'before' ? [lines, line] : [line, lines]))
+  }
+  return { file, apply }
+}
+
+function needed(block: string | undefined): string {
+  if (block === undefined) throw new Error('there is no block')
+  return block
+}
+
+/** With the next free number of its folder in place of NNNN. */
+function numbered(path: string): string {
+  if (!path.includes('NNNN')) return path
+  return path.replace('NNNN', String(readdirSync(dirname(path)).length + 1).padStart(4, '0'))
+}
+
+function addFile(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text, { flag: 'wx' })
+}
+
+/** Changes the only line that contains the text. */
+function edit(path: string, text: string, change: (line: string) => readonly string[]): void {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  const found = lines.filter(line => line.includes(text)).length
+  if (found !== 1) throw new Error(`${found} lines contain ${text}`)
+  writeFileSync(path, lines.flatMap(line => (line.includes(text) ? change(line) : [line])).join('\n'))
+}

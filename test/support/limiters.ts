@@ -1,0 +1,70 @@
+import { MemoryRateLimiter } from '../../src/cluster/rate-limiter.ts'
+import { RedisLimits } from '../../src/cluster/redis-limits.ts'
+import type { RateLimiter } from '../../src/core/ports.ts'
+import { TestClock } from './clock.ts'
+import { askRedis, newRedisDatabase, redisMissing } from './redis.ts'
+import { testTimeoutMs } from './wait.ts'
+
+/** A place where limiters count, whose time a test moves. */
+export interface CountingPlace extends AsyncDisposable {
+  /** A new limiter. Where counts are shared, it shares those of all limiters with the same name. */
+  limiter(name: string, limit: number, windowMs: number): RateLimiter
+  pass(milliseconds: number): Promise<void>
+}
+
+export interface LimiterKind {
+  readonly name: string
+  /** Why tests on this kind cannot run here. */
+  readonly skip: string | false
+  create(): Promise<CountingPlace>
+}
+
+const memory: LimiterKind = {
+  name: 'memory',
+  skip: false,
+  create: async () => {
+    const clock = new TestClock()
+    return {
+      limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
+      pass: async milliseconds => clock.pass(milliseconds),
+      [Symbol.asyncDispose]: async () => {},
+    }
+  },
+}
+
+export const redis: LimiterKind = {
+  name: 'Redis',
+  skip: redisMissing() ?? false,
+  create: async () => {
+    const url = await newRedisDatabase()
+    const limits = await openLimits(url)
+    return {
+      limiter: (name, limit, windowMs) => limits.limiter(name, limit, windowMs),
+      // Nobody can move the clock of Redis. But all it does with it is to let keys expire.
+      pass: async milliseconds => {
+        await askRedis(url, 'eval', letTimePass, 0, milliseconds)
+      },
+      [Symbol.asyncDispose]: async () => limits[Symbol.dispose](),
+    }
+  },
+}
+
+export const limiterKinds = [memory, redis]
+
+const letTimePass = `
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  redis.call('PEXPIRE', key, redis.call('PTTL', key) - tonumber(ARGV[1]))
+end`
+
+/** Limits in Redis, as an instance of the service has them. */
+export function openLimits(
+  url: string,
+  options: Partial<Parameters<typeof RedisLimits.open>[1]> = {},
+): Promise<RedisLimits> {
+  const { hostname, port, pathname, password } = new URL(url)
+  const database = Number(pathname.slice(1))
+  return RedisLimits.open(
+    { host: hostname, port: Number(port), database, tls: false, ...(password !== '' && { password }) },
+    { timeoutMs: testTimeoutMs, onChange: () => {}, secret: 'a secret', clock: new TestClock(), ...options },
+  )
+}
