@@ -4,18 +4,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { postgres } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands } from './payers.ts'
+import { attempt, runWorkers } from './payers.ts'
 
 const crossing = 64
 const payers = 8
 
 describe('64 mutations at once that name two posts in opposite orders, on PostgreSQL', { skip: postgres.skip }, () => {
-  it('all succeed, round after round, and payments beside them keep their pace', async t => {
+  it('all succeed, and payments at the same time keep their pace', async t => {
     await using database = await postgres.create()
     await using instance = await Instance.start(database)
     const { token } = await createMember(instance)
@@ -31,10 +31,10 @@ describe('64 mutations at once that name two posts in opposite orders, on Postgr
     const outcomes = new Map<string, number>()
     let going = true
     const cross = () =>
-      hands(crossing, async hand => {
+      runWorkers(crossing, async worker => {
         while (going) {
           const begun = performance.now()
-          const outcome = await (hand % 2 === 0 ? like(a.id, b.id) : like(b.id, a.id))
+          const outcome = await (worker % 2 === 0 ? like(a.id, b.id) : like(b.id, a.id))
           slowest = Math.max(slowest, performance.now() - begun)
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
         }
@@ -58,7 +58,7 @@ describe('64 mutations at once that name two posts in opposite orders, on Postgr
     )
     assert.deepEqual([...outcomes.keys()], ['done'])
     const verdict = await judgeOn(database, history)
-    t.diagnostic(tell(verdict))
+    t.diagnostic(summarise(verdict))
     assert.equal(verdict.unavailable, 0)
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
@@ -77,7 +77,7 @@ const create =
 /** Each payer wants to pay every 80 ms, and waits for the answer before it pays again. */
 async function paymentsPerSecond(history: History, { url }: Instance, each: number): Promise<number> {
   const begun = performance.now()
-  await hands(payers, async () => {
+  await runWorkers(payers, async () => {
     for (let paid = 0; paid < each; paid++) {
       await delay(Math.max(0, begun + paid * 80 - performance.now()))
       await attempt(history, url, history.intend())

@@ -23,7 +23,7 @@ describe('Transactions of other programs that stay open, in the same database an
   })
   after(() => parts.disposeAsync())
 
-  it('delay no event of one instance on the other one, and the order stays exact', async t => {
+  it('delay no event between two instances, and the order stays exact', async t => {
     await using own = new AsyncDisposableStack()
     const [one, other] = await startTwo(database, own)
     const { token } = await createMember(one)

@@ -11,7 +11,7 @@ import { askAs, register, tokenOf } from '../support/logins.ts'
 import { temporaryFolder } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 import { type Instance, startTwo } from './instance.ts'
-import { hands } from './payers.ts'
+import { runWorkers } from './payers.ts'
 
 describe('A key rotation by SIGHUP on two instances, while clients log in and read on both', {
   skip: postgres.skip,
@@ -36,7 +36,7 @@ describe('A key rotation by SIGHUP on two instances, while clients log in and re
     await parts.disposeAsync()
   })
 
-  it('refuses no token: the new key is added last everywhere, then put first, then the old one is removed', async t => {
+  it('refuses no token if the new key is added last everywhere, then put first, then the old one is removed', async t => {
     for (let round = 0; round < inForm(1, 5); round++) {
       const fresh = await newKey()
       for (const keys of [[old, fresh], [fresh, old], [fresh]]) {
@@ -53,7 +53,7 @@ describe('A key rotation by SIGHUP on two instances, while clients log in and re
     assert.deepEqual([...clients.statuses.keys()], [200])
   })
 
-  it('would be found out to refuse tokens, if the new key were put first at once', async () => {
+  it('this test fails if the new key is put first at once', async () => {
     const keys = [await newKey(), old]
     write(path, keys)
     await reload(instances[0], keys)
@@ -70,15 +70,15 @@ class Clients {
   readonly #done: Promise<void>
 
   constructor(instances: readonly [Instance, Instance]) {
-    this.#done = hands(this.#turns.length, async hand => {
-      for (let turn = hand; this.#going; turn++) {
+    this.#done = runWorkers(this.#turns.length, async worker => {
+      for (let turn = worker; this.#going; turn++) {
         const token = await tokenOf(instances[turn % 2 === 0 ? 0 : 1].url)
         this.logins++
         for (let reads = 0; reads < 10; reads++) {
           const { status } = await askAs(token, `${instances[reads % 2 === 0 ? 0 : 1].url}/users/me`)
           this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1)
         }
-        this.#turns[hand] = (this.#turns[hand] ?? 0) + 1
+        this.#turns[worker] = (this.#turns[worker] ?? 0) + 1
       }
     })
   }
@@ -86,7 +86,7 @@ class Clients {
   /** Waits until nobody has a token from before. A login may be under way now, so it is the second one that counts. */
   async renewal(): Promise<void> {
     const enough = this.#turns.map(turn => turn + 2)
-    await waitUntil(() => this.#turns.every((turn, hand) => turn >= (enough[hand] ?? 0)))
+    await waitUntil(() => this.#turns.every((turn, worker) => turn >= (enough[worker] ?? 0)))
   }
 
   async stop(): Promise<void> {

@@ -6,7 +6,7 @@ import { startTestApp } from '../support/app.ts'
 import { type Daemon, programMissing } from '../support/daemon.ts'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
@@ -15,7 +15,7 @@ import { waitUntil } from '../support/wait.ts'
 import { execute } from './execute.ts'
 import { startTwo } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { startPgBouncer } from './pgbouncer.ts'
 
 const behindPooler = { DATABASE_POOLER: 'transaction', LOG_LEVEL: 'warn' } as const
@@ -40,7 +40,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
   })
   after(() => parts.disposeAsync())
 
-  it('is served through: payments, reads, mutations, and events of the other instance; also after its restart', async t => {
+  it('lets payments, reads, mutations and events of the other instance pass, also after its restart', async t => {
     await using own = new AsyncDisposableStack()
     const [one, other] = await startTwo(pooled, own, behindPooler)
     const { token } = await createMember(one)
@@ -58,9 +58,9 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
         await pooler.kill()
         await pooler.resume()
       }
-      const use = hands(8, async hand => {
+      const use = runWorkers(8, async worker => {
         while (history.acknowledged < enough) {
-          const { url } = hand % 2 === 0 ? one : other
+          const { url } = worker % 2 === 0 ? one : other
           await attempt(history, url, history.intend())
           await ask(`${url}/users`)
         }
@@ -68,7 +68,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
       await Promise.all([restart(), use])
       await waitUntil(async () => (await writer.ask(create, { text: 'after the restart' })).errors === undefined)
     }
-    await settle(history, other.url)
+    await resolveUnknowns(history, other.url)
     const posts = await postsFrom(direct, first)
     await subscription.told(posts.length)
     assert.deepEqual(
@@ -76,7 +76,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
       posts.map(id => ({ postAdded: { id } })),
     )
     const verdict = await judgeOn(direct, history)
-    t.diagnostic(tell(verdict))
+    t.diagnostic(summarise(verdict))
     assertSound(verdict)
     for (const instance of [one, other]) {
       assert.deepEqual(instance.faults, [])
@@ -84,7 +84,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
     }
   })
 
-  it('makes the service name the statements that give the role its planner settings, until they were run', async () => {
+  it('makes the service log the statements that give the role its planner settings, until they were run', async () => {
     const advice = async () => {
       await using app = await startTestApp({ ...behindPooler, DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
       return /Reads may be slow\. Run: ([^"]*)/.exec(JSON.stringify(app.logs))?.[1]
@@ -97,10 +97,10 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
     assert.equal(await advice(), undefined)
   })
 
-  it('would be found out by a service that does not know of it, and prepares statements', async () => {
+  it('this test fails if the service does not know of it, and prepares statements', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0', DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
     let prepared = false
-    await hands(8, async () => {
+    await runWorkers(8, async () => {
       while (!prepared) prepared = (await ask(`${app.url}/users`)).status === 500
     })
     assert.match(JSON.stringify(app.logs), preparedStatement)

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { programMissing } from '../support/daemon.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait.ts'
 import { startLoadBalancer } from './haproxy.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands, settle } from './payers.ts'
+import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 
 const payers = 8
 const skip = postgres.skip || (programMissing('haproxy') ?? false)
@@ -19,7 +19,7 @@ const skip = postgres.skip || (programMissing('haproxy') ?? false)
 describe('F13: two instances behind a load balancer that are restarted one after the other, under load', {
   skip,
 }, () => {
-  it('cost no client a request by SIGTERM; sockets are closed with 1001; each process ends with 0 in time', async t => {
+  it('lose no request at SIGTERM, close sockets with 1001, and exit with code 0 in time', async t => {
     await using database = await postgres.create()
     await using cluster = await Cluster.start(database)
     const history = new History()
@@ -38,7 +38,7 @@ describe('F13: two instances behind a load balancer that are restarted one after
     const verdict = await judgeOn(database, history)
     const slowest = Math.max(...endMs)
     t.diagnostic(
-      `${endMs.length} restarts: ${tell(verdict)}; ${load.reads.get(200)} reads; ` +
+      `${endMs.length} restarts: ${summarise(verdict)}; ${load.reads.get(200)} reads; ` +
         `${load.closings.length} sockets closed; the slowest process ended after ${Math.round(slowest)} ms`,
     )
     assertSound(verdict)
@@ -49,7 +49,7 @@ describe('F13: two instances behind a load balancer that are restarted one after
     if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // on a machine without other work
   })
 
-  it('would be found out if they were killed instead', async () => {
+  it('this test fails if they are killed instead', async () => {
     await using database = await postgres.create()
     await using cluster = await Cluster.start(database)
     const history = new History()
@@ -57,7 +57,7 @@ describe('F13: two instances behind a load balancer that are restarted one after
     await load.more(50)
     await cluster.restart(0, 'SIGKILL')
     await load.stop()
-    await settle(history, cluster.url)
+    await resolveUnknowns(history, cluster.url)
     const { unknowns, unavailable } = await judgeOn(database, history)
     assert.ok(unknowns + unavailable > 0)
     assert.ok(load.closings.includes(1006))
@@ -124,14 +124,14 @@ class Load {
 
   constructor(url: string, history: History) {
     this.#history = history
-    const pay = hands(payers, async () => {
+    const pay = runWorkers(payers, async () => {
       while (this.#going) {
         await attempt(history, url, history.intend())
         const answer = await ask(`${url}/users`).catch(() => undefined)
         this.reads.set(answer?.status, (this.reads.get(answer?.status) ?? 0) + 1)
       }
     })
-    this.#done = Promise.all([pay, hands(4, () => this.#listen(url))])
+    this.#done = Promise.all([pay, runWorkers(4, () => this.#listen(url))])
   }
 
   async #listen(url: string): Promise<void> {

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { postgres, postgresAt } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
-import { assertSound, History, tell } from '../support/history.ts'
+import { assertSound, History, summarise } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { execute } from './execute.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
-import { attempt, hands } from './payers.ts'
+import { attempt, runWorkers } from './payers.ts'
 
 describe('A role that may have 6 connections, and a pool that wants 10', { skip: postgres.skip }, () => {
   it('serves payments, reads and subscriptions at once without refusing anyone', async t => {
@@ -30,16 +30,16 @@ describe('A role that may have 6 connections, and a pool that wants 10', { skip:
     const history = new History()
     const reads = new Map<number, number>()
     const payments = inForm(200, 3000)
-    await hands(32, async hand => {
+    await runWorkers(32, async worker => {
       while (history.acknowledged < payments) {
-        if (hand % 2 === 0) await attempt(history, instance.url, history.intend())
+        if (worker % 2 === 0) await attempt(history, instance.url, history.intend())
         const { status } = await ask(`${instance.url}/users`)
         reads.set(status, (reads.get(status) ?? 0) + 1)
       }
     })
     assert.ok(!subscription.isOver)
     const verdict = await judgeOn(database, history)
-    t.diagnostic(`${tell(verdict)}; ${reads.get(200)} reads`)
+    t.diagnostic(`${summarise(verdict)}; ${reads.get(200)} reads`)
     assert.deepEqual([...reads.keys()], [200])
     assert.equal(verdict.unavailable, 0)
     assertSound(verdict)
