@@ -167,7 +167,13 @@ export async function startApp(
     'Groups of subscriptions with the same topic and selection',
     () => fanOut.groups,
   )
-  const feed = parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  const onLoss = () => {
+    logger.error(
+      'The database has lost events, as after a failover to a standby that was behind. All sockets are closed',
+    )
+    sockets.closeAll(1012, 'Events were lost')
+  }
+  const feed = parts.use(await Feed.start({ log: store.events, bus, observer, onLoss }, deliverTo(fanOut, sockets)))
   metrics.gauge('duet_events_undelivered_age_seconds', 'Age of the oldest event that is not delivered yet, or 0', () =>
     feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000,
   )
