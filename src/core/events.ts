@@ -71,6 +71,11 @@ export interface NextEvents {
   readonly more: boolean
   /** When the oldest event happened that cannot be delivered yet, because an earlier one may still appear. */
   readonly heldSince?: number | undefined
+  /**
+   * The log ends before the position. So the database has lost events, as after a failover to a standby that was behind,
+   * and will use these positions again.
+   */
+  readonly lost?: boolean
 }
 
 /**

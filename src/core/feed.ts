@@ -6,6 +6,8 @@ export interface FeedParts {
   readonly log: EventLog
   readonly bus: EventBus
   readonly observer: Pick<StoreObserver, 'trouble'>
+  /** Called when the log has lost events. What subscribers know of positions no longer holds. */
+  readonly onLoss?: () => void
 }
 
 /** Yields each event after it has been delivered. */
@@ -19,6 +21,7 @@ export type Deliver = (events: readonly Event[]) => AsyncIterable<Event>
 export class Feed implements AsyncDisposable {
   readonly #log: EventLog
   readonly #observer: FeedParts['observer']
+  readonly #onLoss: () => void
   readonly #deliver: Deliver
   #position: Position
   #running: Promise<void> | undefined
@@ -35,9 +38,10 @@ export class Feed implements AsyncDisposable {
     return new Feed(parts, deliver, { transaction: from, id: 0 })
   }
 
-  private constructor({ log, bus, observer }: FeedParts, deliver: Deliver, position: Position) {
+  private constructor({ log, bus, observer, onLoss = () => {} }: FeedParts, deliver: Deliver, position: Position) {
     this.#log = log
     this.#observer = observer
+    this.#onLoss = onLoss
     this.#deliver = deliver
     this.#position = position
     bus.listen(() => this.look())
@@ -66,6 +70,7 @@ export class Feed implements AsyncDisposable {
     try {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
+        if (found.lost) await this.#beginAgain()
         this.#undeliveredSince = found.events[0]?.at ?? found.heldSince
         const skippedOne = await this.#handOver(found.events)
         this.#undeliveredSince = found.heldSince
@@ -83,6 +88,12 @@ export class Feed implements AsyncDisposable {
       next = retryMs
     }
     this.#lookAgainIn(next)
+  }
+
+  async #beginAgain(): Promise<void> {
+    const { from } = await this.#log.now()
+    this.#position = { transaction: from, id: 0 }
+    this.#onLoss()
   }
 
   /** Returns true if an event was skipped and the events after it are still to be delivered. */

@@ -66,7 +66,14 @@ export async function openSockets(
       report: error => reportFailure(error, logger),
     }),
   )
-  const feed = parts.use(await Feed.start({ log: store.events, bus, observer }, deliverTo(fanOut, sockets)))
+  const onLoss = () => {
+    logger.error(
+      'The database has lost events, as after a failover to a standby that was behind. All sockets are closed',
+    )
+    fanOut.forgetPositions()
+    sockets.closeAll(1012, 'Events were lost')
+  }
+  const feed = parts.use(await Feed.start({ log: store.events, bus, observer, onLoss }, deliverTo(fanOut, sockets)))
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
   metrics.gauge(

@@ -30,6 +30,7 @@ class MemoryLog implements EventLog {
     this.asked.push(position)
     await this.gate
     if (this.failure !== undefined) throw this.failure
+    if (position.transaction > this.events.length + 1) return { events: [], more: false, lost: true }
     const visible = this.events.slice(0, this.events.length - this.hidden)
     const beyond = visible.filter(({ position: { transaction } }) =>
       position.id === 0 ? transaction >= position.transaction : transaction > position.transaction,
@@ -52,6 +53,7 @@ class Stage {
   readonly log = new MemoryLog()
   readonly told: number[] = []
   readonly troubles: unknown[] = []
+  losses = 0
   /** Thrown at the event with this id, once. */
   readonly failures = new Map<number, unknown>()
   #listeners: (() => void)[] = []
@@ -72,7 +74,8 @@ class Stage {
     }.bind(this)
     const bus = { tell() {}, listen: (listener: () => void) => this.#listeners.push(listener) }
     const observer = { trouble: (_message: string, error: unknown) => this.troubles.push(error) }
-    return Feed.start({ log: this.log, bus, observer }, deliver)
+    const onLoss = () => this.losses++
+    return Feed.start({ log: this.log, bus, observer, onLoss }, deliver)
   }
 }
 
@@ -106,6 +109,22 @@ describe('Feed', () => {
     stage.tell()
     await settle()
     assert.deepEqual(stage.told, upTo(11))
+  })
+
+  it('begins again at the end of a log that has lost events, and reports the loss once', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    stage.log.add(10)
+    stage.tell()
+    await settle()
+    stage.log.events.length = 4
+    stage.tell()
+    await settle()
+    stage.log.add(2)
+    stage.tell()
+    await settle()
+    assert.deepEqual(stage.told, [...upTo(10), 5, 6])
+    assert.equal(stage.losses, 1)
   })
 
   it('a notification during a round causes one more round, and rounds do not overlap', async () => {

@@ -6,6 +6,8 @@ import { inForm } from '../support/form.ts'
 import { assertSound, History, summarise, type Verdict } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { PostgresServer } from '../support/postgres.ts'
+import { createMember } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
 import { generous, waitUntil } from '../support/wait.ts'
 import { startDatabaseProxy } from './haproxy.ts'
 import { Instance } from './instance.ts'
@@ -33,6 +35,34 @@ describe('A primary of PostgreSQL that is killed under 16 payers, and its standb
   })
 })
 
+describe('A standby that was behind its primary and takes over', { skip }, () => {
+  it('makes the service close its sockets with 1012, and subscribers that come back get every event', async () => {
+    await using parts = new AsyncDisposableStack()
+    const { primary, standby, instance } = await startReplicated('lagging', parts)
+    const create = 'mutation ($title: String!) { createPost(title: $title, content: "x") { id } }'
+    const subscribe = async () => {
+      const { token } = await createMember(instance)
+      const socket = parts.use(await SocketClient.connect(instance, { token }))
+      const post = async (title: string) =>
+        (await socket.read<{ createPost: { id: string } }>(create, { title })).createPost.id
+      const subscription = await socket.begin('subscription { postAdded { id } }').listening(post)
+      return { socket, subscription, post }
+    }
+    const { socket, subscription, post } = await subscribe()
+    for (let n = 0; n < 50; n++) await post('will be lost')
+    await subscription.told(50)
+    await primary.kill()
+    await standby.promote()
+    assert.equal((await socket.closed).code, 1012)
+    const later = await subscribe()
+    const ids = [await later.post('one'), await later.post('two')]
+    assert.deepEqual(
+      await later.subscription.told(2),
+      ids.map(id => ({ postAdded: { id } })),
+    )
+  })
+})
+
 interface Outcome {
   readonly verdict: Verdict
   /** Milliseconds from the promotion of the standby until the service was ready. */
@@ -40,19 +70,9 @@ interface Outcome {
   readonly faults: readonly string[]
 }
 
-async function failOver(t: TestContext, replication: 'synchronous' | 'lagging'): Promise<Outcome> {
+async function failOver(t: TestContext, replication: Replication): Promise<Outcome> {
   await using parts = new AsyncDisposableStack()
-  const settings = { synchronous_standby_names: replication === 'synchronous' ? 'second' : '' }
-  const primary = parts.use(await PostgresServer.start(settings))
-  const wire = parts.use(await Wire.to({ host: '127.0.0.1', port: Number(new URL(primary.url).port) }))
-  const standby = parts.use(await PostgresServer.startStandby(primary, 'second', String(wire.port)))
-  const proxy = await startDatabaseProxy([new URL(primary.url), new URL(standby.url)], parts)
-  const address = new URL(primary.url)
-  address.port = String(proxy.port)
-  const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
-  const instance = parts.use(await Instance.start(postgresAt(address.href), env))
-  if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on, nothing reaches the standby
-
+  const { primary, standby, instance } = await startReplicated(replication, parts)
   const history = new History()
   let going = true
   const paying = runWorkers(payers, async () => {
@@ -76,4 +96,21 @@ async function failOver(t: TestContext, replication: 'synchronous' | 'lagging'):
   const verdict = await judged(postgresAt(standby.url), history)
   t.diagnostic(`${summarise(verdict)}; ready ${Math.round(readyMs)} ms after the promotion`)
   return { verdict, readyMs, faults: instance.faults }
+}
+
+type Replication = 'synchronous' | 'lagging'
+
+/** A primary with its standby, a proxy that leads to whichever accepts writes, and an instance of the service. */
+async function startReplicated(replication: Replication, parts: AsyncDisposableStack) {
+  const settings = { synchronous_standby_names: replication === 'synchronous' ? 'second' : '' }
+  const primary = parts.use(await PostgresServer.start(settings))
+  const wire = parts.use(await Wire.to({ host: '127.0.0.1', port: Number(new URL(primary.url).port) }))
+  const standby = parts.use(await PostgresServer.startStandby(primary, 'second', String(wire.port)))
+  const proxy = await startDatabaseProxy([new URL(primary.url), new URL(standby.url)], parts)
+  const address = new URL(primary.url)
+  address.port = String(proxy.port)
+  const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
+  const instance = parts.use(await Instance.start(postgresAt(address.href), env))
+  if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on, nothing reaches the standby
+  return { primary, standby, instance }
 }

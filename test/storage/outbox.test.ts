@@ -217,6 +217,17 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     )
   })
 
+  it('a position that no transaction has reached yet shows that events were lost, and no other position does', async () => {
+    const { to } = await log.now()
+    assert.equal((await log.after({ transaction: to + 1000, id: 1 })).lost, true)
+    await client(0).query(insertOf('postgres', 1))
+    const [event] = await allAfter(log, { transaction: to, id: 0 }, 1)
+    for (const position of [{ transaction: to, id: 0 }, event?.position]) {
+      assert.ok(position !== undefined)
+      assert.equal((await log.after(position)).lost, undefined)
+    }
+  })
+
   it('a rolled back transaction leaves a gap that delays nothing', async () => {
     const from = await beginning(log)
     await client(0).query('begin')

@@ -11,9 +11,9 @@ import type { verbs } from '../verbs.ts'
 export function createEventLog(engine: Engine<typeof verbs>, keptSeconds = 3600): EventLog {
   const { now, bound, after, keeps, purge } = ordering[engine.dialect.name]
   const readBound = async () => {
-    if (bound === undefined) return Number.MAX_SAFE_INTEGER
+    if (bound === undefined) return { least: Number.MAX_SAFE_INTEGER, next: Number.MAX_SAFE_INTEGER }
     const [row] = await engine.read(bound)
-    return Number(row?.[0])
+    return { least: Number(row?.[0]), next: Number(row?.[1]) }
   }
   return {
     async now() {
@@ -22,14 +22,16 @@ export function createEventLog(engine: Engine<typeof verbs>, keptSeconds = 3600)
     },
     async after(position) {
       // Two statements, and so two snapshots: the second one must see everything that was committed below the bound.
-      const rows = await engine.read(after(position, await readBound()))
+      const { least, next } = await readBound()
+      if (position.transaction > next) return { events: [], more: false, lost: true }
+      const rows = await engine.read(after(position, least))
       const events = rows.filter(([, id]) => id !== null).map(eventOf)
       // Beyond the bound there may be an event that cannot be delivered yet. Its row has no id.
       const held = rows.length > events.length ? Date.parse(String(rows.at(-1)?.[6])) : undefined
       return { events, more: events.length === readTogether || held !== undefined, heldSince: held }
     },
     keeps: async place => (await engine.read(keeps(place, keptSeconds))).length > 0,
-    purge: async () => engine.write('purgeOutbox', purge(await readBound(), keptSeconds + marginSeconds)),
+    purge: async () => engine.write('purgeOutbox', purge((await readBound()).least, keptSeconds + marginSeconds)),
   }
 }
 
@@ -47,7 +49,7 @@ const readTogether = 500
 interface Ordering {
   /** The current moment in the format of PostgreSQL's snapshots: from:to:running,… */
   readonly now: Statement
-  /** Reads a transaction number. No event can appear below it any more. */
+  /** Reads two transaction numbers: no event can appear below the first any more, and none has the second or a later one. */
   readonly bound: Statement | undefined
   /** Reads the next events below the bound. */
   readonly after: (position: Position, bound: number) => Statement
@@ -98,7 +100,7 @@ const ordering: Readonly<Record<'sqlite' | 'postgres', Ordering>> = {
         where writers.locktype = 'relation'
           -- A number that is 2^31 or more behind is in fact ahead: it was given out after the snapshot.
           and (numbers.number is null or ((next - numbers.number) & 4294967295) < 2147483648)
-      )) from snapshot`,
+      )), next from snapshot`,
     after: ({ transaction, id }, bound) =>
       sql`(select transaction_id::text::bigint, id, kind, post_id, comment_id, user_id, created_at from outbox
            where (transaction_id, id) > (${String(transaction)}::text::xid8, ${id}::bigint)
