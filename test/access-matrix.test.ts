@@ -258,7 +258,7 @@ test('every operation of the access table has a row and a request in this test, 
   const used = new Set([...Object.values(attempts).map(({ route }) => route), ...others])
   for (const route of used) {
     for (const prefix of route.endsWith('/graphql') ? [''] : prefixes) {
-      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `src/app.ts registers no route ${route}`)
+      assert.ok(routes.has(route.replace(' ', ` ${prefix}`)), `src/rest/serve.ts registers no route ${route}`)
     }
   }
   const unknown = [...routes]

@@ -13,7 +13,11 @@ type Row = { inside: 'everything' | string[]; outside: Outside }
 const DIRECTIONS: Record<string, Row> = {
   'main.ts': { inside: 'everything', outside: 'anything' },
   'app.ts': {
-    inside: ['config.ts', 'rest', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
+    inside: ['wiring', 'config.ts', 'rest', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
+    outside: 'anything',
+  },
+  wiring: {
+    inside: ['config.ts', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
     outside: 'anything',
   },
   commands: {

@@ -114,7 +114,7 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
     const sender = this.#newClient()
     try {
       await sender.connect()
-      await sender.query(notification(`trial ${this.#id}`))
+      await sender.query(notification(`${trial}${this.#id}`))
       return await promise
     } finally {
       clearTimeout(timer)
@@ -137,8 +137,8 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
   }
 
   #receive(payload: string | undefined): void {
-    if (payload === `trial ${this.#id}`) this.#arrived?.()
-    else if (payload !== this.#id) this.#local.tell()
+    if (payload === `${trial}${this.#id}`) this.#arrived?.()
+    else if (payload !== this.#id && !payload?.startsWith(trial)) this.#local.tell()
   }
 
   #lose(client: pg.Client): void {
@@ -188,6 +188,8 @@ function notification(payload: string): pg.QueryConfig {
   return { text: "select pg_notify('duet_events', $1)", values: [payload] }
 }
 
+/** Begins the payload of a notification that tries a new connection. */
+const trial = 'trial '
 const pauseMs = 5
 const retryMs = 500
 const uselessMs = 60_000

@@ -36,7 +36,8 @@ class MemoryLog implements EventLog {
       position.id === 0 ? transaction >= position.transaction : transaction > position.transaction,
     )
     const events = beyond.slice(0, this.portion)
-    return { events, more: beyond.length > events.length || this.hidden > 0 }
+    const heldSince = this.hidden > 0 ? 7_000 : undefined
+    return { events, more: beyond.length > events.length || this.hidden > 0, heldSince }
   }
 
   async keeps() {
@@ -164,16 +165,17 @@ describe('Feed', () => {
     mock.timers.enable({ apis: ['setTimeout'] })
     try {
       const stage = new Stage()
-      await using _feed = await stage.start()
+      await using feed = await stage.start()
+      assert.equal(feed.undeliveredSince, undefined)
       stage.log.add(2)
       stage.log.hidden = 2
       stage.tell()
       await settle()
-      assert.deepEqual(stage.told, [])
+      assert.deepEqual([stage.told, feed.undeliveredSince], [[], 7_000])
       stage.log.hidden = 0
       mock.timers.tick(5)
       await settle()
-      assert.deepEqual(stage.told, [1, 2])
+      assert.deepEqual([stage.told, feed.undeliveredSince], [[1, 2], undefined])
     } finally {
       mock.timers.reset()
     }

@@ -54,11 +54,26 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, n) => (n % 2 === 0 ? like(one, other) : like(other, one))),
     )
-    const likes = answers.map(({ a }) => a.likes).sort((x, y) => x - y)
+    const likes = answers.map(({ a, b }, n) => (n % 2 === 0 ? a : b).likes).sort((x, y) => x - y)
     assert.deepEqual(
       likes,
-      Array.from({ length: 64 }, (_, n) => n + 1),
+      Array.from({ length: 64 }, (_, n) => (likes[0] ?? 0) + n),
     )
+  })
+
+  it('lock the posts in one order, whatever the order of the changes', async () => {
+    const [lower, higher] = posts
+    const [admin, observer] = [await connect(), await connect()]
+    await admin.query(`begin; select * from posts where id = ${lower} for update`)
+    const waiting = answer(`mutation { a: likePost(id: ${higher}) { id } b: likePost(id: ${lower}) { id } }`)
+    try {
+      await waitUntil(async () => (await waitingForLocks(observer)) === 1)
+      // It waits for the lower one, and so does not hold the higher one yet.
+      await observer.query(`select * from posts where id = ${higher} for update nowait`)
+    } finally {
+      await admin.query('rollback')
+    }
+    await waiting
   })
 
   it('wait for a locked row with two connections at most, so that payments go on', async () => {

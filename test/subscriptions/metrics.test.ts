@@ -72,10 +72,10 @@ describe('Metrics of sockets', () => {
     await waitUntil(() => isTold(subscription, String(ready)) && isTold(other, 'ready'))
     subscription.events.length = 0
     other.events.length = 0
-    // A transaction that runs holds events back until the post of one of them is deleted.
+    // A writer of events that runs holds later ones back until the post of one of them is deleted.
     const holder = new pg.Client({ connectionString: app.database.location })
     await holder.connect()
-    await holder.query('begin')
+    await holder.query('begin; lock table outbox in row exclusive mode')
     await holder.query('select pg_current_xact_id()')
     const gone = await write(client, 'gone')
     await client.read(`mutation { deletePost(id: ${gone}) }`)

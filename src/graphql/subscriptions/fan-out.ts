@@ -156,6 +156,11 @@ export class FanOut {
     }
   }
 
+  /** The log has lost events and uses their positions again. */
+  forgetPositions(): void {
+    this.#latest = undefined
+  }
+
   async #exists(topic: Topic): Promise<boolean> {
     return topic.kind === 'posts' || (await this.#parts.store.exists(topic.postId))
   }

@@ -1,0 +1,106 @@
+import type { IncomingMessage } from 'node:http'
+import type { Logger } from 'pino'
+import type { Config, DatabaseConfig } from '../config.ts'
+import type { EventBus } from '../core/events.ts'
+import { type Deliver, Feed } from '../core/feed.ts'
+import type { Clock, StoreObserver } from '../core/ports.ts'
+import type { Store } from '../core/store.ts'
+import type { Tokens } from '../core/tokens/operations.ts'
+import type { Executor } from '../graphql/execute.ts'
+import { Sockets } from '../graphql/socket/sockets.ts'
+import { FanOut } from '../graphql/subscriptions/fan-out.ts'
+import { bearerOf } from '../server/authentication.ts'
+import { allowedOrigins } from '../server/cors.ts'
+import { reportFailure } from '../server/errors.ts'
+import type { Metrics } from '../server/metrics.ts'
+import { operationLimit, type RateLimit } from '../server/rate-limit.ts'
+import type { Unsent } from '../server/unsent.ts'
+
+export interface SubscriptionParts {
+  readonly store: Store
+  readonly tokens: Tokens
+  readonly bus: EventBus
+  readonly executor: Executor
+  readonly rateLimit: RateLimit | undefined
+  readonly clientOf: (request: IncomingMessage) => string
+  readonly unsent: Unsent
+  readonly metrics: Metrics
+  readonly observer: StoreObserver
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** The way of events from the log to the sockets. */
+export async function openSockets(
+  config: Config,
+  all: SubscriptionParts,
+  parts: AsyncDisposableStack,
+): Promise<Sockets> {
+  const { store, tokens, bus, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger } = all
+  const fanOut = new FanOut({
+    store: store.posts,
+    log: store.events,
+    observer: metrics.sockets,
+    now: () => clock.now(),
+    groups: config.subscriptionGroups,
+    groupsPerClient: config.subscriptionGroupsPerClient,
+    readsAtOnce: eventReadsAtOnce(config.database),
+    readMs: config.databaseTimeoutMs,
+    report: error => reportFailure(error, logger),
+  })
+  const sockets = parts.use(
+    new Sockets({
+      executor,
+      fanOut,
+      clock,
+      initTimeoutMs: config.socketInitTimeoutMs,
+      authenticate: async authorization => tokens.authenticate(bearerOf(authorization)),
+      isStillValid: user => tokens.isStillValid(user),
+      takeFor: operationLimit(rateLimit),
+      clientOf,
+      socketsPerClient: config.socketsPerClient,
+      messagesPerSecond: config.socketMessagesPerSecond,
+      isAllowedOrigin: allowedOrigins(config.corsOrigins),
+      unsent,
+      observer: metrics.sockets,
+      report: error => reportFailure(error, logger),
+    }),
+  )
+  const onLoss = () => {
+    logger.error(
+      'The database has lost events, as after a failover to a standby that was behind. All sockets are closed',
+    )
+    fanOut.forgetPositions()
+    sockets.closeAll(1012, 'Events were lost')
+  }
+  const feed = parts.use(await Feed.start({ log: store.events, bus, observer, onLoss }, deliverTo(fanOut, sockets)))
+  metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
+  metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
+  metrics.gauge(
+    'duet_subscription_groups',
+    'Groups of subscriptions with the same topic and selection',
+    () => fanOut.groups,
+  )
+  metrics.gauge('duet_events_undelivered_age_seconds', 'Age of the oldest event that is not delivered yet, or 0', () =>
+    feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000,
+  )
+  return sockets
+}
+
+/**
+ * How many reads of events run at once. In PostgreSQL, each takes a connection, so only some of them are used. SQLite
+ * reads on this thread, so this is how many run before other work gets its turn.
+ */
+function eventReadsAtOnce(database: DatabaseConfig): number {
+  return database.kind === 'sqlite' ? 16 : Math.max(1, Math.min(4, database.poolMax >> 1))
+}
+
+/** Delivers events to the subscribers, and closes the sockets whose tokens were revoked. */
+function deliverTo(fanOut: FanOut, sockets: Sockets): Deliver {
+  return async function* (events) {
+    for await (const event of fanOut.deliver(events)) {
+      if (event.kind === 'user-revoked') await sockets.revoke(event.userId)
+      yield event
+    }
+  }
+}
