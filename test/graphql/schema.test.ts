@@ -44,7 +44,7 @@ function signatureOf({ name, args, type }: GraphQLField<unknown, unknown>): stri
   return `${name}${told && `(${told})`}: ${type}`
 }
 
-const page = 'limit: Int, offset: Int'
+const page = 'limit: Int, offset: Int, after: ID'
 
 test('R-GQL-5, R-GQL-6: User has exactly the fields of the specification, and posts takes a limit', () => {
   assert.deepEqual(fieldsOf('User'), [
