@@ -54,10 +54,12 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
     const answers = await Promise.all(
       Array.from({ length: 64 }, (_, n) => (n % 2 === 0 ? like(one, other) : like(other, one))),
     )
-    const likes = answers.map(({ a }) => a.likes).sort((x, y) => x - y)
+    // Of one of the posts, which the other test may have liked before.
+    const likes = answers.map(({ a, b }, n) => (n % 2 === 0 ? a : b).likes).sort((x, y) => x - y)
+    const [first = 0] = likes
     assert.deepEqual(
       likes,
-      Array.from({ length: 64 }, (_, n) => n + 1),
+      Array.from({ length: 64 }, (_, n) => first + n),
     )
   })
 

@@ -23,8 +23,8 @@ const data: Data = {
     { id: 3, authorId: 1, title: 'Draft', content: '\u2028\n', likes: 3, publishedAt: null },
   ],
   comments: [
-    { id: 1, postId: 2, authorId: 1, text: 'Early' },
-    { id: 2, postId: 2, authorId: 2, text: 'Late' },
+    { id: 1, postId: 2, authorId: 1, text: 'Early', createdAt: noon },
+    { id: 2, postId: 2, authorId: 2, text: 'Late', createdAt: later },
   ],
 }
 

@@ -111,6 +111,7 @@ export class NaiveQuery {
   readonly shownPost = (row: PostRow): object => ({
     ...row,
     author: () => this.#userWith(({ id }) => id === row.authorId),
+    commentCount: () => this.#data().comments.filter(({ postId }) => postId === row.id).length,
     comments: (args: PageArgs) =>
       page(
         this.#data()
@@ -124,6 +125,7 @@ export class NaiveQuery {
   readonly shownComment = (row: CommentRow): object => ({
     ...row,
     author: () => this.#userWith(({ id }) => id === row.authorId),
+    post: () => this.post({ id: String(row.postId) }),
   })
 }
 

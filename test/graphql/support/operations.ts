@@ -12,7 +12,7 @@ export type Variables = Readonly<Record<string, unknown>>
 type Root = 'Query' | 'Mutation'
 type Type = Root | 'User' | 'Post' | 'Comment' | '__Schema' | '__Type' | '__Field'
 /** `Cursor` is an ID that some row can have, or null: the argument `after` accepts nothing else. */
-type InputType = 'Int' | 'ID' | 'DateTime' | 'Boolean' | 'String' | 'Cursor'
+type InputType = 'Int' | 'ID' | 'DateTime' | 'Boolean' | 'String' | 'OptionalString' | 'Cursor'
 
 interface Field {
   readonly name: string
@@ -47,17 +47,24 @@ export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
     { name: 'createPost', to: 'Post', args: { title: 'String', content: 'String' } },
     { name: 'addComment', to: 'Comment', args: { postId: 'ID', text: 'String' } },
     { name: 'deletePost', args: { id: 'ID' } },
+    { name: 'updatePost', to: 'Post', args: { id: 'ID', title: 'OptionalString', content: 'OptionalString' } },
+    { name: 'updateComment', to: 'Comment', args: { id: 'ID', text: 'String' } },
+    { name: 'deleteComment', args: { id: 'ID' } },
   ],
   User: [
     ...values('id', 'name', 'email', 'avatar', 'createdAt', '__typename'),
     { name: 'posts', to: 'Post', many: true, args: paging },
   ],
   Post: [
-    ...values('id', 'title', 'content', 'likes', 'publishedAt', '__typename'),
+    ...values('id', 'title', 'content', 'likes', 'commentCount', 'publishedAt', '__typename'),
     { name: 'author', to: 'User' },
     { name: 'comments', to: 'Comment', many: true, args: paging },
   ],
-  Comment: [...values('id', 'text', '__typename'), { name: 'author', to: 'User' }],
+  Comment: [
+    ...values('id', 'text', 'createdAt', '__typename'),
+    { name: 'author', to: 'User' },
+    { name: 'post', to: 'Post' },
+  ],
   __Schema: [
     ...values('__typename', 'description'),
     { name: 'queryType', to: '__Type' },
@@ -219,7 +226,7 @@ function rawNodes([most = 1, ...further]: readonly number[]): fc.Arbitrary<RawNo
 }
 
 const variablesPerType = 3
-const variableTypes = ['Int', 'Boolean', 'ID', 'DateTime', 'String', 'Cursor'] as const
+const variableTypes = ['Int', 'Boolean', 'ID', 'DateTime', 'String', 'OptionalString', 'Cursor'] as const
 const variableCount = variablesPerType * variableTypes.length
 const rawVariables: fc.Arbitrary<RawVariable[]> = fc.array(
   fc.record({ required: fc.boolean(), fallback: fc.option(fc.nat(40)), sent: rawArguments }, { noNullPrototype: true }),
@@ -472,6 +479,7 @@ class Writer {
       case 'DateTime':
         return pick(dateTimes)
       case 'String':
+      case 'OptionalString':
         return pick(strings)
     }
   }
@@ -492,7 +500,7 @@ class Writer {
   }
 
   #declaration({ name, type, raw: { required, fallback } }: Variable): string {
-    const head = `$${name}: ${isId(type) ? 'ID' : type}${required ? '!' : ''}`
+    const head = `$${name}: ${isId(type) ? 'ID' : type.replace('Optional', '')}${required ? '!' : ''}`
     if (fallback === 0 && !required && !isNeeded(type)) return `${head} = null`
     const hasDefault = fallback !== null || (isNeeded(type) && !required)
     return hasDefault ? `${head} = ${JSON.stringify(this.#value(type, fallback ?? 0))}` : head
