@@ -38,7 +38,8 @@ export async function resetData({ engine, database: { kind } }: Stage): Promise<
   await engine.write('run', [...insertsOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
 }
 
-const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
+/** Sets the ids of the next rows. */
+export const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
   sqlite: sql`update sqlite_sequence set seq = 1000 where name in ('posts', 'comments')`,
   postgres: sql`select setval('posts_id_seq', 1000), setval('comments_id_seq', 1000)`,
 }
