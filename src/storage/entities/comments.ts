@@ -1,5 +1,5 @@
 import type { Reach } from '../../core/access.ts'
-import { type Statement, sql } from '../sql.ts'
+import { sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
@@ -56,17 +56,4 @@ function* lockComment(id: number | null): Steps<LockedComment | undefined> {
   if (comment === undefined) return undefined
   const [[postId, postAuthorId], [commentId, authorId]] = [post.map(Number), comment.map(Number)]
   return { id: commentId, authorId, postId, postAuthorId } as LockedComment
-}
-
-/** Transactions that lock the same posts in one order cannot wait for each other. */
-export function lockPosts(ids: Iterable<number>): Statement {
-  const values = [...new Set(ids)].sort((one, other) => one - other)
-  const places = values.map((_, index) => `$${index + 1}`).join(', ')
-  return { text: `select id from posts where id in (${places}) order by id for update`, values }
-}
-
-/** Reads the posts of these comments. A comment never moves to another post. */
-export function postsOf(commentIds: readonly number[]): Statement {
-  const places = commentIds.map((_, index) => `$${index + 1}`).join(', ')
-  return { text: `select post_id from comments where id in (${places})`, values: commentIds }
 }

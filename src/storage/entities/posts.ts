@@ -7,7 +7,8 @@ import { answerOf, bounds } from '../engine.ts'
 import { sql } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked } from './actors.ts'
-import { addComment, deleteComment, lockPosts, postsOf, updateComment } from './comments.ts'
+import { addComment, deleteComment, updateComment } from './comments.ts'
+import { lockContent } from './post-locks.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
 export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
@@ -23,11 +24,11 @@ export const postReads = {
 
 export const postVerbs = {
   *changePosts(actor: Actor, changes: readonly CompiledChange[]): Steps<readonly ChangeResult[] | ChangeRefusal> {
-    // A new row refers to the user of the actor, and so locks it. Deleting a user locks the user before posts, so this
-    // verb has to do the same.
+    // A new row refers to its author, which locks the author. Users are locked before posts.
     const isInserting = changes.some(({ kind }) => traitsOf[kind].inserts)
     if (yield* isRevoked(actor, isInserting)) return { refused: 'token revoked', at: 0 }
-    yield* lockNamedPosts(changes)
+    // A single change locks what it needs by itself.
+    if (changes.length > 1) yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
     const results: ChangeResult[] = []
     let bytes = 0
     for (const [at, change] of changes.entries()) {
@@ -78,16 +79,6 @@ function commentsNamedBy(changes: readonly CompiledChange[]): readonly number[] 
 
 function distinct(ids: readonly (number | null)[]): readonly number[] {
   return [...new Set(ids.filter(id => id !== null))]
-}
-
-/** Locks all posts that the changes are about before the first change. One post is locked by its own change. */
-function* lockNamedPosts(changes: readonly CompiledChange[]): Steps<void> {
-  const posts = postsNamedBy(changes)
-  const comments = commentsNamedBy(changes)
-  if (posts.length + comments.length < 2) return
-  const ofComments = comments.length === 0 ? [] : yield postsOf(comments)
-  const all = distinct([...posts, ...ofComments.map(([id]) => Number(id))])
-  if (all.length > 1) yield lockPosts(all)
 }
 
 type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>

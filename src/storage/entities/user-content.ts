@@ -1,6 +1,6 @@
 import { sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
-import { lockPosts } from './comments.ts'
+import { lockPosts } from './post-locks.ts'
 
 /**
  * Deletes some of the user's comments, and some of the user's posts with their comments. Returns whether more may exist.
