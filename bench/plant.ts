@@ -28,6 +28,12 @@ export function fillStatements(kind: 'sqlite' | 'postgres', posts: number, comme
      from ${numbers(posts)}`,
     `insert into comments (post_id, author_id, text, created_at)
      select i % ${posts} + 1, i % ${users} + 1, 'A remark on this, number ' || i, ${at} from ${numbers(posts * comments)}`,
+    countComments,
     'analyze',
   ]
 }
+
+/** Sets the number of comments of each post. */
+export const countComments = `update posts set comment_count = counted.comments
+  from (select post_id, count(*) as comments from comments group by post_id) as counted
+  where counted.post_id = posts.id`

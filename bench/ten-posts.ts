@@ -9,7 +9,16 @@ const values = (...names: string[]) => names.map(name => ({ kind: 'value', key: 
 const author = (...names: string[]) =>
   ({ kind: 'one', key: 'author', name: 'author', id: undefined, fields: values(...names) }) as const
 const list = (name: string, limit: number) =>
-  ({ kind: 'many', key: name, name, limit, offset: limit + 1, after: undefined, before: undefined }) as const
+  ({
+    kind: 'many',
+    key: name,
+    name,
+    limit,
+    offset: limit + 1,
+    after: undefined,
+    publishedAfter: undefined,
+    publishedBefore: undefined,
+  }) as const
 
 /** The same as the store is asked. */
 export const tenPostsSelection: Selection = {
@@ -45,7 +54,7 @@ export function pageRequests(pages: number): () => string {
   return () => requests[next++ % pages] ?? ''
 }
 
-function requestFor(asked: object, ...headers: string[]): string {
+export function requestFor(asked: object, ...headers: string[]): string {
   const body = JSON.stringify(asked)
   const head = ['POST /graphql HTTP/1.1', 'Host: 127.0.0.1', 'Content-Type: application/json', ...headers]
   return [...head, `Content-Length: ${Buffer.byteLength(body)}`, '', body].join('\r\n')

@@ -8,6 +8,7 @@ import type { User } from '../src/core/users/user.ts'
 import { profileOf } from '../src/core/users/user.ts'
 import { prefixes } from '../src/rest/routes.ts'
 import type { Engine } from '../src/storage/engine.ts'
+import type { CompiledChange } from '../src/storage/entities/posts.ts'
 import { sql } from '../src/storage/sql.ts'
 import { catalogue, type verbs } from '../src/storage/verbs.ts'
 import { promised, type Verdict } from './support/access-promises.ts'
@@ -24,8 +25,8 @@ interface Attempt {
   readonly route: string
   /** The operation, where the route is GraphQL's. */
   readonly query?: string
-  /** A user, unless said otherwise: an order, a payment or a post of that user. */
-  readonly about?: 'order' | 'payment' | 'post'
+  /** A user, unless said otherwise: an order, a payment, a post of that user, or a comment on somebody else's post. */
+  readonly about?: 'order' | 'payment' | 'post' | 'comment'
   readonly body?: () => object
   /** The answer to a caller with access. */
   readonly success: number
@@ -55,12 +56,15 @@ const attempts: Readonly<Record<Operation, Attempt>> = {
   'read posts': graphql('{ posts { title author { name } } users { name } }'),
   "read others' e-mails": graphql('{ users { email } }'),
   'create a post': graphql('mutation { createPost(title: "T", content: "C") { id author { email } } }'),
+  'update a post': graphql('mutation { updatePost(id: ":id", title: "Other") { title } }', 'post'),
   'delete a post': graphql('mutation { deletePost(id: ":id") }', 'post'),
   'like a post': graphql('mutation { likePost(id: ":id") { likes } }', 'post'),
   'add a comment': graphql('mutation { addComment(postId: ":id", text: "Hi") { author { email } } }', 'post'),
+  'update a comment': graphql('mutation { updateComment(id: ":id", text: "Ho") { text } }', 'comment'),
+  'delete a comment': graphql('mutation { deleteComment(id: ":id") }', 'comment'),
 }
 
-function graphql(query: string, about?: 'post'): Attempt {
+function graphql(query: string, about?: 'post' | 'comment'): Attempt {
   return { route: 'POST /graphql', query, success: 200, ...(about && { about }) }
 }
 
@@ -182,34 +186,37 @@ class Stage implements AsyncDisposable {
   /** What the operation is about: the user, an order or a payment of theirs, as they would have made it themselves. */
   async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number }> {
     if (about === undefined) return owner
-    const actor = {
-      kind: 'user',
-      id: owner.id,
-      role: 'member',
-      tokenVersion: await this.#tokenVersionOf(owner),
-    } as const
+    const actor = await this.#actorOf(owner)
     const created =
       about === 'order'
         ? await this.#engine.write('createOrder', owner.id, [{ name: 'Chalk', quantity: 2, price: 3 }], actor)
         : about === 'payment'
           ? await this.#engine.write('pay', actor, { cents: 100 }, null)
-          : await this.#post(actor)
+          : about === 'post'
+            ? await this.#post(actor)
+            : await this.#comment(actor)
     if (typeof created === 'string') return assert.fail(created)
     return 'payment' in created ? created.payment : created
   }
 
-  async #post(actor: Actor): Promise<{ readonly id: number }> {
-    // All that is shown of the post is its id.
-    const show = { text: 'select cast($1 as text)', values: [null], id: 0 }
-    const made = await this.#engine.write('changePosts', actor, [
-      { kind: 'create post', title: 'T', content: 'C', show },
-    ])
+  #post(actor: Actor): Promise<{ readonly id: number }> {
+    return this.#changed(actor, { kind: 'create post', title: 'T', content: 'C', show })
+  }
+
+  /** On a post of another user, who may delete it, too. */
+  async #comment(actor: Actor): Promise<{ readonly id: number }> {
+    const post = await this.#post(await this.#actorOf(await this.person(null)))
+    return this.#changed(actor, { kind: 'add comment', postId: post.id, text: 'Hi', show })
+  }
+
+  async #changed(actor: Actor, change: CompiledChange): Promise<{ readonly id: number }> {
+    const made = await this.#engine.write('changePosts', actor, [change])
     return 'refused' in made ? assert.fail(made.refused) : { id: Number(made[0]) }
   }
 
-  async #tokenVersionOf({ id }: User): Promise<string> {
+  async #actorOf({ id }: User): Promise<Actor> {
     const [row] = await this.#engine.read(sql`select token_mark from users where id = ${id}`)
-    return String(row?.[0])
+    return { kind: 'user', id, role: 'member', tokenVersion: String(row?.[0]) }
   }
 
   /** All stored data of a user. */
@@ -219,8 +226,9 @@ class Stage implements AsyncDisposable {
         sql`select id, name, email, age, avatar, role, password_hash, token_mark from users where id = ${id}`,
       ),
       this.#engine.read(sql`select id, status, payment_id from orders where user_id = ${id} order by id`),
-      this.#engine.read(sql`select id, likes from posts where author_id = ${id} order by id`),
-      this.#engine.read(sql`select count(*) from posts`),
+      this.#engine.read(sql`select id, likes, title from posts where author_id = ${id} order by id`),
+      this.#engine.read(sql`select id, text from comments where author_id = ${id} order by id`),
+      this.#engine.read(sql`select count(*), sum(comment_count) from posts`),
       this.#engine.read(sql`select count(*) from comments`),
       this.#engine.read(sql`select count(*) from payments`),
       this.#engine.read(sql`select count(*) from idempotency_keys`),
@@ -231,6 +239,9 @@ class Stage implements AsyncDisposable {
     return this.#parts.disposeAsync()
   }
 }
+
+/** All that is shown of a new post or comment is its id. */
+const show = { text: 'select cast($1 as text)', values: [null], id: 0 }
 
 async function registeredRoutes(): Promise<Set<string>> {
   const routes = new Set<string>()

@@ -19,8 +19,8 @@ type Type = 'Query' | 'User' | 'Post' | 'Comment'
 const scalars: Readonly<Record<Type, readonly string[]>> = {
   Query: ['__typename'],
   User: ['id', 'name', 'avatar', 'createdAt'],
-  Post: ['id', 'title', 'content', 'likes', 'publishedAt', '__typename'],
-  Comment: ['id', 'text'],
+  Post: ['id', 'title', 'content', 'likes', 'commentCount', 'publishedAt', '__typename'],
+  Comment: ['id', 'text', 'createdAt'],
 }
 const objects: Readonly<Record<Type, readonly (readonly [name: string, to: Type, many: boolean])[]>> = {
   Query: [
@@ -34,7 +34,10 @@ const objects: Readonly<Record<Type, readonly (readonly [name: string, to: Type,
     ['author', 'User', false],
     ['comments', 'Comment', true],
   ],
-  Comment: [['author', 'User', false]],
+  Comment: [
+    ['author', 'User', false],
+    ['post', 'Post', false],
+  ],
 }
 
 /** The most that an operation may cost, less what its tag costs. */

@@ -29,9 +29,13 @@ export const accessTable = {
   'read posts': { open: 'anyone', enforced: 'anyone' },
   "read others' e-mails": { open: 'anyone', enforced: 'an admin' },
   'create a post': { open: 'anyone with a token', enforced: 'anyone with a token' },
+  'update a post': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
   'delete a post': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
   'like a post': { open: 'anyone', enforced: 'anyone with a token' },
   'add a comment': { open: 'anyone with a token', enforced: 'anyone with a token' },
+  'update a comment': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
+  // Its author and the author of its post are both owners.
+  'delete a comment': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
 } as const satisfies Readonly<Record<string, Readonly<Record<Policy, Rule>>>>
 
 export type Operation = keyof typeof accessTable

@@ -50,6 +50,7 @@ export const entities: Readonly<Record<EntityName, Entity>> = {
       title: { type: 'text' },
       content: { type: 'text', long: true },
       likes: { type: 'integer' },
+      commentCount: { type: 'integer' },
       publishedAt: { type: 'instant', optional: true },
     },
     relations: {
@@ -59,8 +60,11 @@ export const entities: Readonly<Record<EntityName, Entity>> = {
   },
   Comment: {
     collection: 'comments',
-    fields: { id: { type: 'id' }, text: { type: 'text', long: true } },
-    relations: { author: { to: 'User', kind: 'one', by: 'authorId' } },
+    fields: { id: { type: 'id' }, text: { type: 'text', long: true }, createdAt: { type: 'instant' } },
+    relations: {
+      author: { to: 'User', kind: 'one', by: 'authorId' },
+      post: { to: 'Post', kind: 'one', by: 'postId' },
+    },
   },
 }
 

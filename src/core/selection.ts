@@ -53,9 +53,12 @@ export interface SelectedList {
   readonly key: string
   readonly name: string
   readonly limit: Slot
-  readonly offset: Slot
+  /** How many items come before the page. Undefined if `after` says where it begins. */
+  readonly offset: Slot | undefined
+  /** The id after which the page begins, in the order of the list. */
   readonly after: Slot | undefined
-  readonly before: Slot | undefined
+  readonly publishedAfter: Slot | undefined
+  readonly publishedBefore: Slot | undefined
   readonly fields: readonly SelectedField[]
 }
 

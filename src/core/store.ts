@@ -142,12 +142,33 @@ export interface PostStore {
   change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }
 
-/** `null` as id stands for an id that no post can have. */
+/** `null` as id stands for an id that no row can have. */
 export type Change =
   | { readonly kind: 'create post'; readonly title: string; readonly content: string; readonly show: Show }
-  | { readonly kind: 'add comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
-  | { readonly kind: 'like post'; readonly id: number | null; readonly show: Show }
+  | UpdatePost
   | { readonly kind: 'delete post'; readonly id: number | null; readonly reach: Reach }
+  | { readonly kind: 'like post'; readonly id: number | null; readonly show: Show }
+  | { readonly kind: 'add comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
+  | UpdateComment
+  | { readonly kind: 'delete comment'; readonly commentId: number | null; readonly reach: Reach }
+
+/** A title or content that is `null` stays as it is. */
+export interface UpdatePost {
+  readonly kind: 'update post'
+  readonly id: number | null
+  readonly title: string | null
+  readonly content: string | null
+  readonly reach: Reach
+  readonly show: Show
+}
+
+export interface UpdateComment {
+  readonly kind: 'update comment'
+  readonly commentId: number | null
+  readonly text: string
+  readonly reach: Reach
+  readonly show: Show
+}
 
 /** The fields to read of the created or changed post or comment. The store puts its id into the slot `id` first. */
 export interface Show {
@@ -160,7 +181,7 @@ export interface Show {
 export type ChangeResult = string | boolean
 
 export interface ChangeRefusal {
-  readonly refused: 'post absent' | 'not permitted' | 'token revoked'
+  readonly refused: 'post absent' | 'comment absent' | 'not permitted' | 'token revoked'
   /** The index of the refused change. */
   readonly at: number
 }

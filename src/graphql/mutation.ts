@@ -1,6 +1,7 @@
 import type { GraphQLSchema } from 'graphql'
 import { AppError } from '../core/errors.ts'
-import type { Posts, RequestedChange } from '../core/posts/operations.ts'
+import type { RequestedChange } from '../core/posts/change.ts'
+import type { Posts } from '../core/posts/operations.ts'
 import type { Show } from '../core/store.ts'
 import { refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
@@ -67,6 +68,10 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
   if (mutation === undefined) throw new Error(`src/graphql/mutation.ts has no ${name}`)
   const given = ({ variables }: Request): Given => ({
     text: argument => String(argumentIn(args.get(argument), variables)),
+    optionalText(argument) {
+      const value = argumentIn(args.get(argument), variables) ?? null
+      return value === null ? null : String(value)
+    },
     id: argument => idIn(args.get(argument), variables),
   })
   if (mutation.shows === undefined) return { key, skips: [], change: request => mutation.change(given(request)) }
@@ -86,6 +91,8 @@ export function checkMutations(schema: GraphQLSchema): void {
 /** The arguments of a mutation in one request. */
 interface Given {
   text(argument: string): string
+  /** `null` if the argument is not given, or given as null. */
+  optionalText(argument: string): string | null
   id(argument: string): number | null
 }
 
@@ -107,5 +114,20 @@ const mutations: Readonly<Record<string, Mutation>> = {
     shows: 'post',
     change: ({ id }, show) => ({ kind: 'like post', id: id('id'), show }),
   },
+  updatePost: {
+    shows: 'post',
+    change: ({ id, optionalText }, show) => ({
+      kind: 'update post',
+      id: id('id'),
+      title: optionalText('title'),
+      content: optionalText('content'),
+      show,
+    }),
+  },
+  updateComment: {
+    shows: 'comment',
+    change: ({ id, text }, show) => ({ kind: 'update comment', commentId: id('id'), text: text('text'), show }),
+  },
   deletePost: { change: ({ id }) => ({ kind: 'delete post', id: id('id') }) },
+  deleteComment: { change: ({ id }) => ({ kind: 'delete comment', commentId: id('id') }) },
 }

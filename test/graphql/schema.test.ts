@@ -44,7 +44,7 @@ function signatureOf({ name, args, type }: GraphQLField<unknown, unknown>): stri
   return `${name}${told && `(${told})`}: ${type}`
 }
 
-const page = 'limit: Int, offset: Int'
+const page = 'limit: Int, offset: Int, after: ID'
 
 test('R-GQL-5, R-GQL-6: User has exactly the fields of the specification, and posts takes a limit', () => {
   assert.deepEqual(fieldsOf('User'), [
@@ -57,9 +57,10 @@ test('R-GQL-5, R-GQL-6: User has exactly the fields of the specification, and po
   ])
 })
 
-test('R-GQL-7: Post has exactly the fields of the specification', () => {
+test('R-GQL-7: Post has the fields of the specification, and commentCount', () => {
   assert.deepEqual(fieldsOf('Post'), [
     'author: User!',
+    'commentCount: Int!',
     `comments(${page}): [Comment!]!`,
     'content: String!',
     'id: ID!',
@@ -69,8 +70,14 @@ test('R-GQL-7: Post has exactly the fields of the specification', () => {
   ])
 })
 
-test('R-GQL-8: Comment has exactly the fields of the specification', () => {
-  assert.deepEqual(fieldsOf('Comment'), ['author: User!', 'id: ID!', 'text: String!'])
+test('R-GQL-8: Comment has the fields of the specification, createdAt and post', () => {
+  assert.deepEqual(fieldsOf('Comment'), [
+    'author: User!',
+    'createdAt: DateTime!',
+    'id: ID!',
+    'post: Post!',
+    'text: String!',
+  ])
 })
 
 test('R-GQL-21, R-GQL-22, R-GQL-23, R-GQL-24, R-GQL-25: the root query fields are those of the specification, and users', () => {
@@ -83,12 +90,15 @@ test('R-GQL-21, R-GQL-22, R-GQL-23, R-GQL-24, R-GQL-25: the root query fields ar
   ])
 })
 
-test('R-GQL-26, R-GQL-28, R-GQL-29: the root mutation fields are those of the specification, and addComment', () => {
+test('R-GQL-26, R-GQL-28, R-GQL-29: the root mutation fields are those of the specification, and those that complete them', () => {
   assert.deepEqual(fieldsOf('Mutation'), [
     'addComment(postId: ID!, text: String!): Comment!',
     'createPost(title: String!, content: String!): Post!',
+    'deleteComment(id: ID!): Boolean!',
     'deletePost(id: ID!): Boolean!',
     'likePost(id: ID!): Post!',
+    'updateComment(id: ID!, text: String!): Comment!',
+    'updatePost(id: ID!, title: String, content: String): Post!',
   ])
 })
 

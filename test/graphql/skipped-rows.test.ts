@@ -39,8 +39,16 @@ class EndlessWorld {
     }
 
   readonly user = () => ({ id: '1', name: '', email: '', createdAt: '', posts: this.posts })
-  readonly post = () => ({ id: '1', title: '', content: '', likes: 0, author: this.user, comments: this.comments })
-  readonly comment = () => ({ id: '1', text: '', author: this.user })
+  readonly post = () => ({
+    id: '1',
+    title: '',
+    content: '',
+    likes: 0,
+    commentCount: 0,
+    author: this.user,
+    comments: this.comments,
+  })
+  readonly comment = (): object => ({ id: '1', text: '', createdAt: '', author: this.user, post: this.post })
   readonly users = this.#list(() => this.user())
   readonly posts = this.#list(() => this.post())
   readonly comments = this.#list(() => this.comment())
@@ -49,6 +57,9 @@ class EndlessWorld {
   readonly createPost = this.post
   readonly addComment = this.comment
   readonly deletePost = () => true
+  readonly updatePost = this.post
+  readonly updateComment = this.comment
+  readonly deleteComment = this.deletePost
 }
 
 function skippedByGraphQL(text: string, variableValues: Variables): number {

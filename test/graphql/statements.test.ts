@@ -20,7 +20,7 @@ const data: Data = {
     likes: 0,
     publishedAt: instants[id] ?? null,
   })),
-  comments: [1, 2, 3].map(id => ({ id, postId: 2, authorId: 2, text: `Comment ${id}` })),
+  comments: [1, 2, 3].map(id => ({ id, postId: 2, authorId: 2, text: `Comment ${id}`, createdAt: instants[0] ?? '' })),
 }
 
 for (const kind of engineKinds) describe(`An operation on ${kind.name}`, { skip: kind.skip }, () => statements(kind))

@@ -4,6 +4,7 @@ import { anonymous } from '../../src/core/actor.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
+import { countComments } from '../graphql/support/data.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { createUser, send } from '../support/rest.ts'
@@ -22,7 +23,8 @@ for (const kind of engineKinds) {
       const { id: other } = await createUser(app)
       await execute(
         app.database,
-        `${posts(1, other)}; ${posts(2_500, id)}; ${comments(id, 1_500, other)}; ${comments(other, 1_500, id)}`,
+        `${posts(1, other)}; ${posts(2_500, id)}; ${comments(id, 1_500, other)}; ${comments(other, 1_500, id)};
+         ${countComments.text}`,
       )
       return { id, other }
     }
@@ -40,6 +42,7 @@ for (const kind of engineKinds) {
       let steps = 0
       for (; (await engine.write('deleteUser', id, anonymous)) === 'more'; steps++) {
         const now = await left()
+        assert.deepEqual(await engine.read(miscounted), [])
         for (const [at, count] of before.entries()) assert.ok(count - (now[at] ?? 0) <= 1_000, `${before} to ${now}`)
         assert.notDeepEqual(now, before)
         before = now
@@ -65,6 +68,9 @@ for (const kind of engineKinds) {
     })
   })
 }
+
+const miscounted = sql`select id from posts
+                       where comment_count <> (select count(*) from comments where post_id = posts.id)`
 
 const numbers = (count: number) =>
   `with recursive n(i) as (select 0 union all select i + 1 from n where i < ${count - 1})`

@@ -28,6 +28,9 @@ for (const kind of engineKinds) {
       assert.deepEqual(await rows(sql`select count(*), max(id) from users`), [[5, 5]])
       assert.deepEqual(await rows(sql`select count(*), max(id) from posts`), [[20, 20]])
       assert.notDeepEqual(await rows(sql`select count(*) from comments`), [[0]])
+      const miscounted = await rows(sql`select id from posts
+        where comment_count <> (select count(*) from comments where post_id = posts.id)`)
+      assert.deepEqual(miscounted, [])
       assert.deepEqual(await rows(sql`select user_id, status, tracking_number from orders where id <= 2 order by id`), [
         [1, 'pending_payment', null],
         [1, 'shipped', 'DX00000002'],

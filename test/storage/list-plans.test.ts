@@ -20,11 +20,27 @@ const lists: Readonly<Record<string, { readonly selection: Selection; readonly i
   posts: { selection: { fields: [many('posts', [title])] }, index: 'posts_pkey' },
   users: { selection: { fields: [many('users', [name])] }, index: 'users_pkey' },
   'posts published in between': {
-    selection: { fields: [{ ...many('posts', [title]), after: 2, before: 3 }] },
+    selection: { fields: [{ ...many('posts', [title]), publishedAfter: 2, publishedBefore: 3 }] },
     index: 'posts_by_publication',
   },
   "a user's posts": { selection: { fields: [one('user', [many('posts', [title])])] }, index: 'posts_by_author' },
   "a post's comments": { selection: { fields: [one('post', [many('comments', [text])])] }, index: 'comments_by_post' },
+}
+
+/** The same lists after an id, the index that finds their rows, and how SQLite searches it. */
+const listsAfter: Readonly<Record<string, (typeof lists)[string] & { readonly search: string }>> = {
+  posts: { selection: { fields: [after('posts', [title])] }, index: 'posts_pkey', search: 'PRIMARY KEY (rowid<?)' },
+  users: { selection: { fields: [after('users', [name])] }, index: 'users_pkey', search: 'PRIMARY KEY (rowid>?)' },
+  "a user's posts": {
+    selection: { fields: [one('user', [after('posts', [title])])] },
+    index: 'posts_by_author',
+    search: 'posts_by_author (author_id=? AND id<?)',
+  },
+  "a post's comments": {
+    selection: { fields: [one('post', [after('comments', [text])])] },
+    index: 'comments_by_post',
+    search: 'comments_by_post (post_id=? AND id>?)',
+  },
 }
 
 describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
@@ -40,6 +56,12 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
             assertOrdered(nodes, what)
             assert.deepEqual(scansOf(nodes, index), ['Index Only Scan', 'Index Scan'], what)
           }
+          for (const [list, { selection, index }] of Object.entries(listsAfter)) {
+            const what = `${list} after an id, ${statistics}`
+            const nodes = await planted.plan(compile(selection, postgresDialect))
+            assertOrdered(nodes, what)
+            assert.deepEqual(scansOf(nodes, index), ['Index Scan'], what)
+          }
           const users = await planted.plan(userReads.list(postgresDialect)(1, 1).text)
           assertOrdered(users, 'GET /users')
           assert.deepEqual(scansOf(users, 'users_pkey'), ['Index Only Scan', 'Index Scan'], 'GET /users')
@@ -50,6 +72,22 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
       })
     }
   }
+})
+
+describe('A page after an id on PostgreSQL', { skip: postgres.skip }, () => {
+  it('reads as much of the database at the end of a list as at its beginning', async () => {
+    const rows = 20_000
+    await using planted = await plantedPostgres(rows, 1)
+    await planted.analyze()
+    for (const [list, { selection }] of Object.entries(listsAfter)) {
+      if (list === 'users') continue // there is one
+      const isDescending = list !== "a post's comments"
+      const statement = compile(selection, postgresDialect)
+      const blocks = (id: number) => planted.blocks(statement, [10, id, 1])
+      const [first, last] = [await blocks(isDescending ? rows + 1 : 0), await blocks(isDescending ? 11 : rows - 10)]
+      assert.ok(last <= first + 3, `${list}: ${first} blocks at the beginning, ${last} at the end`)
+    }
+  })
 })
 
 describe('A list on SQLite', () => {
@@ -63,8 +101,7 @@ describe('A list on SQLite', () => {
       ['orders', orderReads.listOf(sqliteDialect)(1, 1, 1).text] as const,
     ]
     for (const [what, statement] of statements) {
-      const slots = Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
-      const values = Array.from({ length: slots }, () => 1)
+      const values = Array.from({ length: slotsIn(statement) }, () => 1)
       const run = (prefix: string) => connection.run({ text: `${prefix} ${statement}`, values })
       const plan = run('explain query plan').map(([, , , detail]) => String(detail))
       assert.ok(!plan.some(step => /SCAN (posts|users|comments|orders)$/.test(step)), `${what}: ${plan.join('; ')}`)
@@ -77,7 +114,23 @@ describe('A list on SQLite', () => {
       else assert.ok(skipsBeforeLooking(run('explain').map(([, opcode]) => String(opcode))), what)
     }
   })
+
+  it('is found after an id with one search of an index, and not sorted', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    using connection = new SqliteConnection(database.location, 'read')
+    for (const [what, { selection, search }] of Object.entries(listsAfter)) {
+      const text = `explain query plan ${compile(selection, sqliteDialect)}`
+      const plan = connection.run({ text, values: [1, 1, 1].slice(0, slotsIn(text)) }).map(([, , , detail]) => detail)
+      assert.equal(plan.filter(step => String(step).includes(search)).length, 1, `${what}: ${plan.join('; ')}`)
+      assert.doesNotMatch(plan.join('; '), /SCAN (?:posts|users|comments)|TEMP B-TREE/, what)
+    }
+  })
 })
+
+function slotsIn(statement: string): number {
+  return Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
+}
 
 /** Whether a row that is found by an index is skipped (`IfPos`) before anything of it is looked up. */
 function skipsBeforeLooking(opcodes: readonly string[]): boolean {
@@ -143,6 +196,17 @@ async function plantedPostgres(rows: number, owners: number) {
       const { rows: told } = await client.query(`explain (format json) execute ${called}(${values})`)
       return nodesOf(told[0]['QUERY PLAN'][0].Plan)
     },
+    /** How many blocks the statement reads, as a connection of the service runs it. */
+    async blocks(statement: string, values: readonly number[]): Promise<number> {
+      const called = `read_${++prepared}`
+      await client.query(`prepare ${called} as ${statement}`)
+      const given = values.slice(0, slotsIn(statement)).join(', ')
+      const explain = `explain (analyze, buffers, format json) execute ${called}(${given})`
+      await client.query(explain) // the first one reads the catalogue, too
+      const { rows: told } = await client.query(explain)
+      const { Plan: plan } = told[0]['QUERY PLAN'][0]
+      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
+    },
     async [Symbol.asyncDispose]() {
       await client.end()
       await database[Symbol.asyncDispose]()
@@ -166,6 +230,10 @@ function one(relation: string, fields: readonly SelectedField[]): SelectedField 
   return { kind: 'one', key: relation, name: relation, id: 2, fields }
 }
 
+function after(relation: string, fields: readonly SelectedField[]): SelectedList {
+  return { ...many(relation, fields), offset: undefined, after: 1 }
+}
+
 function many(relation: string, fields: readonly SelectedField[]): SelectedList {
   return {
     kind: 'many',
@@ -174,7 +242,8 @@ function many(relation: string, fields: readonly SelectedField[]): SelectedList 
     limit: 0,
     offset: 1,
     after: undefined,
-    before: undefined,
+    publishedAfter: undefined,
+    publishedBefore: undefined,
     fields,
   }
 }

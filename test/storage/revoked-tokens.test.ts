@@ -61,6 +61,10 @@ const attempts: Attempts = {
     'create a post': actor => [actor, [{ kind: 'create post', title: 'Title', content: 'Content', show }]],
     'add a comment': (actor, { postId }) => [actor, [{ kind: 'add comment', postId, text: 'Text', show }]],
     'like a post': (actor, { postId }) => [actor, [{ kind: 'like post', id: postId, show }]],
+    'update a post': (actor, { postId: id }) => [
+      actor,
+      [{ kind: 'update post', id, title: 'New', content: null, reach: 'everyone', show }],
+    ],
     'delete a post': (actor, { postId }) => [actor, [{ kind: 'delete post', id: postId, reach: 'everyone' }]],
   },
 }

@@ -91,6 +91,7 @@ const impossible: Readonly<Record<string, readonly Statement[]>> = {
   ],
   'a post without an author': [post],
   'a post with negative likes': [user, post, sql`update posts set likes = -1`],
+  'a post with a negative number of comments': [user, post, sql`update posts set comment_count = -1`],
   'a post with an instant in another form': [user, post, sql`update posts set published_at = '2026-01-31'`],
   'a comment without a post': [user, comment],
   'an event of an unknown kind': [event('post-changed', 1, null, null)],

@@ -23,8 +23,8 @@ const data: Data = {
     { id: 3, authorId: 1, title: 'Draft', content: '\u2028\n', likes: 3, publishedAt: null },
   ],
   comments: [
-    { id: 1, postId: 2, authorId: 1, text: 'Early' },
-    { id: 2, postId: 2, authorId: 2, text: 'Late' },
+    { id: 1, postId: 2, authorId: 1, text: 'Early', createdAt: noon },
+    { id: 2, postId: 2, authorId: 2, text: 'Late', createdAt: later },
   ],
 }
 
@@ -119,7 +119,9 @@ const examples: Readonly<Record<string, Example>> = {
     },
   },
   'those published in between, the latest first': {
-    selection: { fields: [{ ...many('posts', 'posts', [0, 1], [value('id')]), after: 2, before: 3 }] },
+    selection: {
+      fields: [{ ...many('posts', 'posts', [0, 1], [value('id')]), publishedAfter: 2, publishedBefore: 3 }],
+    },
     values: [10, 0, '2026-01-31T11:59:59.999Z', '2026-02-01T00:00:00.000Z'],
     sqlite: `
       select json_object('posts', (
@@ -347,7 +349,17 @@ function author(fields: readonly SelectedField[], key = 'author') {
 }
 
 function many(name: string, key: string, [limit, offset]: readonly [number, number], fields: readonly SelectedField[]) {
-  return { kind: 'many', key, name, limit, offset, after: undefined, before: undefined, fields } as const
+  return {
+    kind: 'many',
+    key,
+    name,
+    limit,
+    offset,
+    after: undefined,
+    publishedAfter: undefined,
+    publishedBefore: undefined,
+    fields,
+  } as const
 }
 
 function contents(count: number): readonly SelectedField[] {

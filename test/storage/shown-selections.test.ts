@@ -81,7 +81,14 @@ function answerOf(post: object): string {
 /** Likes the first post and shows so many of its author's posts, 30 KB each. */
 function like(posts: number): Change {
   const content = { kind: 'value', key: 'content', name: 'content' } as const
-  const list = { kind: 'many', key: 'posts', name: 'posts', after: undefined, before: undefined } as const
+  const list = {
+    kind: 'many',
+    key: 'posts',
+    name: 'posts',
+    after: undefined,
+    publishedAfter: undefined,
+    publishedBefore: undefined,
+  } as const
   const author = { kind: 'one', key: 'author', name: 'author', id: undefined } as const
   const inner = [{ ...author, fields: [{ ...list, limit: 1, offset: 2, fields: [content] }] }]
   const selection = { fields: [{ kind: 'one', key: 'post', name: 'post', id: 0, fields: inner } as const] }

@@ -65,7 +65,9 @@ describe('A quick read on SQLite', () => {
     const { posts } = createStore(engine)
     const list = { kind: 'many', key: 'posts', name: 'posts', limit: 0, offset: 1 } as const
     const content = { kind: 'value', key: 'content', name: 'content' } as const
-    const selection = { fields: [{ ...list, after: undefined, before: undefined, fields: [content] }] }
+    const selection = {
+      fields: [{ ...list, after: undefined, publishedAfter: undefined, publishedBefore: undefined, fields: [content] }],
+    }
     for (const values of [
       [10, 0],
       [1000, 0],

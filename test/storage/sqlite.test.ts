@@ -262,7 +262,14 @@ describe('A SQLite file', () => {
       return constants.SQLITE_OK
     })
     const values = { kind: 'value', key: 'id', name: 'id' } as const
-    const list = { kind: 'many', key: 'posts', name: 'posts', after: undefined, before: undefined } as const
+    const list = {
+      kind: 'many',
+      key: 'posts',
+      name: 'posts',
+      after: undefined,
+      publishedAfter: undefined,
+      publishedBefore: undefined,
+    } as const
     const posts = compile({ fields: [{ ...list, limit: 0, offset: 1, fields: [values] }] }, sqliteDialect)
     const statements: readonly ((n: number) => Statement)[] = [
       n => ({ text: posts, values: [n, n] }),

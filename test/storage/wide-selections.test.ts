@@ -36,7 +36,16 @@ for (const kind of engineKinds) {
       await using stage = await stageWithData(kind)
       const { posts } = createStore(stage.engine)
       const list: SelectedField = {
-        ...{ kind: 'many', key: 'posts', name: 'posts', limit: 1, offset: 2, after: undefined, before: undefined },
+        ...{
+          kind: 'many',
+          key: 'posts',
+          name: 'posts',
+          limit: 1,
+          offset: 2,
+          after: undefined,
+          publishedAfter: undefined,
+          publishedBefore: undefined,
+        },
         fields: [contentAs('content')],
       }
       const lists = Array.from({ length: planBounds.lists }, (_, at) => ({ ...list, key: `list${at}` }))

@@ -23,9 +23,12 @@ export const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdic
   'read posts': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
   "read others' e-mails": { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 403, 403, 'yes'] },
   'create a post': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'update a post': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'delete a post': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'like a post': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
   'add a comment': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'update a comment': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'delete a comment': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
 }
 
 /** `yes`: done, with the answer of success. `no-op`: answered with 204, and nothing happens. Else the status of a refusal. */

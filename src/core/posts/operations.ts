@@ -1,11 +1,18 @@
-import { type Access, invalidToken, notPermitted } from '../access.ts'
+import { type Access, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
-import { badInput, nonBlankText } from '../input.ts'
 import { type SelectedField, type SelectedObject, type Selection, type SlotValues, showsPrivate } from '../selection.ts'
-import type { Change, ChangeRefusal, ChangeResult, PostStore } from '../store.ts'
-import { mostStoredBytes, postBounds } from './post.ts'
+import type { Change, ChangeResult, PostStore } from '../store.ts'
+import {
+  changeError,
+  checkStoredBytes,
+  checkTexts,
+  isForOwner,
+  isOwn,
+  operationOf,
+  type RequestedChange,
+} from './change.ts'
 
 export interface PostsParts {
   readonly store: PostStore
@@ -54,9 +61,9 @@ export class Posts {
   }
 
   #authoriseChange(actor: Actor, change: RequestedChange): void {
-    // The author of a post to delete is known only when the store reads the post.
-    if (change.kind === 'delete post') this.#access.reach(actor, 'delete a post')
-    else this.#access.require(actor, operationOf[change.kind])
+    const operation = operationOf[change.kind]
+    if (isForOwner(change)) this.#access.reach(actor, operation)
+    else this.#access.require(actor, operation)
     if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
     const mine = isOwn[change.kind] ? "its author's" : undefined
     if (change.show.selection.fields.some(field => field.kind === 'one' && showsPrivate(field, mine)))
@@ -64,69 +71,9 @@ export class Posts {
   }
 
   #checked(actor: Actor, change: RequestedChange): Change {
-    switch (change.kind) {
-      case 'create post': {
-        const title = nonBlankText('title', change.title, postBounds.title)
-        return { ...change, title, content: longText('content', change.content, postBounds.content) }
-      }
-      case 'add comment':
-        return { ...change, text: longText('text', change.text, postBounds.comment) }
-      case 'like post':
-        return change
-      case 'delete post':
-        return { ...change, reach: this.#access.reach(actor, 'delete a post') }
-    }
+    checkTexts(change)
+    return isForOwner(change) ? { ...change, reach: this.#access.reach(actor, operationOf[change.kind]) } : change
   }
-}
-
-/**
- * Limits control characters in long texts. Responses are JSON, where most control characters take six bytes. The limit
- * on the size of responses uses the stored length of texts, so a long text must not consist mainly of such characters.
- */
-function longText(name: string, value: unknown, longest: number): string {
-  const result = nonBlankText(name, value, longest)
-  if (result.length <= anyCharacters) return result
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones
-  const others = result.replaceAll(/[\u0001-\u0007\u000b\u000e-\u001f]/g, '').length
-  if (others < result.length * 0.9) throw badInput(`${name} must have fewer control characters`)
-  return result
-}
-
-/** A thousand texts of this length fit into a response, whatever characters they consist of. */
-const anyCharacters = 1_000
-
-function checkStoredBytes(asked: readonly RequestedChange[]): void {
-  let bytes = 0
-  for (const change of asked) {
-    // A character takes at least one byte, so after the limit is exceeded `length` is enough, and cheaper.
-    for (const text of textsOf(change)) bytes += bytes > mostStoredBytes ? text.length : Buffer.byteLength(text)
-  }
-  if (bytes > mostStoredBytes) throw badInput(`An operation stores at most ${mostStoredBytes} bytes of text`)
-}
-
-function textsOf(change: RequestedChange): readonly string[] {
-  if (change.kind === 'create post') return [change.title, change.content]
-  return change.kind === 'add comment' ? [change.text] : []
-}
-
-type WithoutReach<C> = C extends unknown ? Omit<C, 'reach'> : never
-
-/** A change as the caller requests it. `Posts` adds the reach of the actor. */
-export type RequestedChange = WithoutReach<Change>
-
-/** In these changes the caller is the author, so the private fields of the author may be read. */
-const isOwn: Readonly<Partial<Record<RequestedChange['kind'], true>>> = { 'create post': true, 'add comment': true }
-
-const operationOf = {
-  'create post': 'create a post',
-  'add comment': 'add a comment',
-  'like post': 'like a post',
-} as const
-
-function changeError({ refused, at }: ChangeRefusal): AppError {
-  if (refused === 'token revoked') return invalidToken()
-  if (refused === 'not permitted') return new AppError('forbidden', 'Not permitted', { at })
-  return new AppError('not-found', 'Post not found', { at })
 }
 
 /** Adds the index of the change to errors that `work` throws. */

@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import { idOf } from '../../core/input.ts'
-import type { SelectedField, Selection, Slot, SlotValues } from '../../core/selection.ts'
+import type { SelectedField, SelectedList, Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import type { PlanSize } from './limits/plan-size.ts'
@@ -116,11 +116,26 @@ export class Planner {
     this.#size.addField(isEmpty ? 'empty' : 'many', key)
     if (isEmpty) return { kind: 'empty', key }
     const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
-    const offset = this.slot(({ variables }) => pageIn(first, variables).offset)
-    const after = this.#instant(first.args.get('publishedAfter'))
-    const before = this.#instant(first.args.get('publishedBefore'))
-    if (first.args.has('offset')) this.skips.push({ offset, around: this.#around })
-    return { kind: 'many', key, name: first.name, limit, offset, after, before, fields: this.#each(limit, fields) }
+    return {
+      kind: 'many',
+      key,
+      name: first.name,
+      limit,
+      ...this.#start(first),
+      publishedAfter: this.#instant(first.args.get('publishedAfter')),
+      publishedBefore: this.#instant(first.args.get('publishedBefore')),
+      fields: this.#each(limit, fields),
+    }
+  }
+
+  /** Only one of the two gets a slot: PostgreSQL refuses parameters that a statement does not use. */
+  #start(field: Field): Pick<SelectedList, 'offset' | 'after'> {
+    if (pageIn(field, this.#variables).after !== undefined) {
+      return { offset: undefined, after: this.slot(({ variables }) => pageIn(field, variables).after ?? null) }
+    }
+    const offset = this.slot(({ variables }) => pageIn(field, variables).offset)
+    if (field.args.has('offset')) this.skips.push({ offset, around: this.#around })
+    return { offset, after: undefined }
   }
 
   /** The selected fields of each item of a list with this limit. */

@@ -2,10 +2,15 @@ import type { Actor } from '../../core/actor.ts'
 import { type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
-/** Whether the actor's token was revoked after it was checked: the user's token version has changed. */
-export function* isRevoked(actor: Actor): Steps<boolean> {
+/**
+ * Whether the actor's token was revoked after it was checked: the user's token version has changed. With `lock`, the user
+ * cannot be deleted before the transaction ends.
+ */
+export function* isRevoked(actor: Actor, lock = false): Steps<boolean> {
   if (actor.kind === 'anonymous') return false
-  const [row] = yield sql`select token_mark from users where id = ${actor.id}`
+  const [row] = lock
+    ? yield sql`select token_mark from users where id = ${actor.id} for key share`
+    : yield sql`select token_mark from users where id = ${actor.id}`
   return row?.[0] !== actor.tokenVersion
 }
 

@@ -84,10 +84,11 @@ const remarks = ['I read this twice.', 'Would it work backwards, too?', 'This be
 function* insertPosts(): Steps<void> {
   for (const [index, title] of titles.entries()) {
     const author = (index % people.length) + 1
-    yield sql`insert into posts (author_id, title, content, likes, published_at)
+    const comments = index % 4
+    yield sql`insert into posts (author_id, title, content, likes, comment_count, published_at)
               values (${author}, ${title}, ${`${title}. A few thoughts, written down before they fade.`},
-                      ${(index * 7) % 23}, now_plus(${-(titles.length - index) * day}))`
-    for (let remark = 0; remark < index % 4; remark++) {
+                      ${(index * 7) % 23}, ${comments}, now_plus(${-(titles.length - index) * day}))`
+    for (let remark = 0; remark < comments; remark++) {
       const commenter = ((index + remark + 1) % people.length) + 1
       yield sql`insert into comments (post_id, author_id, text, created_at)
                 values (${index + 1}, ${commenter}, ${remarks[remark] ?? ''}, now_plus(${-(titles.length - index) * day}))`

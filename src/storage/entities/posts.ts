@@ -1,10 +1,13 @@
+import type { Reach } from '../../core/access.ts'
 import type { Actor } from '../../core/actor.ts'
 import { answerTooLarge } from '../../core/errors.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { answerOf, bounds } from '../engine.ts'
-import { type Statement, sql } from '../sql.ts'
+import { sql } from '../sql.ts'
 import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked } from './actors.ts'
+import { addComment, deleteComment, updateComment } from './comments.ts'
+import { lockContent } from './post-locks.ts'
 
 /** The selection to return after a change, compiled to the SQL statement that reads it. */
 export interface CompiledShow extends Pick<Show, 'values' | 'id'> {
@@ -23,18 +26,22 @@ export const postVerbs = {
     actor: Actor,
     changes: readonly CompiledChange[],
   ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
-    if (yield* isRevoked(actor)) return { refused: 'token revoked', at: 0 }
-    const named = postsNamedBy(changes)
-    if (named.length > 1) yield lockPosts(named)
+    // A new row refers to its author, which locks the author. Users are locked before posts.
+    const isInserting = changes.some(({ kind }) => traitsOf[kind].inserts)
+    if (yield* isRevoked(actor, isInserting)) return { refused: 'token revoked', at: 0 }
+    // A single change locks what it needs by itself.
+    if (changes.length > 1) yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
     const results: ChangeResult[] = []
     let bytes = 0
     for (const [at, change] of changes.entries()) {
       const outcome = yield* perform(actor, change)
+      if (isRefusal(outcome)) {
+        // If the first change is refused, there is nothing to roll back, which would take time.
+        return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
+      }
       if (typeof outcome === 'string') bytes += Buffer.byteLength(outcome)
       if (bytes > bounds.answerBytes) throw answerTooLarge()
-      if (outcome !== 'post absent' && outcome !== 'not permitted') results.push(outcome)
-      // If the first change is refused, there is nothing to roll back, which would take time.
-      else return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
+      results.push(outcome)
     }
     return results
   },
@@ -43,46 +50,89 @@ export const postVerbs = {
 export const postTraits: TraitsOf<typeof postVerbs> = {
   changePosts: {
     caller: callerOf,
-    locks: (_actor, changes) => postsNamedBy(changes).map(id => `post ${id}`),
-    events: (_actor, changes) => changes.some(({ kind }) => kind !== 'like post'),
+    locks: (_actor, changes) => [
+      ...postsNamedBy(changes).map(id => `post ${id}`),
+      ...commentsNamedBy(changes).map(id => `comment ${id}`),
+    ],
+    events: (_actor, changes) => changes.some(({ kind }) => traitsOf[kind].events),
   },
 }
 
-/** Ids of the posts that the changes refer to, in ascending order and without duplicates. */
+/** Whether a change inserts a row that refers to the actor, and whether it writes an event. */
+const traitsOf: Readonly<Record<Change['kind'], { readonly inserts: boolean; readonly events: boolean }>> = {
+  'create post': { inserts: true, events: true },
+  'update post': { inserts: false, events: false },
+  'delete post': { inserts: false, events: true },
+  'like post': { inserts: false, events: false },
+  'add comment': { inserts: true, events: true },
+  'update comment': { inserts: false, events: false },
+  'delete comment': { inserts: false, events: false },
+}
+
 function postsNamedBy(changes: readonly CompiledChange[]): readonly number[] {
-  const ids = changes.map(change => ('postId' in change ? change.postId : 'id' in change ? change.id : null))
-  return [...new Set(ids.filter(id => id !== null))].sort((one, other) => one - other)
+  return distinct(changes.map(change => ('postId' in change ? change.postId : 'id' in change ? change.id : null)))
 }
 
-/** Transactions that lock the same posts in one order cannot wait for each other. */
-function lockPosts(ids: readonly number[]): Statement {
-  const places = ids.map((_, index) => `$${index + 1}`).join(', ')
-  return { text: `select id from posts where id in (${places}) order by id for update`, values: ids }
+function commentsNamedBy(changes: readonly CompiledChange[]): readonly number[] {
+  return distinct(changes.map(change => ('commentId' in change ? change.commentId : null)))
 }
 
-function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | ChangeRefusal['refused']> {
+function distinct(ids: readonly (number | null)[]): readonly number[] {
+  return [...new Set(ids.filter(id => id !== null))]
+}
+
+type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>
+
+/** The text of an answer is JSON, and so none of these. */
+function isRefusal(outcome: ChangeResult | Refused): outcome is Refused {
+  return outcome === 'post absent' || outcome === 'comment absent' || outcome === 'not permitted'
+}
+
+function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Refused> {
   switch (change.kind) {
     case 'create post':
       return yield* show(yield* createPost(actor, change.title, change.content), change.show)
-    case 'add comment': {
-      const id = yield* addComment(actor, change.postId, change.text)
-      return id === undefined ? 'post absent' : yield* show(id, change.show)
-    }
     case 'like post': {
       // GraphQL's Int has 32 bits.
       const [post] = yield sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
                                where id = ${change.id} returning id`
       return post === undefined ? 'post absent' : yield* show(Number(post[0]), change.show)
     }
+    case 'update post': {
+      const { id, title, content } = change
+      const post = yield* lockPost(id, change.reach)
+      if (post === undefined) return 'post absent'
+      if (post === 'not permitted') return post
+      yield sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content)
+                where id = ${id}`
+      return yield* show(post, change.show)
+    }
     case 'delete post': {
-      const [post] = yield sql`select author_id from posts where id = ${change.id} for update`
+      const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
-      if (change.reach !== 'everyone' && change.reach !== post[0]) return 'not permitted'
-      yield sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${change.id}, now_plus(0))`
-      yield sql`delete from posts where id = ${change.id}`
+      if (post === 'not permitted') return post
+      yield sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${post}, now_plus(0))`
+      yield sql`delete from posts where id = ${post}`
       return true
     }
+    case 'add comment': {
+      const id = yield* addComment(change.postId, idOf(actor), change.text)
+      return id === undefined ? 'post absent' : yield* show(id, change.show)
+    }
+    case 'update comment': {
+      const id = yield* updateComment(change.commentId, change.text, change.reach)
+      return typeof id === 'number' ? yield* show(id, change.show) : id
+    }
+    case 'delete comment':
+      return yield* deleteComment(change.commentId, change.reach)
   }
+}
+
+/** The id of the post, or `undefined` if there is none. */
+function* lockPost(id: number | null, reach: Reach): Steps<number | undefined | 'not permitted'> {
+  const [post] = yield sql`select id, author_id from posts where id = ${id} for update`
+  if (post === undefined) return undefined
+  return reach === 'everyone' || reach === post[1] ? Number(post[0]) : 'not permitted'
 }
 
 function* createPost(actor: Actor, title: string, content: string): Steps<number> {
@@ -90,17 +140,6 @@ function* createPost(actor: Actor, title: string, content: string): Steps<number
                           values (${idOf(actor)}, ${title}, ${content}, now_plus(0)) returning id`
   const id = Number(row?.[0])
   yield sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`
-  return id
-}
-
-function* addComment(actor: Actor, postId: number | null, text: string): Steps<number | undefined> {
-  const [post] = yield sql`select id from posts where id = ${postId}`
-  if (post === undefined) return undefined
-  const [row] = yield sql`insert into comments (post_id, author_id, text, created_at)
-                          values (${postId}, ${idOf(actor)}, ${text}, now_plus(0)) returning id`
-  const id = Number(row?.[0])
-  yield sql`insert into outbox (kind, post_id, comment_id, created_at)
-            values ('comment-added', ${postId}, ${id}, now_plus(0))`
   return id
 }
 

@@ -6,6 +6,7 @@ import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked, revoked } from './actors.ts'
+import { deleteSomeContent } from './user-content.ts'
 
 export const userVerbs = {
   *createUser(values: UserValues, role: Role = 'member'): Steps<User | 'email taken'> {
@@ -49,7 +50,8 @@ export const userVerbs = {
   /** A user with much content is deleted in several transactions, so that other writes can run between them. */
   *deleteUser(id: number, actor: Actor): Steps<'gone' | 'more' | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
-    // The lock stops new posts: they would be deleted with the user without an event.
+    // The lock stops new posts and comments. They would be deleted with the user, posts without an event, and comments
+    // without a change of the number that their post has.
     if ((yield* lockUser(id)) === undefined) return 'gone'
     if (yield* deleteSomeContent(id)) return 'more'
     yield sql`delete from users where id = ${id}`
@@ -84,24 +86,6 @@ export const userTraits: TraitsOf<typeof userVerbs> = {
   deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf, events: () => true },
   setRole: { events: () => true },
 }
-
-/** Deletes some of the user's posts with their comments, and of the user's comments. Returns whether more may exist. */
-function* deleteSomeContent(id: number): Steps<boolean> {
-  const replies = yield sql`delete from comments where id in (
-    select comments.id from posts join comments on comments.post_id = posts.id
-    where posts.author_id = ${id} limit ${contentPerStep}) returning id`
-  const comments = yield sql`delete from comments where id in (
-    select id from comments where author_id = ${id} limit ${contentPerStep}) returning id`
-  if (replies.length + comments.length >= contentPerStep) return true
-  yield sql`insert into outbox (kind, post_id, created_at)
-            select 'post-deleted', id, now_plus(0) from posts where author_id = ${id} order by id limit ${contentPerStep}`
-  const posts = yield sql`delete from posts where id in (
-    select id from posts where author_id = ${id} order by id limit ${contentPerStep}) returning id`
-  return posts.length >= contentPerStep
-}
-
-/** Rows deleted per step: about ten milliseconds of work. */
-const contentPerStep = 1_000
 
 export const userReads = {
   /** All users, sorted by id. */

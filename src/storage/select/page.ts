@@ -1,5 +1,7 @@
-/** One page of a list: at most `limit` rows after the first `offset` rows. */
-export interface List {
+/** One page of a list: at most `limit` rows, from the start of the page on. */
+export type List = Rows & PageStart
+
+interface Rows {
   readonly table: string
   /** The columns to select. The columns that the rows are sorted by are added. */
   readonly columns: Iterable<string>
@@ -8,10 +10,12 @@ export interface List {
   /** Conditions on `published_at`. If there are any, the rows are sorted by `published_at`. */
   readonly published: readonly string[]
   readonly order: 'asc' | 'desc'
-  /** Parameters, such as `$1`. */
+  /** A parameter, such as `$1`. */
   readonly limit: string
-  readonly offset: string
 }
+
+/** The parameter that says where a page starts: after so many rows, or after an id, whether or not a row has it. */
+export type PageStart = { readonly offset: string } | { readonly after: string }
 
 export interface Page {
   /** A select in parentheses. */
@@ -27,11 +31,17 @@ export interface Page {
  * With offset 0, this search is left out.
  */
 export function sqlitePage(list: List): Page {
-  const { table, owner, published, order, limit, offset } = list
+  const { table, owner, published, order, limit } = list
   const sorting = published.length > 0 ? ['published_at', 'id'] : ['id']
   const sorted = orderBy(sorting, order)
   const wanted = [...(owner === undefined ? [] : [`${owner[0]} = ${owner[1]}`]), ...published]
   const selected = `select ${columns(list, sorting)} from ${table}`
+  if ('after' in list) {
+    if (published.length > 0) throw unordered()
+    const following = where([...wanted, `id ${beyond[order]} ${list.after}`])
+    return { rows: `(${selected}${following} order by ${sorted} limit ${limit})`, sorting }
+  }
+  const { offset } = list
   if (wanted.length > 0) {
     return { rows: `(${selected}${where(wanted)} order by ${sorted} limit ${limit} offset ${offset})`, sorting }
   }
@@ -47,24 +57,30 @@ export function sqlitePage(list: List): Page {
  * index has this order.
  */
 export function postgresPage(list: List): Page {
-  const { table, owner, published, order, limit, offset } = list
+  const { table, owner, published, order, limit } = list
   if (published.length > 0) return postgresByPublication(list)
   const sorting = owner === undefined ? ['id'] : [owner[0], 'id']
   const sorted = orderBy(sorting, order)
-  const range = owner === undefined ? [] : [`${owner[0]} >= ${owner[1]}`, `${owner[0]} <= ${owner[1]}`]
-  const first = `(select id from ${table}${where(range)} order by ${sorted} limit 1 offset ${offset})`
-  const start = `case when ${offset}::bigint = 0 then ${outermost[order]} else ${first} end`
+  const [follows, start] = 'after' in list ? [beyond[order], list.after] : [from[order], firstId(list, sorted)]
   const wanted =
     owner === undefined
-      ? [`id ${from[order]} ${start}`]
-      : [`(${owner[0]}, id) ${from[order]} (${owner[1]}, ${start})`, `${owner[0]} ${to[order]} ${owner[1]}`]
+      ? [`id ${follows} ${start}`]
+      : [`(${owner[0]}, id) ${follows} (${owner[1]}, ${start})`, `${owner[0]} ${to[order]} ${owner[1]}`]
   return {
     rows: `(select ${columns(list, sorting)} from ${table}${where(wanted)} order by ${sorted} limit ${limit})`,
     sorting,
   }
 }
 
+/** The id of the first row of a page. With offset 0 nothing is looked up. */
+function firstId({ table, owner, order, offset }: Extract<List, { offset: string }>, sorted: string): string {
+  const range = owner === undefined ? [] : [`${owner[0]} >= ${owner[1]}`, `${owner[0]} <= ${owner[1]}`]
+  const first = `(select id from ${table}${where(range)} order by ${sorted} limit 1 offset ${offset})`
+  return `case when ${offset}::bigint = 0 then ${outermost[order]} else ${first} end`
+}
+
 function postgresByPublication(list: List): Page {
+  if ('after' in list) throw unordered()
   const { table, owner, published, order, limit, offset } = list
   if (owner !== undefined) throw new Error('No index supports a filter by publication on the rows of one owner')
   const sorting = ['published_at', 'id']
@@ -75,13 +91,22 @@ function postgresByPublication(list: List): Page {
   return { rows: `(with first as materialized (${first}) ${rows})`, sorting }
 }
 
-/** Operators: `from` for ids at or after a given one in this order, `to` for ids at or before it. */
+/**
+ * Operators: `from` for ids at or after a given one in this order, `beyond` for ids after it, `to` for ids at or before
+ * it.
+ */
 const from = { asc: '>=', desc: '<=' } as const
+const beyond = { asc: '>', desc: '<' } as const
 const to = { asc: '<=', desc: '>=' } as const
 /** An id that comes before all others in this order. */
 const outermost = { asc: '0', desc: '9223372036854775807' } as const
 
-function columns(list: List, sorting: readonly string[]): string {
+/** The id alone does not tell where a row is in a list that is sorted by publication. */
+function unordered(): Error {
+  return new Error('A list by publication has no page after an id')
+}
+
+function columns(list: Rows, sorting: readonly string[]): string {
   return [...new Set([...list.columns, ...sorting])].join(', ')
 }
 

@@ -2,6 +2,7 @@ import { type EntityName, entities, type Relation, roots } from '../../core/enti
 import type { SelectedField, SelectedList, SelectedObject, Selection, Slot } from '../../core/selection.ts'
 import { bounds } from '../engine.ts'
 import { type Dialect, measuring, type Pair } from './dialect.ts'
+import type { PageStart } from './page.ts'
 
 /**
  * Compiles a selection to the one statement that returns the finished JSON. Values are bound by their slots. The keys
@@ -117,7 +118,7 @@ class Compiler {
       published: publishedIn(field),
       order,
       limit: `$${field.limit + 1}`,
-      offset: `$${field.offset + 1}`,
+      ...startOf(field),
     })
     const sorted = page.sorting.map(column => `${scope.alias}.${column} ${order}`).join(', ')
     return this.#dialect.many(pairs, `${page.rows} as ${scope.alias}${scope.joins.join('')}`, sorted)
@@ -130,9 +131,15 @@ function relationOf(entity: EntityName | 'Query', name: string): Relation {
   return relation
 }
 
-function publishedIn({ after, before }: SelectedList): readonly string[] {
+function startOf({ offset, after }: SelectedList): PageStart {
+  if (after !== undefined) return { after: `$${after + 1}` }
+  if (offset !== undefined) return { offset: `$${offset + 1}` }
+  throw new Error('A list needs an offset or an id after which it begins')
+}
+
+function publishedIn({ publishedAfter, publishedBefore }: SelectedList): readonly string[] {
   const conditions: string[] = []
-  if (after !== undefined) conditions.push(`published_at > $${after + 1}`)
-  if (before !== undefined) conditions.push(`published_at < $${before + 1}`)
+  if (publishedAfter !== undefined) conditions.push(`published_at > $${publishedAfter + 1}`)
+  if (publishedBefore !== undefined) conditions.push(`published_at < $${publishedBefore + 1}`)
   return conditions
 }

@@ -1,5 +1,5 @@
 import { longFields } from '../../core/entities.ts'
-import type { SelectedField, Selection, SlotValues } from '../../core/selection.ts'
+import type { SelectedField, SelectedList, Selection, SlotValues } from '../../core/selection.ts'
 
 /**
  * An upper estimate of the work for a selection, in units of about ten microseconds in SQLite. It counts rows, lists,
@@ -19,10 +19,15 @@ function weightOfField(field: SelectedField, values: SlotValues): number {
     case 'one':
       return 1 + weightOf(field, values)
     case 'many':
-      return 3 + Number(values[field.offset]) / 200 + Number(values[field.limit]) * (1 + weightOf(field, values))
+      return 3 + skippedBy(field, values) / 200 + Number(values[field.limit]) * (1 + weightOf(field, values))
     default:
       return 0
   }
+}
+
+/** A list that begins after an id skips no rows. */
+function skippedBy({ offset }: SelectedList, values: SlotValues): number {
+  return offset === undefined ? 0 : Number(values[offset])
 }
 
 /** The maximum number of long texts in an answer. A few of them cannot exceed the size limit and need no guard. */

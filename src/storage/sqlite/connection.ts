@@ -61,7 +61,7 @@ export function inSqlite(text: string): string {
   return text
     .replace(/\$(\d+)/g, '?$1')
     .replace(/\blimit \?/gi, 'limit +?')
-    .replace(/\s+for (?:no key )?update\b/gi, '')
+    .replace(/\s+for (?:update|no key update|key share)\b/gi, '')
 }
 
 /** Converts an error of SQLite to an error for the caller. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { type Statement, sql } from '../../../src/storage/sql.ts'
 import type { TestDatabase } from '../../support/engines.ts'
 import { type Data, insertsOf, instants } from './data.ts'
@@ -23,7 +24,13 @@ export const beginning: Data = {
     likes: id === 4 ? 2_147_483_647 : id,
     publishedAt: (id < 4 && instants[id]) || null,
   })),
-  comments: [1, 2, 3, 4, 5].map(id => ({ id, postId: (id % 3) + 1, authorId: people.bob, text: `Comment ${id}` })),
+  comments: [1, 2, 3, 4, 5].map(id => ({
+    id,
+    postId: (id % 3) + 1,
+    authorId: id === 4 ? people.ann : people.bob,
+    text: `Comment ${id}`,
+    createdAt: instants[id] ?? '',
+  })),
 }
 
 /** Restores the initial data: no events, and known ids for the next rows. */
@@ -31,19 +38,22 @@ export async function resetData({ engine, database: { kind } }: Stage): Promise<
   await engine.write('run', [...insertsOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
 }
 
-const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
+/** Sets the ids of the next rows. */
+export const numbering: Readonly<Record<TestDatabase['kind'], Statement>> = {
   sqlite: sql`update sqlite_sequence set seq = 1000 where name in ('posts', 'comments')`,
   postgres: sql`select setval('posts_id_seq', 1000), setval('comments_id_seq', 1000)`,
 }
 
 /** The current data. */
 export async function stateOf({ engine, database }: Stage): Promise<NaiveState> {
-  const [posts = [], comments = [], events = [], next = []] = await engine.write('run', [
+  const [posts = [], comments = [], events = [], next = [], miscounted = []] = await engine.write('run', [
     sql`select id, author_id, title, content, likes, published_at from posts order by id`,
-    sql`select id, post_id, author_id, text from comments order by id`,
+    sql`select id, post_id, author_id, text, created_at from comments order by id`,
     sql`select kind, post_id, comment_id from outbox order by id`,
     nextIds[database.kind],
+    sql`select id from posts where comment_count <> (select count(*) from comments where post_id = posts.id)`,
   ])
+  assert.deepEqual(miscounted, [], 'posts whose number of comments is wrong')
   return {
     users: beginning.users,
     posts: posts.map(([id, authorId, title, content, likes, publishedAt]) => ({
@@ -55,11 +65,12 @@ export async function stateOf({ engine, database }: Stage): Promise<NaiveState> 
       publishedAt:
         publishedAt === null || instants.includes(String(publishedAt)) ? (publishedAt as string | null) : now,
     })),
-    comments: comments.map(([id, postId, authorId, text]) => ({
+    comments: comments.map(([id, postId, authorId, text, createdAt]) => ({
       id: Number(id),
       postId: Number(postId),
       authorId: Number(authorId),
       text: String(text),
+      createdAt: instants.includes(String(createdAt)) ? String(createdAt) : now,
     })),
     events: events.map(event => event.filter(part => part !== null).join(' ')),
     nextPostId: Number(next[0]?.[0]),

@@ -31,6 +31,7 @@ export interface CommentRow {
   readonly postId: number
   readonly authorId: number
   readonly text: string
+  readonly createdAt: string
 }
 
 /** Few, so that posts share them. */
@@ -106,7 +107,8 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
     likes,
     publishedAt: fc.option(instant, { freq: 3 }),
   })
-  const commentRow = fc.record({ by: author, on: fc.nat(Math.max(0, posts - 1)), text: long })
+  const on = fc.nat(Math.max(0, posts - 1))
+  const commentRow = fc.record({ by: author, on, text: long, createdAt: instant })
   const rows = <Item>(item: fc.Arbitrary<Item>, count: number) => fc.array(item, { minLength: count, maxLength: count })
   return fc
     .record({
@@ -150,12 +152,17 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
              values ($1, $2, $3, $4, $5, $6)`,
       values: [id, authorId, title, content, likes, publishedAt],
     })),
-    ...comments.map(({ id, postId, authorId, text }) => ({
+    ...comments.map(({ id, postId, authorId, text, createdAt }) => ({
       text: `insert into comments (id, post_id, author_id, text, created_at)${own} values ($1, $2, $3, $4, $5)`,
-      values: [id, postId, authorId, text, instants[0] ?? ''],
+      values: [id, postId, authorId, text, createdAt],
     })),
+    countComments,
   ]
 }
+
+/** Sets the number of comments of each post, after comments were inserted without the service. */
+export const countComments = sql`
+  update posts set comment_count = (select count(*) from comments where post_id = posts.id)`
 
 /** The token version of a user in the test data. */
 export function tokenVersionOf(id: number): string {

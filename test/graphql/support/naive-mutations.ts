@@ -28,7 +28,7 @@ export function naiveMutation(text: string, variables: Variables, actor: Actor, 
   executed(text, variables, asked)
   const unknown = asked.changes.find(({ name }) => actor.kind === 'anonymous' && name !== 'likePost')
   if (unknown !== undefined) return { code: 'UNAUTHENTICATED', path: [unknown.key] }
-  const bad = asked.changes.find(({ args }) => !isGood(args))
+  const bad = asked.changes.find(change => !isGood(change))
   if (bad !== undefined) return { code: 'BAD_USER_INPUT', path: [bad.key] }
   const changes = new NaiveMutation(before, actor)
   const data = executed(text, variables, changes)
@@ -46,13 +46,15 @@ function executed(text: string, variableValues: Variables, rootValue: object): u
 interface Args {
   readonly id?: string
   readonly postId?: string
-  readonly title?: string
-  readonly content?: string
+  readonly title?: string | null
+  readonly content?: string | null
   readonly text?: string
 }
 
-function isGood({ title = 'a', content = 'a', text = 'a' }: Args): boolean {
+function isGood({ name, args }: Asked): boolean {
+  const [title, content, text] = [args.title ?? 'a', args.content ?? 'a', args.text ?? 'a']
   const isSomething = [title, content, text].every(words => words.trim() !== '' && !words.includes('\0'))
+  if (name === 'updatePost' && (args.title ?? args.content ?? null) === null) return false
   return isSomething && title.length <= 300 && content.length <= 65_536 && text.length <= 65_536
 }
 
@@ -80,17 +82,23 @@ class Recorder {
     return this.#query.shownPost(nothing)
   }
   likePost = this.createPost
+  updatePost = this.createPost
   addComment = (args: Args, _: unknown, info: GraphQLResolveInfo) => {
     this.#note(args, info)
-    return this.#query.shownComment(nothing)
+    return { ...this.#query.shownComment(nothing), post: () => this.#query.shownPost(nothing) }
   }
+  updateComment = this.addComment
   deletePost = (args: Args, _: unknown, info: GraphQLResolveInfo) => {
     this.#note(args, info)
     return true
   }
+  deleteComment = this.deletePost
 }
 
-const nothing = { id: 0, authorId: 1, postId: 0, title: '', content: '', text: '', likes: 0, publishedAt: null }
+const nothing = {
+  ...{ id: 0, authorId: 1, postId: 1, title: '', content: '', text: '' },
+  ...{ likes: 0, publishedAt: null, createdAt: now },
+}
 
 class Refused extends Error {}
 
@@ -105,9 +113,10 @@ class NaiveMutation {
     this.#actor = actor
   }
 
-  createPost = ({ title = '', content = '' }: Args) => {
+  createPost = ({ title, content }: Args) => {
     const id = this.state.nextPostId
-    const post = { id, authorId: this.#actorId, title, content, likes: 0, publishedAt: now }
+    const texts = { title: title ?? '', content: content ?? '' }
+    const post = { id, authorId: this.#actorId, ...texts, likes: 0, publishedAt: now }
     this.#change({ posts: [...this.state.posts, post], nextPostId: id + 1 }, `post-added ${id}`)
     return this.#query.shownPost(post)
   }
@@ -122,7 +131,7 @@ class NaiveMutation {
   addComment = ({ postId, text = '' }: Args, _: unknown, info: GraphQLResolveInfo) => {
     const post = this.#postWith(postId) ?? this.#refuse('NOT_FOUND', info)
     const id = this.state.nextCommentId
-    const comment: CommentRow = { id, postId: post.id, authorId: this.#actorId, text }
+    const comment: CommentRow = { id, postId: post.id, authorId: this.#actorId, text, createdAt: now }
     this.#change(
       { comments: [...this.state.comments, comment], nextCommentId: id + 1 },
       `comment-added ${post.id} ${id}`,
@@ -130,15 +139,48 @@ class NaiveMutation {
     return this.#query.shownComment(comment)
   }
 
+  updatePost = ({ id, title, content }: Args, _: unknown, info: GraphQLResolveInfo) => {
+    const post = this.#postWith(id) ?? this.#refuse('NOT_FOUND', info)
+    if (!this.#isOneOf(post.authorId)) this.#refuse('FORBIDDEN', info)
+    const updated = { ...post, title: title ?? post.title, content: content ?? post.content }
+    this.#change({ posts: this.state.posts.map(each => (each === post ? updated : each)) })
+    return this.#query.shownPost(updated)
+  }
+
   deletePost = ({ id }: Args, _: unknown, info: GraphQLResolveInfo) => {
     const post = this.#postWith(id)
     if (post === undefined) return false
-    const mayDelete = this.#actor.kind === 'user' && (this.#actor.role === 'admin' || this.#actor.id === post.authorId)
-    if (!mayDelete) this.#refuse('FORBIDDEN', info)
+    if (!this.#isOneOf(post.authorId)) this.#refuse('FORBIDDEN', info)
     const posts = this.state.posts.filter(each => each !== post)
     const comments = this.state.comments.filter(({ postId }) => postId !== post.id)
     this.#change({ posts, comments }, `post-deleted ${post.id}`)
     return true
+  }
+
+  updateComment = ({ id, text = '' }: Args, _: unknown, info: GraphQLResolveInfo) => {
+    const comment = this.#commentWith(id) ?? this.#refuse('NOT_FOUND', info)
+    if (!this.#isOneOf(comment.authorId)) this.#refuse('FORBIDDEN', info)
+    const updated = { ...comment, text }
+    this.#change({ comments: this.state.comments.map(each => (each === comment ? updated : each)) })
+    return this.#query.shownComment(updated)
+  }
+
+  deleteComment = ({ id }: Args, _: unknown, info: GraphQLResolveInfo) => {
+    const comment = this.#commentWith(id)
+    if (comment === undefined) return false
+    const post = this.#postWith(String(comment.postId))
+    if (!this.#isOneOf(comment.authorId, post?.authorId)) this.#refuse('FORBIDDEN', info)
+    this.#change({ comments: this.state.comments.filter(each => each !== comment) })
+    return true
+  }
+
+  /** Whether the actor is an admin or one of these users. */
+  #isOneOf(...ids: readonly (number | undefined)[]): boolean {
+    return this.#actor.kind === 'user' && (this.#actor.role === 'admin' || ids.includes(this.#actor.id))
+  }
+
+  #commentWith(id: string | undefined): CommentRow | undefined {
+    return this.state.comments.find(comment => String(comment.id) === id)
   }
 
   get #actorId(): number {

@@ -22,6 +22,7 @@ function schemaOf(): GraphQLSchema {
 interface PageArgs {
   readonly limit?: number | null
   readonly offset?: number | null
+  readonly after?: string | null
 }
 
 interface PostsArgs extends PageArgs {
@@ -29,12 +30,19 @@ interface PostsArgs extends PageArgs {
   readonly publishedBefore?: number | null
 }
 
-function page<Item>(items: readonly Item[], { limit, offset }: PageArgs): readonly Item[] {
-  return items.slice(offset ?? 0, (offset ?? 0) + (limit ?? 10))
-}
-
 interface Row {
   readonly id: number
+}
+
+/** `order` is that of the items, which are sorted. */
+function page<Item extends Row>(
+  items: readonly Item[],
+  { limit, offset, after }: PageArgs,
+  order: (one: Row, other: Row) => number,
+): readonly Item[] {
+  const following =
+    after === undefined || after === null ? items : items.filter(item => order(item, { id: Number(after) }) > 0)
+  return following.slice(offset ?? 0, (offset ?? 0) + (limit ?? 10))
 }
 
 const byId = (one: Row, other: Row) => one.id - other.id
@@ -56,18 +64,18 @@ export class NaiveQuery {
   }
 
   users(args: PageArgs) {
-    return page([...this.#data().users].sort(byId), args).map(this.shownUser)
+    return page([...this.#data().users].sort(byId), args, byId).map(this.shownUser)
   }
 
   posts({ publishedAfter, publishedBefore, ...args }: PostsArgs) {
     const [after, before] = [publishedAfter ?? undefined, publishedBefore ?? undefined]
     if (after === undefined && before === undefined)
-      return page([...this.#data().posts].sort(newestFirst), args).map(this.shownPost)
+      return page([...this.#data().posts].sort(newestFirst), args, newestFirst).map(this.shownPost)
     const within = this.#data()
       .posts.filter(({ publishedAt }) => publishedAt !== null)
       .filter(post => after === undefined || instantOf(post) > after)
       .filter(post => before === undefined || instantOf(post) < before)
-    return page(within.sort(latestFirst), args).map(this.shownPost)
+    return page(within.sort(latestFirst), args, newestFirst).map(this.shownPost)
   }
 
   user({ id }: { readonly id: string }) {
@@ -96,24 +104,28 @@ export class NaiveQuery {
           .posts.filter(({ authorId }) => authorId === row.id)
           .sort(newestFirst),
         args,
+        newestFirst,
       ).map(this.shownPost),
   })
 
   readonly shownPost = (row: PostRow): object => ({
     ...row,
     author: () => this.#userWith(({ id }) => id === row.authorId),
+    commentCount: () => this.#data().comments.filter(({ postId }) => postId === row.id).length,
     comments: (args: PageArgs) =>
       page(
         this.#data()
           .comments.filter(({ postId }) => postId === row.id)
           .sort(byId),
         args,
+        byId,
       ).map(this.shownComment),
   })
 
   readonly shownComment = (row: CommentRow): object => ({
     ...row,
     author: () => this.#userWith(({ id }) => id === row.authorId),
+    post: () => this.post({ id: String(row.postId) }),
   })
 }
 

@@ -11,7 +11,8 @@ export type Variables = Readonly<Record<string, unknown>>
 
 type Root = 'Query' | 'Mutation'
 type Type = Root | 'User' | 'Post' | 'Comment' | '__Schema' | '__Type' | '__Field'
-type InputType = 'Int' | 'ID' | 'DateTime' | 'Boolean' | 'String'
+/** `Cursor` is an ID that some row can have, or null: the argument `after` accepts nothing else. */
+type InputType = 'Int' | 'ID' | 'DateTime' | 'Boolean' | 'String' | 'OptionalString' | 'Cursor'
 
 interface Field {
   readonly name: string
@@ -20,7 +21,7 @@ interface Field {
   readonly args?: Readonly<Record<string, InputType>>
 }
 
-const paging = { limit: 'Int', offset: 'Int' } as const
+const paging = { limit: 'Int', after: 'Cursor', offset: 'Int' } as const
 const values = (...names: string[]): Field[] => names.map(name => ({ name }))
 
 /** What operations are made of. Counterexamples shrink to what comes first. */
@@ -46,17 +47,24 @@ export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
     { name: 'createPost', to: 'Post', args: { title: 'String', content: 'String' } },
     { name: 'addComment', to: 'Comment', args: { postId: 'ID', text: 'String' } },
     { name: 'deletePost', args: { id: 'ID' } },
+    { name: 'updatePost', to: 'Post', args: { id: 'ID', title: 'OptionalString', content: 'OptionalString' } },
+    { name: 'updateComment', to: 'Comment', args: { id: 'ID', text: 'String' } },
+    { name: 'deleteComment', args: { id: 'ID' } },
   ],
   User: [
     ...values('id', 'name', 'email', 'avatar', 'createdAt', '__typename'),
     { name: 'posts', to: 'Post', many: true, args: paging },
   ],
   Post: [
-    ...values('id', 'title', 'content', 'likes', 'publishedAt', '__typename'),
+    ...values('id', 'title', 'content', 'likes', 'commentCount', 'publishedAt', '__typename'),
     { name: 'author', to: 'User' },
     { name: 'comments', to: 'Comment', many: true, args: paging },
   ],
-  Comment: [...values('id', 'text', '__typename'), { name: 'author', to: 'User' }],
+  Comment: [
+    ...values('id', 'text', 'createdAt', '__typename'),
+    { name: 'author', to: 'User' },
+    { name: 'post', to: 'Post' },
+  ],
   __Schema: [
     ...values('__typename', 'description'),
     { name: 'queryType', to: '__Type' },
@@ -198,7 +206,7 @@ const often = <Item>(usual: Item, other: fc.Arbitrary<Item>, weight: number) =>
 
 const rawConditions = often(0, fc.nat(100), 6)
 const rawArgument: fc.Arbitrary<RawArgument> = fc.nat(40 * givens.length)
-const rawArguments = fc.tuple(rawArgument, rawArgument, rawArgument, rawArgument)
+const rawArguments = fc.tuple(rawArgument, rawArgument, rawArgument, rawArgument, rawArgument)
 const rawForm = often<RawNode['form']>('field', fc.constantFrom('spread', 'spread', 'inline', 'typed inline'), 3)
 const rawAlias = fc.oneof(
   { withCrossShrink: true },
@@ -218,7 +226,7 @@ function rawNodes([most = 1, ...further]: readonly number[]): fc.Arbitrary<RawNo
 }
 
 const variablesPerType = 3
-const variableTypes = ['Int', 'Boolean', 'ID', 'DateTime', 'String'] as const
+const variableTypes = ['Int', 'Boolean', 'ID', 'DateTime', 'String', 'OptionalString', 'Cursor'] as const
 const variableCount = variablesPerType * variableTypes.length
 const rawVariables: fc.Arbitrary<RawVariable[]> = fc.array(
   fc.record({ required: fc.boolean(), fallback: fc.option(fc.nat(40)), sent: rawArguments }, { noNullPrototype: true }),
@@ -320,16 +328,19 @@ const deepest = 5
 class Writer {
   readonly #raw: RawOperation
   readonly #ids: readonly string[]
+  readonly #cursors: readonly string[]
   readonly #mergeable: boolean
   readonly #meanings = new Map<string, { readonly field: Field; readonly args: string }>()
   readonly #fragments = new Map<RawFragment, Written & { readonly name: string }>()
   readonly #variables = new Map<string, Variable>()
   #root: Root = 'Query'
 
-  constructor(raw: RawOperation, { users, posts }: Data, { mergeable = true, ids }: WriterOptions = {}) {
+  constructor(raw: RawOperation, { users, posts, comments }: Data, { mergeable = true, ids }: WriterOptions = {}) {
     this.#raw = raw
     this.#mergeable = mergeable
     const known = [...posts, ...users].map(({ id }) => String(id))
+    const further = ['1', '3', '7', '12', String(Number.MAX_SAFE_INTEGER)]
+    this.#cursors = [...known, ...comments.map(({ id }) => String(id)), ...further]
     this.#ids = ids ?? [...known, ...known, ...impossibleIds]
   }
 
@@ -428,8 +439,13 @@ class Writer {
   }
 
   #arguments({ args = {} }: Field, raw: readonly RawArgument[], { factor }: Place): string {
+    let isAfter = false
     const written = Object.entries(args).flatMap(([name, type], at) => {
       const { given, value } = argumentOf(raw[at] ?? 0)
+      // Where `after` is given, nothing else may say where the list starts. A third of the lists have it.
+      if (type === 'Cursor' && value % 3 > 0) return []
+      if (isAfter && name !== 'limit') return []
+      isAfter ||= type === 'Cursor' && given !== 'not' && given !== 'null'
       // Long lists within long lists would be refused for their cost.
       if (name === 'limit' && factor >= 20) return [`limit: ${value % 3}`]
       if (given === 'variable') return [`${name}: ${this.#variable(type, value)}`]
@@ -445,7 +461,7 @@ class Writer {
     if (name === 'offset') return String(offsets[value % offsets.length])
     const literal = this.#value(type, value)
     // An id may be written as a number, too.
-    if (type === 'ID' && value % 2 === 0 && /^[1-9]\d*$/.test(String(literal))) return String(literal)
+    if (isId(type) && value % 2 === 0 && /^[1-9]\d*$/.test(String(literal))) return String(literal)
     return JSON.stringify(literal)
   }
 
@@ -458,9 +474,12 @@ class Writer {
         return value % 2 === 1
       case 'ID':
         return pick(this.#ids)
+      case 'Cursor':
+        return pick(this.#cursors)
       case 'DateTime':
         return pick(dateTimes)
       case 'String':
+      case 'OptionalString':
         return pick(strings)
     }
   }
@@ -481,7 +500,7 @@ class Writer {
   }
 
   #declaration({ name, type, raw: { required, fallback } }: Variable): string {
-    const head = `$${name}: ${type}${required ? '!' : ''}`
+    const head = `$${name}: ${isId(type) ? 'ID' : type.replace('Optional', '')}${required ? '!' : ''}`
     if (fallback === 0 && !required && !isNeeded(type)) return `${head} = null`
     const hasDefault = fallback !== null || (isNeeded(type) && !required)
     return hasDefault ? `${head} = ${JSON.stringify(this.#value(type, fallback ?? 0))}` : head
@@ -493,7 +512,7 @@ class Writer {
     if (given === 'not' && (!raw.required || raw.fallback !== null)) return []
     if (given === 'null' && !raw.required && !isNeeded(type)) return [null]
     const sent = this.#value(type, value)
-    const isNumber = type === 'ID' && value % 2 === 0 && String(Number(sent)) === sent && Number.isInteger(Number(sent))
+    const isNumber = isId(type) && value % 2 === 0 && String(Number(sent)) === sent && Number.isInteger(Number(sent))
     return [isNumber ? Number(sent) : sent]
   }
 }
@@ -506,6 +525,10 @@ function chosenField(type: Type, choice: number, leads: boolean): Field {
   const chosen = among[Math.floor(choice / 3) % among.length]
   if (chosen === undefined) throw new Error(`${type} has no fields`)
   return chosen
+}
+
+function isId(type: InputType): boolean {
+  return type === 'ID' || type === 'Cursor'
 }
 
 /** Whether null is not allowed. */

@@ -1,5 +1,5 @@
 import type { GraphQLSchema } from 'graphql'
-import { badInput } from '../../../core/input.ts'
+import { badInput, idOf } from '../../../core/input.ts'
 import { argumentIn, type Field, type Fragment, isIncluded, type Node, type Variables } from '../tree.ts'
 import { answerSizes } from './introspection.ts'
 
@@ -59,12 +59,24 @@ export function costOf(nodes: readonly Node[], variables: Variables, schema: Gra
 
 const scalar: Cost = { data: 1, introspection: 0 }
 
-/** The page of a list that its arguments request. */
-export function pageIn({ args }: Field, variables: Variables): { readonly limit: number; readonly offset: number } {
-  return {
-    limit: within('limit', argumentIn(args.get('limit'), variables), listBounds.defaultLimit),
-    offset: within('offset', argumentIn(args.get('offset'), variables), 0),
-  }
+/** The page of a list that its arguments request. Either `after` or `offset` says where it starts. */
+export interface RequestedPage {
+  readonly limit: number
+  readonly offset: number
+  readonly after: number | undefined
+}
+
+export function pageIn({ args }: Pick<Field, 'args'>, variables: Variables): RequestedPage {
+  const given = (name: string) => argumentIn(args.get(name), variables) ?? undefined
+  const limit = within('limit', given('limit'), listBounds.defaultLimit)
+  const offset = within('offset', given('offset'), 0)
+  const text = given('after')
+  if (text === undefined) return { limit, offset, after: undefined }
+  const after = idOf(String(text))
+  if (after === undefined) throw badInput('after must be an id')
+  const other = ['offset', 'publishedAfter', 'publishedBefore'].find(name => given(name) !== undefined)
+  if (other !== undefined) throw badInput(`after cannot be combined with ${other}`)
+  return { limit, offset, after }
 }
 
 function within(name: 'limit' | 'offset', value: unknown, fallback: number): number {

@@ -1,0 +1,9 @@
+-- How many comments a post has. Every change of its comments keeps it, in the same transaction.
+alter table posts add column comment_count integer not null default 0 check (comment_count >= 0);
+update posts set comment_count = counted.comments
+from (select post_id, count(*) as comments from comments group by post_id) as counted
+where counted.post_id = posts.id;
+
+-- The comments of a deleted user are deleted in the order of their ids. SQLite has the id in every index.
+drop index comments_by_author;
+create index comments_by_author on comments (author_id, id);

@@ -1,0 +1,59 @@
+import type { Reach } from '../../core/access.ts'
+import { sql } from '../sql.ts'
+import type { Steps } from '../verb.ts'
+
+/**
+ * The changes of comments. Each keeps the number of comments in the post's row. The lock of that row protects both: a
+ * transaction that adds, changes or deletes comments of a post locks the post first.
+ */
+export function* addComment(postId: number | null, authorId: number | null, text: string): Steps<number | undefined> {
+  const [post] = yield sql`update posts set comment_count = comment_count + 1 where id = ${postId} returning id`
+  if (post === undefined) return undefined
+  const [row] = yield sql`insert into comments (post_id, author_id, text, created_at)
+                          values (${postId}, ${authorId}, ${text}, now_plus(0)) returning id`
+  const id = Number(row?.[0])
+  yield sql`insert into outbox (kind, post_id, comment_id, created_at)
+            values ('comment-added', ${postId}, ${id}, now_plus(0))`
+  return id
+}
+
+export function* updateComment(
+  id: number | null,
+  text: string,
+  reach: Reach,
+): Steps<number | 'comment absent' | 'not permitted'> {
+  const comment = yield* lockComment(id)
+  if (comment === undefined) return 'comment absent'
+  if (reach !== 'everyone' && reach !== comment.authorId) return 'not permitted'
+  yield sql`update comments set text = ${text} where id = ${id}`
+  return comment.id
+}
+
+/** Returns whether there was a comment to delete. */
+export function* deleteComment(id: number | null, reach: Reach): Steps<boolean | 'not permitted'> {
+  const comment = yield* lockComment(id)
+  if (comment === undefined) return false
+  const { authorId, postId, postAuthorId } = comment
+  if (reach !== 'everyone' && reach !== authorId && reach !== postAuthorId) return 'not permitted'
+  yield sql`delete from comments where id = ${id}`
+  yield sql`update posts set comment_count = comment_count - 1 where id = ${postId}`
+  return true
+}
+
+interface LockedComment {
+  readonly id: number
+  readonly authorId: number
+  readonly postId: number
+  readonly postAuthorId: number
+}
+
+function* lockComment(id: number | null): Steps<LockedComment | undefined> {
+  const [post] = yield sql`select id, author_id from posts
+                           where id = (select post_id from comments where id = ${id}) for update`
+  if (post === undefined) return undefined
+  // Read after the lock: another transaction may have deleted the comment before.
+  const [comment] = yield sql`select id, author_id from comments where id = ${id}`
+  if (comment === undefined) return undefined
+  const [[postId, postAuthorId], [commentId, authorId]] = [post.map(Number), comment.map(Number)]
+  return { id: commentId, authorId, postId, postAuthorId } as LockedComment
+}

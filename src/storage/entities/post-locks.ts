@@ -1,0 +1,40 @@
+import type { Statement } from '../sql.ts'
+import type { Steps } from '../verb.ts'
+
+/**
+ * Row locks of PostgreSQL. Every transaction locks users first, then posts in the order of their ids, then comments. So
+ * transactions never wait for each other in a circle. The lock of a post also protects its comments and their number.
+ */
+export function lockPosts(ids: Iterable<number>): Statement {
+  const values = [...new Set(ids)].sort((one, other) => one - other)
+  return { text: `select id from posts where id in (${places(values)}) order by id for update`, values }
+}
+
+/** Locks these posts, the posts of these comments, and the authors of all of them. */
+export function* lockContent(postIds: readonly number[], commentIds: readonly number[]): Steps<void> {
+  const posts = new Set(postIds)
+  // A comment never moves to another post, so its post can be read before the lock.
+  for (const [id] of commentIds.length > 0 ? yield postsOf(commentIds) : []) posts.add(Number(id))
+  if (posts.size === 0) return
+  // When a row changes twice in one transaction, PostgreSQL checks its author again, which locks the author.
+  yield lockAuthors([...posts], commentIds)
+  yield lockPosts(posts)
+}
+
+function postsOf(commentIds: readonly number[]): Statement {
+  return { text: `select post_id from comments where id in (${places(commentIds)})`, values: commentIds }
+}
+
+function lockAuthors(postIds: readonly number[], commentIds: readonly number[]): Statement {
+  const ofPosts = `select author_id from posts where id in (${places(postIds)})`
+  const ofComments = `select author_id from comments where id in (${places(commentIds, postIds.length)})`
+  const authors = commentIds.length > 0 ? `${ofPosts} union ${ofComments}` : ofPosts
+  return {
+    text: `select id from users where id in (${authors}) order by id for key share`,
+    values: [...postIds, ...commentIds],
+  }
+}
+
+function places(ids: readonly number[], before = 0): string {
+  return ids.map((_, index) => `$${before + index + 1}`).join(', ')
+}

@@ -1,0 +1,59 @@
+import { sql } from '../sql.ts'
+import type { Steps } from '../verb.ts'
+import { lockPosts } from './post-locks.ts'
+
+/**
+ * Deletes some of the user's comments, and some of the user's posts with their comments. Returns whether more may exist.
+ * The caller has locked the user's row, so the user gets no new posts and comments meanwhile. All posts that change are
+ * locked at once, in the order of their ids, before anything is changed.
+ */
+export function* deleteSomeContent(userId: number): Steps<boolean> {
+  const posts = yield sql`select id from posts where author_id = ${userId} order by id limit ${contentPerStep}`
+  const comments = yield sql`select id, post_id from comments where author_id = ${userId}
+                             order by id limit ${contentPerStep}`
+  const touched = [...posts.map(([id]) => Number(id)), ...comments.map(([, postId]) => Number(postId))]
+  if (touched.length > 0) yield lockPosts(touched)
+  if (comments.length > 0) yield* deleteComments(userId, Number(comments.at(-1)?.[0]))
+  if (comments.length >= contentPerStep) return true
+  if (posts.length === 0) return false
+  const isMore = yield* deletePosts(userId, Number(posts.at(-1)?.[0]))
+  return isMore || posts.length >= contentPerStep
+}
+
+/** Rows of each kind that are deleted per step: about ten milliseconds of work. */
+const contentPerStep = 1_000
+
+/** Deletes the user's comments up to this id, and takes them from the numbers of comments of their posts. */
+function* deleteComments(userId: number, last: number): Steps<void> {
+  yield sql`update posts set comment_count = comment_count - deleted.comments
+            from (select post_id, count(*) as comments from comments
+                  where author_id = ${userId} and id <= ${last} group by post_id) as deleted
+            where deleted.post_id = posts.id`
+  yield sql`delete from comments where author_id = ${userId} and id <= ${last}`
+}
+
+/** Deletes the user's posts up to this id, or the first of them if they have too many comments together. */
+function* deletePosts(userId: number, last: number): Steps<boolean> {
+  const posts = yield sql`select id, comment_count from posts where author_id = ${userId} and id <= ${last} order by id`
+  let comments = 0
+  const small = posts.filter(([, count]) => {
+    comments += Number(count)
+    return comments <= contentPerStep
+  })
+  if (small.length === 0 && posts.length > 0) {
+    yield* deleteSomeReplies(Number(posts[0]?.[0]))
+    return true
+  }
+  const through = Number(small.at(-1)?.[0] ?? 0)
+  yield sql`insert into outbox (kind, post_id, created_at)
+            select 'post-deleted', id, now_plus(0) from posts where author_id = ${userId} and id <= ${through} order by id`
+  yield sql`delete from posts where author_id = ${userId} and id <= ${through}`
+  return small.length < posts.length
+}
+
+/** Of a post with too many comments to be deleted at once. */
+function* deleteSomeReplies(postId: number): Steps<void> {
+  const deleted = yield sql`delete from comments where id in (
+    select id from comments where post_id = ${postId} order by id limit ${contentPerStep}) returning id`
+  yield sql`update posts set comment_count = comment_count - ${deleted.length} where id = ${postId}`
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import pg from 'pg'
+import { type Actor, anonymous } from '../../src/core/actor.ts'
+import { AppError } from '../../src/core/errors.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import type { CompiledChange } from '../../src/storage/entities/posts.ts'
+import { getTypeParser } from '../../src/storage/postgres/pool.ts'
+import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
+import type { Steps } from '../../src/storage/verb.ts'
+import { numbering } from '../graphql/support/beginning.ts'
+import { type Data, insertsOf } from '../graphql/support/data.ts'
+import { catalogue, verbs } from '../graphql/support/planting-verbs.ts'
+import { actorOf, Stage } from '../graphql/support/stage.ts'
+import { engineKinds, postgres } from '../support/engines.ts'
+import { inForm, runs } from '../support/form.ts'
+import { migrationsOf } from '../support/templates.ts'
+
+const at = '2026-01-31T12:00:00.000Z'
+const users = [1, 2, 3, 4]
+const posts = [1, 2, 3, 4, 5, 6]
+
+/** Every user has posts, and comments on all posts. */
+const data: Data = {
+  users: users.map(id => ({ id, name: 'Name', email: 'a@example.com', avatar: null, createdAt: at })),
+  posts: posts.map(id => ({ id, authorId: (id % 4) + 1, title: 'T', content: 'C', likes: 0, publishedAt: at })),
+  comments: Array.from({ length: 48 }, (_, n) => ({
+    ...{ id: n + 1, postId: (n % 6) + 1, authorId: ((n * 7) % 4) + 1, text: 'Text', createdAt: at },
+  })),
+}
+
+/** What somebody does: several changes in one transaction, or the deletion of a user. */
+type Deed =
+  | { readonly actor: Actor; readonly changes: readonly CompiledChange[] }
+  | { readonly deletedUser: number; readonly actor: Actor }
+
+const show = { text: 'select cast($1 as text)', values: [null], id: 0 } as const
+const reach = 'everyone'
+const commentId = fc.integer({ min: 1, max: 48 })
+const change: fc.Arbitrary<CompiledChange> = fc.oneof(
+  { weight: 4, arbitrary: anyPost().map(postId => ({ kind: 'add comment', postId, text: 'New', show }) as const) },
+  { weight: 4, arbitrary: commentId.map(id => ({ kind: 'delete comment', commentId: id, reach }) as const) },
+  {
+    weight: 2,
+    arbitrary: commentId.map(id => ({ kind: 'update comment', commentId: id, text: 'X', reach, show }) as const),
+  },
+  { weight: 1, arbitrary: anyPost().map(id => ({ kind: 'like post', id, show }) as const) },
+  {
+    weight: 1,
+    arbitrary: anyPost().map(id => ({ kind: 'update post', id, title: 'U', content: null, reach, show }) as const),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: 'create post', title: 'T', content: 'C', show } as const) },
+)
+const deletion = anyPost().map(id => ({ kind: 'delete post', id, reach }) as const)
+const actor = fc.constantFrom(...users).map(id => actorOf(id))
+const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 30, arbitrary: fc.record({ actor, changes: fc.array(change, { minLength: 1, maxLength: 4 }) }) },
+  { weight: 1, arbitrary: fc.record({ actor, changes: deletion.map(each => [each]) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ deletedUser: fc.constantFrom(...users), actor: fc.constant(anonymous) }),
+  },
+)
+
+function anyPost(): fc.Arbitrary<number> {
+  return fc.constantFrom(...posts)
+}
+
+const miscounted = sql`select id, comment_count, (select count(*) from comments where post_id = posts.id) from posts
+                       where comment_count <> (select count(*) from comments where post_id = posts.id)`
+
+for (const kind of engineKinds) {
+  describe(`The number of comments of a post on ${kind.name}`, { skip: kind.skip }, () => {
+    it('is right after any concurrent additions and deletions of comments, posts and users', async t => {
+      await using stage = await Stage.open(kind)
+      const { engine } = stage
+      const done = { some: 0, refused: 0 }
+      const property = fc.asyncProperty(fc.array(deed, { minLength: 10, maxLength: 40, size: 'max' }), async deeds => {
+        await engine.write('run', [...insertsOf(data, kind.kind), numbering[kind.kind]])
+        const outcomes = await Promise.all(deeds.map(each => outcomeOf(() => perform(engine, each))))
+        for (const outcome of outcomes) done[outcome]++
+        assert.deepEqual(await engine.read(miscounted), [])
+      })
+      await fc.assert(property, { numRuns: runs(15, 200), endOnFailure: true })
+      t.diagnostic(JSON.stringify(done))
+      assert.ok(done.some > done.refused, 'most of them take place')
+    })
+  })
+}
+
+for (const kind of engineKinds) {
+  describe(`Migration 3 on ${kind.name}`, { skip: kind.skip }, () => {
+    it('counts the comments that exist already', async () => {
+      await using database = await kind.createEmpty()
+      await database.migrate(migrationsOf(kind.kind).slice(0, 2))
+      const isUpdate = ({ text }: Statement) => text.includes('comment_count')
+      const inserts = insertsOf(data, kind.kind).filter(statement => !isUpdate(statement))
+      await using old = database.open(catalogue)
+      await old.write('run', inserts)
+      await database.migrate()
+      assert.deepEqual(await old.read(miscounted), [])
+      assert.deepEqual(await old.read(sql`select sum(comment_count) from posts`), [[data.comments.length]])
+    })
+  })
+}
+
+async function perform(engine: Engine<typeof verbs>, given: Deed): Promise<unknown> {
+  if ('changes' in given) return engine.write('changePosts', given.actor, given.changes)
+  let outcome: string
+  do outcome = await engine.write('deleteUser', given.deletedUser, given.actor)
+  while (outcome === 'more')
+  return outcome
+}
+
+/** A change of an absent row, or by a user that was deleted meanwhile, is refused. */
+async function outcomeOf(work: () => Promise<unknown>): Promise<'some' | 'refused'> {
+  try {
+    const outcome = await work()
+    return typeof outcome === 'object' && outcome !== null && 'refused' in outcome ? 'refused' : 'some'
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'not-found') return 'refused'
+    throw error
+  }
+}
+
+describe('Transactions on PostgreSQL that change the same posts, comments and users', { skip: postgres.skip }, () => {
+  it('never wait for each other in a circle', async t => {
+    await using stage = await Stage.open(postgres)
+    const done = { some: 0, refused: 0 }
+    const clients = await Promise.all(Array.from({ length: 4 }, () => connected(t, stage.database.location)))
+    for (let round = 0; round < inForm(6, 60); round++) {
+      await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
+      const work = clients.map(async client => {
+        for (const each of fc.sample(deed, 12)) done[await outcomeOf(() => performOn(client, each))]++
+      })
+      await Promise.all(work) // PostgreSQL ends a circle with an error
+      assert.deepEqual(await stage.engine.read(miscounted), [])
+    }
+    t.diagnostic(JSON.stringify(done))
+  })
+})
+
+/** A connection that notices a deadlock at once, and waits for a lock as long as it takes. */
+async function connected(t: TestContext, location: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: location, types: { getTypeParser } })
+  await client.connect()
+  t.after(() => client.end())
+  await client.query("set deadlock_timeout = '5ms'")
+  return client
+}
+
+async function performOn(client: pg.Client, given: Deed): Promise<unknown> {
+  const steps: Steps<unknown> =
+    'changes' in given
+      ? verbs.changePosts(given.actor, given.changes)
+      : verbs.deleteUser(given.deletedUser, given.actor)
+  await client.query('begin')
+  try {
+    for (let rows: readonly Row[] = []; ; ) {
+      const step = steps.next(rows)
+      if (step.done) {
+        await client.query('commit')
+        return step.value
+      }
+      const { text, values } = step.value
+      rows = (await client.query({ text, values: [...values], rowMode: 'array' })).rows
+    }
+  } catch (error) {
+    await client.query('rollback')
+    throw error
+  }
+}
