@@ -1,11 +1,10 @@
 import type { Reach } from './access.ts'
 import type { Actor, Role } from './actor.ts'
 import type { EventLog } from './events.ts'
-import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
-import type { PageRequest } from './page.ts'
+import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from './orders/order.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
-import type { Profile, TokenState, User } from './users/user.ts'
+import type { Profile, TokenState, User, UserListRequest } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
 export interface Store {
@@ -20,7 +19,7 @@ export interface Store {
 
 export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  list(page: PageRequest): Promise<readonly User[]>
+  list(request: UserListRequest): Promise<readonly User[]>
   read(id: number): Promise<User | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
@@ -66,7 +65,7 @@ export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked
 /** Orders and payments outside the caller's reach count as absent. */
 export interface OrderStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  listOf(userId: number, page: PageRequest): Promise<readonly Order[] | 'absent'>
+  listOf(userId: number, request: OrderListRequest): Promise<readonly Order[] | 'absent'>
   read(id: number, reach: Reach): Promise<Order | undefined>
   items(id: number, reach: Reach): Promise<readonly StoredItem[]>
   tracking(id: number, reach: Reach): Promise<TrackedOrder | undefined>

@@ -1,7 +1,7 @@
 import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
 import { keyMalformed } from './payment-operations.ts'
-import { answer, json, paging, schema } from './schemas.ts'
+import { answer, badPage, filters, json, paging, schema } from './schemas.ts'
 
 const tags = ['Orders'] as const
 const pending = {
@@ -43,14 +43,14 @@ export const orderOperations = {
     description: 'Sorted by id. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: [...ofUser, ...paging],
+    parameters: [...ofUser, ...paging, filters.status],
     responses: {
       200: {
         description: 'A page of orders.',
         headers: answerHeaders({ Link: { $ref: '#/components/headers/Pages' } }),
         content: json({ type: 'array', items: schema('Order') }, { one: [pending], none: [] }),
       },
-      400: failure('The request is malformed.', ['limit must be an integer from 1 to 1000']),
+      400: failure('The request is malformed.', [...badPage, 'status must be one of pending_payment, shipped']),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       404: answer('UserNotFound'),

@@ -1,8 +1,7 @@
 import type { Orders } from '../core/orders/operations.ts'
 import type { Order } from '../core/orders/order.ts'
 import type { Payments } from '../core/payments/operations.ts'
-import { decodeItems } from './decode/orders.ts'
-import { decodePage } from './decode/page.ts'
+import { decodeItems, decodeOrderList } from './decode/orders.ts'
 import { decodeKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
 import { orderOperations } from './order-operations.ts'
@@ -33,8 +32,8 @@ export function serveOrders(
 
   server.get(ofUser, options('list'), async (request, reply) => {
     const userId = idIn(request)
-    const page = await orders.listOf(request.actor, userId, () => decodePage(queryOf(request)))
-    const pages = links.pages(`/users/${userId}/orders`, page)
+    const page = await orders.listOf(request.actor, userId, () => decodeOrderList(queryOf(request)))
+    const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })

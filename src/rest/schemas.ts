@@ -1,4 +1,4 @@
-import { orderBounds } from '../core/orders/order.ts'
+import { orderBounds, orderStatuses } from '../core/orders/order.ts'
 import { pageBounds } from '../core/page.ts'
 import type { Profile } from '../core/users/user.ts'
 import { failure } from '../server/openapi-parts.ts'
@@ -32,6 +32,7 @@ const password = {
   description: 'Lets the user log in. Changing an existing password needs a token of that user or of an admin.',
 }
 
+const status = { enum: orderStatuses }
 const price = { type: 'integer', minimum: 0, maximum: orderBounds.price, description: 'Price of one piece.' }
 const item = {
   name: { ...name, maxLength: orderBounds.name },
@@ -78,7 +79,7 @@ export const restSchemas = {
     required: ['id', 'status', 'amount', '_links'],
     properties: {
       id,
-      status: { enum: ['pending_payment', 'shipped'] },
+      status,
       amount: { type: 'integer', minimum: 1, maximum: orderBounds.amount },
       _links: {
         type: 'object',
@@ -189,16 +190,36 @@ export const restParameters = {
   OptionalIdempotencyKey: { ...keyHeader, description: 'With a key, the request can be repeated safely.' },
 }
 
-function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, description: string): object {
-  const range = { type: 'integer', minimum, maximum: pageBounds[name], default: fallback }
-  return { name, in: 'query', description, schema: range }
+function inQuery(name: string, description: string, schema: object): object {
+  return { name, in: 'query', description, schema }
 }
+
+const whole = (minimum: number, maximum: number, fallback: number) => ({
+  type: 'integer',
+  minimum,
+  maximum,
+  default: fallback,
+})
 
 /** The parameters of every list. */
 export const paging = [
-  inQuery('limit', 1, pageBounds.limit, 'Maximum number of items.'),
-  inQuery('offset', 0, 0, 'Number of items to skip.'),
+  inQuery('limit', 'Maximum number of items.', whole(1, pageBounds.limit, pageBounds.limit)),
+  inQuery('offset', 'Number of items to skip.', whole(0, pageBounds.offset, 0)),
+  inQuery('after', 'Lists only items with larger ids. Not together with `offset`.', id),
 ]
+
+/** What is wrong with the parameters of a list. */
+export const badPage = [
+  'limit must be an integer from 1 to 1000',
+  'after must be an integer from 1 to 9007199254740991',
+  'after and offset cannot be used together',
+]
+
+/** The parameters that select some items of a list. */
+export const filters = {
+  email: inQuery('email', 'Only users with this e-mail, in any case of letters. Write a `+` as `%2B`.', email),
+  status: inQuery('status', 'Only orders with this status.', status),
+}
 
 export const restHeaders = {
   UserLocation: {
@@ -219,9 +240,11 @@ export const restHeaders = {
     example: 'true',
   },
   Pages: {
-    description: 'RFC 8288: the links `next`, `prev` and `first`, if there are other pages.',
+    description:
+      'RFC 8288: the links `next`, `prev` (if `offset` was sent) and `first`, if there are other pages. Follow `next` ' +
+      'to read a whole list: items that are created or deleted meanwhile do not move the others.',
     schema: { type: 'string' },
-    example: '</users?limit=2&offset=2>; rel="next", </users?limit=2&offset=0>; rel="first"',
+    example: '</users?limit=2&after=2>; rel="next", </users?limit=2&offset=0>; rel="first"',
   },
 }
 

@@ -8,7 +8,7 @@ import {
   tokenOptional,
   withBody,
 } from '../server/openapi-parts.ts'
-import { answer, json, paging, schema } from './schemas.ts'
+import { answer, badPage, filters, json, paging, schema } from './schemas.ts'
 
 const tags = ['Users'] as const
 const ada = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', age: 36 }
@@ -43,14 +43,14 @@ export const userOperations = {
       'Under the policy `enforced`, only for admins.',
     tags,
     security: tokenOptional,
-    parameters: paging,
+    parameters: [...paging, filters.email],
     responses: {
       200: {
         description: 'A page of users.',
         headers: answerHeaders({ Link: { $ref: '#/components/headers/Pages' } }),
         content: json({ type: 'array', items: schema('User') }, { two: [ada, grace], none: [] }),
       },
-      400: badInput('limit must be an integer from 1 to 1000'),
+      400: badInput(...badPage, 'email must be an e-mail address'),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       ...always,

@@ -1,7 +1,6 @@
 import type { Users } from '../core/users/operations.ts'
 import { profileFields, type User } from '../core/users/user.ts'
-import { decodePage } from './decode/page.ts'
-import { decodeUser, decodeUserChanges } from './decode/users.ts'
+import { decodeUser, decodeUserChanges, decodeUserList } from './decode/users.ts'
 import type { Links } from './links.ts'
 import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
 import { userOperations } from './user-operations.ts'
@@ -15,8 +14,8 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
   })
 
   server.get(path, options('list'), async (request, reply) => {
-    const page = await users.list(request.actor, () => decodePage(queryOf(request)))
-    const pages = links.pages('/users', page)
+    const page = await users.list(request.actor, () => decodeUserList(queryOf(request)))
+    const pages = links.pages('/users', page, { email: page.email })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })

@@ -39,7 +39,7 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
   return {
     ping: () => engine.ping(),
     users: {
-      list: async ({ limit, offset }) => (await engine.read(listUsers(limit + 1, offset))).map(userOf),
+      list: async request => (await engine.read(listUsers({ ...request, limit: request.limit + 1 }))).map(userOf),
       read: id => one(userReads.byId(id), userOf),
       tokenState: id => one(userReads.tokenState(id), tokenStateOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
@@ -50,8 +50,8 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
       setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
     },
     orders: {
-      async listOf(userId, { limit, offset }) {
-        const rows = await engine.read(listOrdersOf(userId, limit + 1, offset))
+      async listOf(userId, request) {
+        const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))
         return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
       },
       read: (id, reach) => one(orderReads.byId(id, reach), orderOf),

@@ -271,7 +271,8 @@ test('successful requests are answered as documented, and the example bodies suc
   for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
   const token = await logIn(app.url, 'ada@example.com')
   await check('GET /users', 200, { token })
-  await check('GET /users', 200, { query: '?limit=2&offset=2' })
+  for (const query of ['?limit=2&offset=2', '?after=2', '?email=ADA@example.com'])
+    await check('GET /users', 200, { query })
   await check('GET /users/me', 200, { token })
   await check('GET /users/{id}', 200)
   for (const body of bodiesOf('PATCH /users/{id}')) await check('PATCH /users/{id}', 200, { body })
@@ -291,6 +292,7 @@ test('successful orders and payments are answered as documented, and the example
     return response
   }
   await check('GET /users/{id}/orders', 200)
+  for (const query of ['?after=1', '?status=shipped']) await check('GET /users/{id}/orders', 200, { query })
   const page = await check('GET /users/{id}/orders', 200, { query: '?limit=1&offset=1' })
   assert.match(page.headers.get('link') ?? '', /rel="prev"/)
   for (const body of bodiesOf('POST /users/{id}/orders')) await check('POST /users/{id}/orders', 201, { body })
@@ -345,7 +347,8 @@ test('refused orders and payments are answered as documented, with every documen
   await check('GET /orders/{id}/tracking', 404)
   await check('POST /orders/{id}/payment', 409, { id: '2' })
   await check('DELETE /orders/{id}', 409, { id: '2' })
-  await check('GET /users/{id}/orders', 400, { query: '?limit=0' })
+  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?status=paid'])
+    await check('GET /users/{id}/orders', 400, { query })
   const item = { name: 'x', quantity: 1, price: 1 }
   const bad = [{}, { items: [{ ...item, quantity: 0 }] }, { items: [{ ...item, price: 0 }] }, '[]', '{']
   for (const body of bad) await check('POST /users/{id}/orders', 400, { body })
@@ -379,7 +382,8 @@ test('requests that operations refuse are answered as documented', async () => {
   await check('POST /tokens', 401, { body: { email: 'ada@example.com', password: 'wrong' } })
   await check('POST /tokens', 400, { body: {} })
   await check('GET /metrics', 401)
-  await check('GET /users', 400, { token: ada, query: '?limit=0' })
+  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?email=ada'])
+    await check('GET /users', 400, { token: ada, query })
   await check('GET /users/me', 401)
   for (const name of withStatus(403)) {
     await check(name, 401)

@@ -2,10 +2,18 @@ import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { Decode } from '../input.ts'
-import { type Page, type PageRequest, pageOf } from '../page.ts'
+import { type Page, pageOf } from '../page.ts'
 import type { OrderStore } from '../store.ts'
 import { absentUser } from '../users/user.ts'
-import { allows, checkAmount, type Order, type OrderItem, type StoredItem, type Tracking } from './order.ts'
+import {
+  allows,
+  checkAmount,
+  type Order,
+  type OrderItem,
+  type OrderListRequest,
+  type StoredItem,
+  type Tracking,
+} from './order.ts'
 
 export interface OrdersParts {
   readonly store: OrderStore
@@ -22,7 +30,11 @@ export class Orders {
     this.#access = access
   }
 
-  async listOf(actor: Actor, userId: number | undefined, decode: Decode<PageRequest>): Promise<Page<Order>> {
+  async listOf(
+    actor: Actor,
+    userId: number | undefined,
+    decode: Decode<OrderListRequest>,
+  ): Promise<Page<Order, OrderListRequest>> {
     this.#access.require(actor, 'list orders', userId)
     const request = decode()
     const orders = userId === undefined ? 'absent' : await this.#store.listOf(userId, request)

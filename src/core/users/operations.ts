@@ -3,10 +3,10 @@ import type { Actor } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
-import { type Page, type PageRequest, pageOf } from '../page.ts'
+import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, profileFields, profileOf, type User, type UserInput } from './user.ts'
+import { absentUser, profileFields, profileOf, type User, type UserInput, type UserListRequest } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -35,7 +35,7 @@ export class Users {
     this.#bus = bus
   }
 
-  async list(actor: Actor, decode: Decode<PageRequest>): Promise<Page<User>> {
+  async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<User, UserListRequest>> {
     this.#access.require(actor, 'list users')
     const request = decode()
     return pageOf(await this.#store.list(request), request, lengthOf)

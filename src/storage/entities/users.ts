@@ -1,11 +1,20 @@
 import type { Actor, Role } from '../../core/actor.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
-import { loginKeyOf, profileFields, profileOf, type TokenState, type User } from '../../core/users/user.ts'
+import {
+  loginKeyOf,
+  profileFields,
+  profileOf,
+  type TokenState,
+  type User,
+  type UserListRequest,
+} from '../../core/users/user.ts'
 import type { Dialect } from '../select/dialect.ts'
+import type { Page } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked, revoked } from './actors.ts'
+import { filtered } from './filtered.ts'
 
 export const userVerbs = {
   *createUser(values: UserValues): Steps<User | 'email taken'> {
@@ -104,12 +113,20 @@ function* deleteSomeContent(id: number): Steps<boolean> {
 const contentPerStep = 1_000
 
 export const userReads = {
-  /** All users, sorted by id. */
-  list(dialect: Pick<Dialect, 'page'>) {
-    const list = { table: 'users', owner: undefined, published: [], order: 'asc', limit: '$1', offset: '$2' } as const
-    const { rows } = dialect.page({ ...list, columns: userColumns })
-    const text = `select ${userColumns.join(', ')} from ${rows} as listed order by id`
-    return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
+  /** All users, or those with an e-mail, sorted by id. */
+  list(dialect: Pick<Dialect, 'page' | 'name'>) {
+    const list = { table: 'users', columns: userColumns, limit: '$1', offset: '$2' } as const
+    const select = ({ rows, sorting }: Page) =>
+      `select ${userColumns.join(', ')} from ${rows} as listed order by ${sorting.join(', ')}`
+    const all = select(dialect.page({ ...list, owner: undefined, published: [], order: 'asc' }))
+    const after = select(filtered({ ...list, equal: [], after: '$3' }, dialect.name))
+    const withEmail = select(filtered({ ...list, equal: [['email_key', '$4']], after: '$3' }, dialect.name))
+    return ({ limit, offset, after: last, email }: UserListRequest): Statement => {
+      if (email !== undefined) return { text: withEmail, values: [limit, offset, last ?? 0, loginKeyOf(email)] }
+      return last === undefined
+        ? { text: all, values: [limit, offset] }
+        : { text: after, values: [limit, offset, last] }
+    }
   },
   byId: (id: number): Statement => ({ text: readById, values: [id] }),
   tokenState: (id: number) => sql`select role, token_mark from users where id = ${id}`,
@@ -150,17 +167,18 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
 
 function* insertUser(id: number, values: UserValues): Steps<User | 'email taken' | 'id taken'> {
   const { name, email, password, tokenVersion } = values
-  const loginKey = password === null ? null : loginKeyOf(email)
+  const emailKey = loginKeyOf(email)
+  const loginKey = password === null ? null : emailKey
   const profile = profileFields.map(field => values[field])
   const created = yield {
     text: insertion,
-    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, tokenVersion],
+    values: [id, name, email, ...profile, emailKey, loginKey, password?.hash ?? null, tokenVersion],
   }
   if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
 }
 
-const inserted = [...userColumns, 'login_key', 'password_hash', 'token_mark']
+const inserted = [...userColumns, 'email_key', 'login_key', 'password_hash', 'token_mark']
 const insertion = `insert into users (${inserted.join(', ')}, created_at)
   values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
 
@@ -172,17 +190,18 @@ function* updateUser(
   const { id } = user
   const { name, email, password, tokenVersion } = values
   if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
-  const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
+  const emailKey = loginKeyOf(email)
+  const loginKey = hasPassword || password !== null ? emailKey : null
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
   const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
-  yield { text: update, values: [id, name, email, ...profile, loginKey, ...secret] }
+  yield { text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] }
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }
 }
 
 // One statement, since a login key and a password are there together or not at all.
-const updated = ['name', 'email', ...profileColumns, 'login_key']
+const updated = ['name', 'email', ...profileColumns, 'email_key', 'login_key']
 const update = `update users set ${updated.map((column, index) => `${column} = $${index + 2}`).join(', ')},
   password_hash = coalesce($${updated.length + 2}, password_hash), token_mark = coalesce($${updated.length + 3}, token_mark)
   where id = $1`
