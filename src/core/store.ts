@@ -1,5 +1,5 @@
 import type { Reach } from './access.ts'
-import type { Actor, Role } from './actor.ts'
+import type { Actor, IdentifiedUser, Role } from './actor.ts'
 import type { EventLog } from './events.ts'
 import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from './orders/order.ts'
 import type { Payment } from './payments/payment.ts'
@@ -23,12 +23,14 @@ export interface UserStore {
   read(id: number): Promise<User | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
-  create(values: UserValues): Promise<User | 'email taken'>
-  /** Creates the user with this id if it does not exist. */
-  replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | WriteRefusal>
+  create(values: UserValues, actor: Actor): Promise<User | 'email taken' | 'token revoked'>
+  /** Creates the user with this id if it does not exist and the rights allow it. */
+  replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | 'creation refused' | WriteRefusal>
   change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
   /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
   delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
+  /** Renews the token version, which revokes all tokens of the user. */
+  revokeTokens(actor: IdentifiedUser, tokenVersion: string): Promise<'revoked' | 'token revoked'>
   setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
 }
 
@@ -53,6 +55,8 @@ export interface UserValues extends Profile {
 export interface WriteRights {
   readonly actor: Actor
   readonly mayChangePassword: boolean
+  /** Whether a user that does not exist may be created. */
+  readonly mayCreate: boolean
 }
 
 export interface Replaced {

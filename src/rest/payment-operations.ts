@@ -53,7 +53,8 @@ export const paymentOperations = {
   read: {
     operationId: 'readPayment',
     summary: 'Read a payment',
-    description: 'Under the policy `enforced` only the payer and admins can see a payment.',
+    description:
+      'Under the policy `enforced` only the payer, the user of the order that it paid and admins can see a payment.',
     tags,
     security: tokenOptional,
     parameters: [{ $ref: '#/components/parameters/PaymentId' }],

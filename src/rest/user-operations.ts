@@ -59,7 +59,9 @@ export const userOperations = {
   create: {
     operationId: 'createUser',
     summary: 'Create a user',
-    description: 'The service assigns the id. Every caller may do this, under both policies.',
+    description:
+      'The service assigns the id. Every caller may do this, under both policies, unless `SIGN_UP` is `closed`: then only ' +
+      'admins may.',
     tags,
     security: tokenOptional,
     requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
@@ -67,6 +69,7 @@ export const userOperations = {
       201: created({ needed: { id: 6, ...alan }, everything: { id: 6, ...shown } }),
       400: badInput('Name and email required', 'age must be an integer from 0 to 150', ...malformed),
       401: response('Unauthenticated'),
+      403: response('Forbidden'),
       409: answer('EmailTaken'),
       ...onWriting,
     },
@@ -105,7 +108,7 @@ export const userOperations = {
     summary: 'Replace a user, or create one with this id',
     description:
       'Fields that are not sent are removed, except the password, which is kept. Under the policy `enforced`, only for ' +
-      'that user and for admins.',
+      'that user and for admins. While `SIGN_UP` is `closed`, only admins create users.',
     tags,
     security: tokenOptional,
     parameters: byId,

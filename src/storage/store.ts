@@ -43,10 +43,11 @@ export function createStore(engine: Engine<typeof verbs>, timeoutMs?: number): S
       read: id => one(userReads.byId(id), userOf),
       tokenState: id => one(userReads.tokenState(id), tokenStateOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
-      create: values => engine.write('createUser', values),
+      create: (values, actor) => engine.write('createUser', values, actor),
       replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
       change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
       delete: (id, actor) => engine.write('deleteUser', id, actor),
+      revokeTokens: (actor, tokenVersion) => engine.write('revokeTokens', actor, tokenVersion),
       setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
     },
     orders: {

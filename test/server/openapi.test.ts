@@ -269,6 +269,8 @@ test('successful requests are answered as documented, and the example bodies suc
   for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
     await check(`GET ${path}`, 200)
   for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
+  await check('POST /tokens', 200, { token: await logIn(app.url, 'grace@example.com') })
+  await check('DELETE /tokens', 204, { token: await logIn(app.url, 'grace@example.com') })
   const token = await logIn(app.url, 'ada@example.com')
   await check('GET /users', 200, { token })
   for (const query of ['?limit=2&offset=2', '?after=2', '?email=ADA@example.com'])
@@ -385,7 +387,18 @@ test('requests that operations refuse are answered as documented', async () => {
   for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?email=ada'])
     await check('GET /users', 400, { token: ada, query })
   await check('GET /users/me', 401)
-  for (const name of withStatus(403)) {
+  await check('POST /tokens', 401, { token: 'dead' })
+  await check('DELETE /tokens', 401)
+  await check('DELETE /tokens', 401, { token: 'dead' })
+  await using closed = await startTestApp({ DEMO_DATA: 'true', SIGN_UP: 'closed' })
+  const member = await logIn(closed.url, 'grace@example.com')
+  for (const [status, token] of [[401], [403, member]] as const)
+    assertDocumented(
+      'POST /users',
+      status,
+      await send(closed.url, 'POST /users', { body: taken, ...(token && { token }) }),
+    )
+  for (const name of withStatus(403).filter(name => name !== 'POST /users')) {
     await check(name, 401)
     await check(name, 403, { token: grace, body: name.startsWith('P') ? taken : undefined })
   }

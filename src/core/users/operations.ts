@@ -54,7 +54,7 @@ export class Users {
 
   async create(actor: Actor, decode: Decode<UserInput>, client?: string): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#whole(decode(), client)))
+    return accepted(actor, await this.#store.create(await this.#whole(decode(), client), actor))
   }
 
   async replace(actor: Actor, id: number | undefined, decode: Decode<UserInput>, client?: string): Promise<Replaced> {
@@ -62,7 +62,9 @@ export class Users {
     const input = decode()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
     const values = await this.#whole(input, client)
-    const replaced = accepted(actor, await this.#store.replace(id, values, this.#rights(actor, id)))
+    const outcome = await this.#store.replace(id, values, this.#rights(actor, id))
+    if (outcome === 'creation refused') throw notPermitted(actor)
+    const replaced = accepted(actor, outcome)
     this.#bus.tell()
     return replaced
   }
@@ -95,7 +97,11 @@ export class Users {
   }
 
   #rights(actor: Actor, id: number): WriteRights {
-    return { actor, mayChangePassword: this.#access.allows(actor, 'change an existing password', id) }
+    return {
+      actor,
+      mayChangePassword: this.#access.allows(actor, 'change an existing password', id),
+      mayCreate: this.#access.allows(actor, 'create a user'),
+    }
   }
 
   async #whole(input: UserInput, client: string | undefined): Promise<UserValues> {

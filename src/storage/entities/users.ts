@@ -1,4 +1,4 @@
-import type { Actor, Role } from '../../core/actor.ts'
+import { type Actor, anonymous, type IdentifiedUser, type Role } from '../../core/actor.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
 import {
   loginKeyOf,
@@ -17,7 +17,8 @@ import { callerOf, isRevoked, revoked } from './actors.ts'
 import { filtered } from './filtered.ts'
 
 export const userVerbs = {
-  *createUser(values: UserValues): Steps<User | 'email taken'> {
+  *createUser(values: UserValues, actor: Actor = anonymous): Steps<User | 'email taken' | 'token revoked'> {
+    if (yield* isRevoked(actor)) return 'token revoked'
     for (;;) {
       const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
       const id = Number(row?.[0])
@@ -33,7 +34,11 @@ export const userVerbs = {
     }
   },
 
-  *replaceUser(id: number, values: UserValues, rights: WriteRights): Steps<Replaced | WriteRefusal> {
+  *replaceUser(
+    id: number,
+    values: UserValues,
+    rights: WriteRights,
+  ): Steps<Replaced | 'creation refused' | WriteRefusal> {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     for (;;) {
       const known = yield* lockUser(id)
@@ -41,6 +46,7 @@ export const userVerbs = {
         const replaced = yield* updateUser(known, values, rights)
         return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
       }
+      if (!rights.mayCreate) return 'creation refused'
       const created = yield* insertUser(id, values)
       // If another transaction created the user meanwhile, the next pass finds it. The loop copes with any number of
       // others that create and delete the user.
@@ -64,6 +70,14 @@ export const userVerbs = {
     yield sql`delete from users where id = ${id}`
     yield revoked(id)
     return 'gone'
+  },
+
+  *revokeTokens({ id, tokenVersion: current }: IdentifiedUser, next: string): Steps<'revoked' | 'token revoked'> {
+    const rows =
+      yield sql`update users set token_mark = ${next} where id = ${id} and token_mark = ${current} returning id`
+    if (rows.length === 0) return 'token revoked'
+    yield revoked(id)
+    return 'revoked'
   },
 
   *setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Steps<'set' | 'absent'> {
@@ -91,6 +105,7 @@ export const userTraits: TraitsOf<typeof userVerbs> = {
   replaceUser: writesUser,
   changeUser: writesUser,
   deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf, events: () => true },
+  revokeTokens: { caller: callerOf, locks: ({ id }) => lockOf(id), events: () => true },
   setRole: { events: () => true },
 }
 
