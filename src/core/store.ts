@@ -1,5 +1,6 @@
 import type { Reach } from './access.ts'
 import type { Actor, IdentifiedUser, Role } from './actor.ts'
+import type { Condition, Revised, Unmet } from './condition.ts'
 import type { EventLog } from './events.ts'
 import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from './orders/order.ts'
 import type { Payment } from './payments/payment.ts'
@@ -20,15 +21,25 @@ export interface Store {
 export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
   list(request: UserListRequest): Promise<readonly User[]>
-  read(id: number): Promise<User | undefined>
+  read(id: number): Promise<Revised<User> | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
   create(values: UserValues, actor: Actor): Promise<User | 'email taken' | 'token revoked'>
   /** Creates the user with this id if it does not exist and the rights allow it. */
-  replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | 'creation refused' | WriteRefusal>
-  change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
+  replace(
+    id: number,
+    values: UserValues,
+    rights: WriteRights,
+    condition: Condition,
+  ): Promise<Replaced | 'creation refused' | Unmet | WriteRefusal>
+  change(
+    id: number,
+    values: Partial<UserValues>,
+    rights: WriteRights,
+    condition: Condition,
+  ): Promise<User | 'absent' | Unmet | WriteRefusal>
   /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
-  delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
+  delete(id: number, actor: Actor, condition: Condition): Promise<'gone' | 'more' | Unmet | 'token revoked'>
   /** Renews the token version, which revokes all tokens of the user. */
   revokeTokens(actor: IdentifiedUser, tokenVersion: string): Promise<'revoked' | 'token revoked'>
   setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
@@ -70,11 +81,16 @@ export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked
 export interface OrderStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
   listOf(userId: number, request: OrderListRequest): Promise<readonly Order[] | 'absent'>
-  read(id: number, reach: Reach): Promise<Order | undefined>
+  read(id: number, reach: Reach): Promise<Revised<Order> | undefined>
   items(id: number, reach: Reach): Promise<readonly StoredItem[]>
   tracking(id: number, reach: Reach): Promise<TrackedOrder | undefined>
   create(userId: number, items: readonly OrderItem[], actor: Actor): Promise<Order | 'absent' | 'token revoked'>
-  cancel(id: number, actor: Actor, reach: Reach): Promise<'gone' | 'already shipped' | 'token revoked'>
+  cancel(
+    id: number,
+    actor: Actor,
+    reach: Reach,
+    condition: Condition,
+  ): Promise<'gone' | 'already shipped' | Unmet | 'token revoked'>
 }
 
 export interface TrackedOrder {
@@ -83,7 +99,7 @@ export interface TrackedOrder {
 }
 
 export interface PaymentStore {
-  read(id: number, reach: Reach): Promise<Payment | undefined>
+  read(id: number, reach: Reach): Promise<Revised<Payment> | undefined>
   /** The payment that this key was used for, if the key has not expired. */
   claimed(claim: Claim): Promise<Payment | undefined>
   /**

@@ -1,12 +1,16 @@
+import { hash } from 'node:crypto'
 import { actionsOf, type Order, type OrderAction } from '../core/orders/order.ts'
 import type { Page } from '../core/page.ts'
 
 /** The paths of resources as in the specification, after a prefix if a gateway publishes the API below another path. */
 export class Links {
   readonly #prefix: string
+  /** Is in the `ETag` of what has links, because these depend on the prefix. */
+  readonly mark: string
 
   constructor(prefix: string) {
     this.#prefix = prefix
+    this.mark = prefix === '' ? '' : `.${hash('sha256', prefix, 'base64url').slice(0, 8)}`
   }
 
   user(id: number): string {

@@ -8,7 +8,7 @@ import {
   tokenOptional,
   withBody,
 } from '../server/openapi-parts.ts'
-import { answer, badPage, filters, json, paging, schema } from './schemas.ts'
+import { answer, badCondition, badPage, filters, json, paging, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Users'] as const
 const ada = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', age: 36 }
@@ -79,8 +79,10 @@ export const userOperations = {
     summary: 'Read the user of the token',
     tags,
     security: tokenNeeded,
+    parameters: [parameter('KnownTags')],
     responses: {
-      200: user('The authenticated user.', { ada }),
+      200: user('The authenticated user.', { ada }, tagHeader),
+      304: answer('NotModified'),
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       404: answer('UserNotFound'),
@@ -93,9 +95,10 @@ export const userOperations = {
     description: 'Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('KnownTags')],
     responses: {
-      200: user('The user.', { ada, grace }),
+      200: user('The user.', { ada, grace }, tagHeader),
+      304: answer('NotModified'),
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
@@ -111,7 +114,7 @@ export const userOperations = {
       'that user and for admins. While `SIGN_UP` is `closed`, only admins create users.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch'), parameter('IfNoneMatch')],
     requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
     responses: {
       200: user('The replaced user.', { needed: { id: 1, ...alan }, everything: { id: 1, ...shown } }),
@@ -121,10 +124,12 @@ export const userOperations = {
         'A user id is an integer from 1 to 9007199254740991',
         'age must be an integer from 0 to 150',
         ...malformed,
+        badCondition,
       ),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       409: answer('EmailTaken'),
+      412: answer('UserConditionUnmet'),
       ...onWriting,
     },
   },
@@ -134,7 +139,7 @@ export const userOperations = {
     description: 'Only the sent fields change. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch')],
     requestBody: {
       required: true,
       content: json(schema('UserChanges'), {
@@ -145,11 +150,12 @@ export const userOperations = {
     },
     responses: {
       200: user('All fields of the user after the change.', { ada: { ...ada, age: 37 } }),
-      400: badInput('name must not be empty', 'age must be an integer from 0 to 150', ...malformed),
+      400: badInput('name must not be empty', 'age must be an integer from 0 to 150', ...malformed, badCondition),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       404: answer('UserNotFound'),
       409: answer('EmailTaken'),
+      412: answer('UserConditionUnmet'),
       ...onWriting,
     },
   },
@@ -161,12 +167,13 @@ export const userOperations = {
       'absent user succeeds. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch')],
     responses: {
       204: { description: 'The user does not exist any more.', headers: answerHeaders() },
-      400: response('BadRequest'),
+      400: failure('The request is malformed.', ['Malformed URL', 'One Host header required', badCondition]),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
+      412: answer('UserConditionUnmet'),
       ...onWriting,
     },
   },

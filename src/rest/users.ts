@@ -1,5 +1,6 @@
 import type { Users } from '../core/users/operations.ts'
 import { profileFields, type User } from '../core/users/user.ts'
+import { decodeCondition, sendRevised } from './conditions.ts'
 import { decodeUser, decodeUserChanges, decodeUserList } from './decode/users.ts'
 import type { Links } from './links.ts'
 import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
@@ -26,9 +27,13 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
     return represent(user)
   })
 
-  server.get(`${path}/me`, options('readSelf'), async request => represent(await users.readSelf(request.actor)))
+  server.get(`${path}/me`, options('readSelf'), async (request, reply) =>
+    sendRevised(request, reply, await users.readSelf(request.actor), represent),
+  )
 
-  server.get(`${path}/:id`, options('read'), async request => represent(await users.read(request.actor, idIn(request))))
+  server.get(`${path}/:id`, options('read'), async (request, reply) =>
+    sendRevised(request, reply, await users.read(request.actor, idIn(request)), represent),
+  )
 
   server.put(`${path}/:id`, options('replace'), async (request, reply) => {
     const { user, created } = await users.replace(
@@ -36,6 +41,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
       idIn(request),
       () => decodeUser(request.body),
       clientOf(request, proxies),
+      () => decodeCondition(request),
     )
     if (created) reply.code(201).header('location', links.user(user.id))
     return represent(user)
@@ -48,12 +54,13 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
         idIn(request),
         () => decodeUserChanges(request.body),
         clientOf(request, proxies),
+        () => decodeCondition(request),
       ),
     ),
   )
 
   server.delete(`${path}/:id`, options('delete'), async (request, reply) => {
-    await users.delete(request.actor, idIn(request))
+    await users.delete(request.actor, idIn(request), () => decodeCondition(request))
     return reply.code(204).send()
   })
 }

@@ -1,5 +1,6 @@
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
+import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
@@ -41,12 +42,12 @@ export class Users {
     return pageOf(await this.#store.list(request), request, lengthOf)
   }
 
-  async read(actor: Actor, id: number | undefined): Promise<User> {
+  async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
     this.#access.require(actor, 'read a user', id)
     return present(id === undefined ? undefined : await this.#store.read(id))
   }
 
-  async readSelf(actor: Actor): Promise<User> {
+  async readSelf(actor: Actor): Promise<Revised<User>> {
     this.#access.require(actor, 'read oneself')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
     return present(await this.#store.read(actor.id))
@@ -57,12 +58,19 @@ export class Users {
     return accepted(actor, await this.#store.create(await this.#whole(decode(), client), actor))
   }
 
-  async replace(actor: Actor, id: number | undefined, decode: Decode<UserInput>, client?: string): Promise<Replaced> {
+  async replace(
+    actor: Actor,
+    id: number | undefined,
+    decode: Decode<UserInput>,
+    client?: string,
+    decodeCondition = always,
+  ): Promise<Replaced> {
     this.#access.require(actor, 'replace a user', id)
     const input = decode()
+    const condition = decodeCondition()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
     const values = await this.#whole(input, client)
-    const outcome = await this.#store.replace(id, values, this.#rights(actor, id))
+    const outcome = await this.#store.replace(id, values, this.#rights(actor, id), condition)
     if (outcome === 'creation refused') throw notPermitted(actor)
     const replaced = accepted(actor, outcome)
     this.#bus.tell()
@@ -74,24 +82,29 @@ export class Users {
     id: number | undefined,
     decode: Decode<Partial<UserInput>>,
     client?: string,
+    decodeCondition = always,
   ): Promise<User> {
     this.#access.require(actor, 'change a user', id)
     const { password, ...values } = decode()
+    const condition = decodeCondition()
     if (id === undefined) throw absentUser()
     const changes = { ...values, ...(password !== undefined && (await this.#secret(password, client))) }
-    const outcome = await this.#store.change(id, changes, this.#rights(actor, id))
+    const outcome = await this.#store.change(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
     this.#bus.tell()
     return changed
   }
 
-  async delete(actor: Actor, id: number | undefined): Promise<void> {
+  /** The condition holds for the beginning: once a part of the content is deleted, the rest has to follow. */
+  async delete(actor: Actor, id: number | undefined, decodeCondition = always): Promise<void> {
     this.#access.require(actor, 'delete a user', id)
+    let condition = decodeCondition()
     if (id === undefined) return
     let outcome: 'gone' | 'more'
     do {
-      outcome = accepted(actor, await this.#store.delete(id, actor))
+      outcome = accepted(actor, await this.#store.delete(id, actor, condition))
+      condition = unconditional
       this.#bus.tell()
     } while (outcome === 'more')
   }
@@ -123,14 +136,20 @@ function lengthOf(user: User): number {
   return texts.reduce((sum, text) => sum + text.length, user.name.length + user.email.length)
 }
 
-function present(user: User | undefined): User {
+const always: Decode<Condition> = () => unconditional
+
+function present<Item>(user: Item | undefined): Item {
   if (user === undefined) throw absentUser()
   return user
 }
 
-function accepted<Outcome>(actor: Actor, outcome: Outcome | WriteRefusal): Exclude<Outcome, WriteRefusal> {
+function accepted<Outcome>(
+  actor: Actor,
+  outcome: Outcome | WriteRefusal | Unmet,
+): Exclude<Outcome, WriteRefusal | Unmet> {
+  if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('user', outcome as Unmet)
   if (outcome === 'email taken') throw new AppError('conflict', 'Email is already in use')
   if (outcome === 'password protected') throw notPermitted(actor)
   if (outcome === 'token revoked') throw invalidToken()
-  return outcome as Exclude<Outcome, WriteRefusal>
+  return outcome as Exclude<Outcome, WriteRefusal | Unmet>
 }

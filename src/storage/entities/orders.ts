@@ -1,5 +1,6 @@
 import type { Reach } from '../../core/access.ts'
 import type { Actor } from '../../core/actor.ts'
+import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
 import {
   allows,
   amountOf,
@@ -9,6 +10,7 @@ import {
   type StoredItem,
 } from '../../core/orders/order.ts'
 import type { TrackedOrder } from '../../core/store.ts'
+import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
@@ -29,10 +31,17 @@ export const orderVerbs = {
     return { id, status: 'pending_payment', amount }
   },
 
-  *cancelOrder(id: number, actor: Actor, reach: Reach): Steps<'gone' | 'already shipped' | 'token revoked'> {
+  *cancelOrder(
+    id: number,
+    actor: Actor,
+    reach: Reach,
+    condition: Condition = unconditional,
+  ): Steps<'gone' | 'already shipped' | Unmet | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
     const order = yield* lockOrder(id, reach)
     if (order === undefined) return 'gone'
+    const refusal = unmet(condition, () => revisionOf.order(order))
+    if (refusal !== undefined) return refusal
     if (!allows(order, 'cancel')) return 'already shipped'
     yield sql`delete from orders where id = ${id}`
     return 'gone'

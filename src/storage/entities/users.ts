@@ -1,4 +1,5 @@
 import { type Actor, anonymous, type IdentifiedUser, type Role } from '../../core/actor.ts'
+import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
 import type { Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
 import {
   loginKeyOf,
@@ -8,6 +9,7 @@ import {
   type User,
   type UserListRequest,
 } from '../../core/users/user.ts'
+import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
@@ -38,15 +40,18 @@ export const userVerbs = {
     id: number,
     values: UserValues,
     rights: WriteRights,
-  ): Steps<Replaced | 'creation refused' | WriteRefusal> {
+    condition: Condition = unconditional,
+  ): Steps<Replaced | 'creation refused' | Unmet | WriteRefusal> {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     for (;;) {
       const known = yield* lockUser(id)
+      if (known === undefined && !rights.mayCreate) return 'creation refused'
+      const refusal = unmet(condition, () => known && revisionOf.user(known.user))
+      if (refusal !== undefined) return refusal
       if (known !== undefined) {
         const replaced = yield* updateUser(known, values, rights)
         return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
       }
-      if (!rights.mayCreate) return 'creation refused'
       const created = yield* insertUser(id, values)
       // If another transaction created the user meanwhile, the next pass finds it. The loop copes with any number of
       // others that create and delete the user.
@@ -54,18 +59,32 @@ export const userVerbs = {
     }
   },
 
-  *changeUser(id: number, changes: Partial<UserValues>, rights: WriteRights): Steps<User | 'absent' | WriteRefusal> {
+  *changeUser(
+    id: number,
+    changes: Partial<UserValues>,
+    rights: WriteRights,
+    condition: Condition = unconditional,
+  ): Steps<User | 'absent' | Unmet | WriteRefusal> {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     const known = yield* lockUser(id)
     if (known === undefined) return 'absent'
+    const refusal = unmet(condition, () => revisionOf.user(known.user))
+    if (refusal !== undefined) return refusal
     return yield* updateUser(known, { ...known.user, password: null, tokenVersion: '', ...changes }, rights)
   },
 
   /** A user with much content is deleted in several transactions, so that other writes can run between them. */
-  *deleteUser(id: number, actor: Actor): Steps<'gone' | 'more' | 'token revoked'> {
+  *deleteUser(
+    id: number,
+    actor: Actor,
+    condition: Condition = unconditional,
+  ): Steps<'gone' | 'more' | Unmet | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
     // The lock stops new posts: they would be deleted with the user without an event.
-    if ((yield* lockUser(id)) === undefined) return 'gone'
+    const known = yield* lockUser(id)
+    if (known === undefined) return 'gone'
+    const refusal = unmet(condition, () => revisionOf.user(known.user))
+    if (refusal !== undefined) return refusal
     if (yield* deleteSomeContent(id)) return 'more'
     yield sql`delete from users where id = ${id}`
     yield revoked(id)
