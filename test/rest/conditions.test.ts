@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
+import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
+import { Access } from '../../src/core/access.ts'
+import { anonymous } from '../../src/core/actor.ts'
+import type { Condition } from '../../src/core/condition.ts'
+import type { UserStore } from '../../src/core/store.ts'
+import { Users } from '../../src/core/users/operations.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { type RawResponse, sendRaw } from '../support/http.ts'
+import { cheapPasswords } from '../support/passwords.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
   bodyOf,
@@ -271,4 +278,20 @@ test('a long header of blanks or of many tags takes no noticeable time', async (
     assert.equal((await sendRaw(app.port, request)).status, 200)
     assert.ok(performance.now() - started < 1_000)
   }
+})
+
+test('the condition of a deletion in several steps is checked in the first step only', async () => {
+  const asked: Condition[] = []
+  const store: Pick<UserStore, 'delete'> = {
+    delete: async (_id, _actor, condition) => (asked.push(condition) < 3 ? 'more' : 'gone'),
+  }
+  const users = new Users({
+    store: store as UserStore,
+    access: new Access('open'),
+    passwords: cheapPasswords(),
+    randomness: { id: () => 'id' },
+    bus: new MemoryEventBus(),
+  })
+  await users.delete(anonymous, 1, () => ({ match: ['revision'] }))
+  assert.deepEqual(asked, [{ match: ['revision'] }, {}, {}])
 })
