@@ -105,8 +105,8 @@ export async function load(
         received = received.length === 0 ? data : Buffer.concat([received, data])
         const head = received.indexOf('\r\n\r\n')
         const length = /content-length: (\d+)/i.exec(received.toString('latin1', 0, head))?.[1]
-        if (head < 0 || received.length < head + 4 + Number(length)) return
-        if (received[9] !== 0x32) return reject(new Error(received.toString('utf8')))
+        if (head < 0 || received.length < head + 4 + Number(length ?? 0)) return
+        if (received[9] !== 0x32 && received[9] !== 0x33) return reject(new Error(received.toString('utf8')))
         received = Buffer.alloc(0)
         answers++
         if (performance.now() < end) socket.write(next())

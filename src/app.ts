@@ -90,7 +90,7 @@ export async function startApp(
   const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds: config.eventRetentionSeconds })
   const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
-  const access = new Access(config.accessPolicy)
+  const access = new Access(config.accessPolicy, config.signUp)
   if (config.accessPolicy === 'open' && !config.loopback)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
   const limiter = await limiters(config, { keys, clock, logger, metrics }, parts)
@@ -110,6 +110,11 @@ export async function startApp(
     passwords,
     signer,
     limits: loginLimits(config.loginLimitMax, limiter),
+    sessionTtlSeconds: config.sessionTtlSeconds,
+    access,
+    clock,
+    randomness,
+    bus,
   })
 
   const lifecycle = new Lifecycle(config)

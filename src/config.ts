@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { parseEnv } from 'node:util'
-import type { Policy } from './core/access.ts'
+import type { Policy, SignUp } from './core/access.ts'
 
 /** All settings, read once, checked and frozen. No other module reads the environment. */
 export interface Config {
@@ -35,11 +35,13 @@ export interface Config {
   readonly drainMs: number
   readonly demoData: boolean
   readonly accessPolicy: Policy
+  readonly signUp: SignUp
   /** Whether only this machine can reach the service. */
   readonly loopback: boolean
   /** A JWK Set, or the path of a file with one. Without it, a SQLite database has its own key file. */
   readonly tokenKeys: string | undefined
   readonly tokenTtlSeconds: number
+  readonly sessionTtlSeconds: number
   readonly idempotencyTtlSeconds: number
   readonly linkPrefix: string
   readonly rateLimit: RateLimitConfig
@@ -136,8 +138,10 @@ export function readConfig(environment: Environment): Config {
     demoData:
       oneOf('DEMO_DATA', read('DEMO_DATA') || String(isLocal && storage.kind === 'sqlite'), booleans) === 'true',
     accessPolicy: oneOf('ACCESS_POLICY', read('ACCESS_POLICY') || (isLocal ? 'open' : 'enforced'), policies),
+    signUp: oneOf('SIGN_UP', read('SIGN_UP'), ['open', 'closed']),
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', read('TOKEN_TTL_SECONDS'), 1, 365 * 86_400),
+    sessionTtlSeconds: integer('SESSION_TTL_SECONDS', read('SESSION_TTL_SECONDS'), 1, 3650 * 86_400),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', read('IDEMPOTENCY_TTL_SECONDS'), 1, 365 * 86_400),
     linkPrefix: linkPrefix(read('LINK_PREFIX')),
     rateLimit: Object.freeze({
@@ -208,12 +212,14 @@ export const settings = {
     meaning: 'open (anyone may do almost anything) or enforced (owners and admins)',
     default: 'open on loopback outside production, else enforced',
   },
+  SIGN_UP: { fallback: 'open', meaning: 'who may create users: open (as the access policy says) or closed (admins)' },
   TOKEN_KEYS: {
     fallback: '',
     meaning: 'JWK Set of Ed25519 private keys, or the path of one; the first signs, all verify',
     default: 'a key file next to the SQLite file',
   },
   TOKEN_TTL_SECONDS: { fallback: '3600', meaning: 'lifetime of a token' },
+  SESSION_TTL_SECONDS: { fallback: '2592000', meaning: 'how long after a login its token can be renewed' },
   IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
   LINK_PREFIX: { fallback: '', meaning: 'prefix of all addresses in Location and links' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },

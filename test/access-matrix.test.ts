@@ -28,6 +28,8 @@ interface Attempt {
   /** A user, unless said otherwise: an order, a payment, a post of that user, or a comment on somebody else's post. */
   readonly about?: 'order' | 'payment' | 'post' | 'comment'
   readonly body?: () => object
+  /** The caller's token becomes invalid, so the others keep theirs: each caller with a valid token is the owner here. */
+  readonly revokes?: true
   /** The answer to a caller with access. */
   readonly success: number
 }
@@ -46,6 +48,7 @@ const attempts: Readonly<Record<Operation, Attempt>> = {
     success: 200,
   },
   'delete a user': { route: 'DELETE /users/:id', success: 204 },
+  'revoke own tokens': { route: 'DELETE /tokens', revokes: true, success: 204 },
   'list orders': { route: 'GET /users/:id/orders', success: 200 },
   'create an order': { route: 'POST /users/:id/orders', body: someItems, success: 201 },
   'read an order': { route: 'GET /orders/:id', about: 'order', success: 200 },
@@ -292,11 +295,12 @@ for (const kind of engineKinds) {
         // Prefixes and engines do not depend on each other.
         for (const prefix of kind.kind === 'sqlite' ? prefixes : ['']) {
           for (const operation of operations) {
-            const { route, query, about, body, success } = attempts[operation]
+            const { route, query, about, body, success, revokes } = attempts[operation]
             if (query !== undefined && prefix !== '') continue // GraphQL has one address
             for (const caller of callers) {
               const owner = await stage.person()
-              const token = await stage.tokenAs(caller, owner)
+              const isOwner = revokes === true && (caller === 'other user' || caller === 'admin')
+              const token = await stage.tokenAs(isOwner ? 'owner' : caller, owner)
               const subject = await stage.subject(about, owner)
               const before = await stage.stateOf(owner)
               const line = route.replace(' ', ` ${prefix}`)
@@ -333,6 +337,22 @@ for (const kind of engineKinds) {
             const { status } = await stage.request(line, order, undefined, await stage.tokenAs(caller, owner))
             assert.equal(status, statusOf(verdictOn(caller, 'read an order', policy), 200), `${line} as ${caller}`)
           }
+        }
+      })
+
+      it('R-ERR-9: the user of an order sees the payment that paid it, whoever paid, and other users do not', async () => {
+        for (const caller of callers) {
+          const owner = await stage.person()
+          const order = await stage.subject('order', owner)
+          const admin = await stage.tokenAs('admin', owner)
+          const paid = await stage.request('POST /orders/:id/payment', order, {}, admin)
+          assert.equal(paid.status, 200, paid.body)
+          const [, id] = /\/payments\/(\d+)>/.exec(paid.headers.get('link') ?? '') ?? []
+          const payment = { id: Number(id) }
+          const token = await stage.tokenAs(caller, owner)
+          const { status, body } = await stage.request('GET /payments/:id', payment, undefined, token)
+          assert.equal(status, statusOf(verdictOn(caller, 'read a payment', policy), 200), caller)
+          if (status === 200) assert.equal(JSON.parse(body).order_id, order.id)
         }
       })
 

@@ -28,6 +28,13 @@ async function run(code: string): Promise<string> {
   return printed
 }
 
+test('README: of several runs of the example of lost updates at once none is lost', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true' })
+  const { code, output } = exampleUnder('Caching and lost updates')
+  const runs = await Promise.all(Array.from({ length: 3 }, () => run(code.replace('http://127.0.0.1:4000', app.url))))
+  assert.deepEqual(runs.sort(), [output, output.replace('37', '38'), output.replace('37', '39')])
+})
+
 test('README: the example from order to tracking runs as printed and follows links only', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const { code, output } = exampleUnder('Orders: follow the links')

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { text } from 'node:stream/consumers'
 import { systemRandomness } from '../app.ts'
 import type { Config } from '../config.ts'
+import { anonymous } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import { profileOf, userRules } from '../core/users/user.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
@@ -23,8 +24,8 @@ export async function createUser(config: Config, options: Options): Promise<numb
   if (typeof user === 'string') return complain(user)
   const hash = await new Argon2Passwords().hash(user.password)
   const values = { ...profileOf(() => null), ...user, password: { hash }, tokenVersion: systemRandomness.id() }
-  const created = await withDatabase(config, engine => createStore(engine).users.create(values, role))
-  if (created === 'email taken') return complain('another user logs in with this e-mail already')
+  const created = await withDatabase(config, engine => createStore(engine).users.create(values, anonymous, role))
+  if (typeof created === 'string') return complain('another user logs in with this e-mail already')
   console.log(`User ${created.id} is created, with the role ${role}.`)
   if (!fromStdin) console.log(`Password: ${password}`)
   return 0

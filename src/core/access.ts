@@ -7,6 +7,9 @@ import { AppError } from './errors.ts'
  */
 export type Policy = 'open' | 'enforced'
 
+/** Who may create users. `closed`: only admins. */
+export type SignUp = 'open' | 'closed'
+
 type Rule = 'anyone' | 'anyone with a token' | 'the owner or an admin' | 'an admin'
 
 /** Says who may do what. This is the only place that decides it; both interfaces reach it through the operations. */
@@ -14,11 +17,12 @@ export const accessTable = {
   'list users': { open: 'anyone', enforced: 'an admin' },
   'read a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'read oneself': { open: 'anyone with a token', enforced: 'anyone with a token' },
-  'create a user': { open: 'anyone', enforced: 'anyone' },
+  'create a user': { open: 'anyone', enforced: 'anyone' }, // while sign-up is closed: an admin
   'replace a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'change a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'change an existing password': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
   'delete a user': { open: 'anyone', enforced: 'the owner or an admin' },
+  'revoke own tokens': { open: 'anyone with a token', enforced: 'anyone with a token' },
   'list orders': { open: 'anyone', enforced: 'the owner or an admin' },
   'create an order': { open: 'anyone', enforced: 'the owner or an admin' },
   'read an order': { open: 'anyone', enforced: 'the owner or an admin' },
@@ -42,18 +46,25 @@ export type Operation = keyof typeof accessTable
 
 export class Access {
   readonly policy: Policy
+  readonly #signUp: SignUp
 
-  constructor(policy: Policy) {
+  constructor(policy: Policy, signUp: SignUp = 'open') {
     this.policy = policy
+    this.#signUp = signUp
   }
 
   /** `owner` is the id of the user that the operation is about, if there is one. */
   allows(actor: Actor, operation: Operation, owner?: number): boolean {
-    const rule: Rule = accessTable[operation][this.policy]
+    const rule = this.#ruleOf(operation)
     if (rule === 'anyone') return true
     if (actor.kind === 'anonymous') return false
     if (rule === 'anyone with a token' || actor.role === 'admin') return true
     return rule === 'the owner or an admin' && actor.id === owner
+  }
+
+  #ruleOf(operation: Operation): Rule {
+    if (operation === 'create a user' && this.#signUp === 'closed') return 'an admin'
+    return accessTable[operation][this.policy]
   }
 
   require(actor: Actor, operation: Operation, owner?: number): void {

@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'forbidden'
   | 'not-found'
   | 'conflict'
+  | 'condition-unmet'
   | 'rate-limited'
   | 'answer-too-large'
   | 'unavailable'

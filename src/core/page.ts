@@ -1,5 +1,5 @@
-/** A part of a list, with a flag that tells whether more items follow. */
-export interface Page<Item> extends PageRequest {
+/** A part of a list, with the request for it, and a flag that tells whether more items follow. */
+export type Page<Item, Request extends PageRequest = PageRequest> = Request & {
   readonly items: readonly Item[]
   readonly more: boolean
 }
@@ -7,6 +7,8 @@ export interface Page<Item> extends PageRequest {
 export interface PageRequest {
   readonly limit: number
   readonly offset: number
+  /** Only items with larger ids are listed, whether or not there is an item with this id. Then `offset` is 0. */
+  readonly after?: number
 }
 
 /** `offset` is bounded because skipping rows costs work. `characters` bounds the texts of one page; see `pageOf`. */
@@ -17,17 +19,17 @@ export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000, characte
  * its texts exceed `pageBounds.characters`, because a response is serialized at once. Such a page has at least one item
  * but fewer than the limit, and `more` is true.
  */
-export function pageOf<Item>(
+export function pageOf<Item, Request extends PageRequest>(
   items: readonly Item[],
-  { limit, offset }: PageRequest,
+  request: Request,
   lengthOf: (item: Item) => number = () => 0,
-): Page<Item> {
+): Page<Item, Request> {
   let count = 0
   let length = 0
   for (const item of items) {
     length += lengthOf(item)
-    if (count === limit || (count > 0 && length > pageBounds.characters)) break
+    if (count === request.limit || (count > 0 && length > pageBounds.characters)) break
     count++
   }
-  return { items: items.slice(0, count), more: items.length > count, limit, offset }
+  return { ...request, items: items.slice(0, count), more: items.length > count }
 }

@@ -34,10 +34,23 @@ export interface Claims {
   readonly tokenVersion: string
   /** Seconds since 1970. */
   readonly expiresAt: number
+  /** When the user logged in, in seconds since 1970. Renewed tokens keep it. */
+  readonly loggedInAt: number
+}
+
+/** A login and the tokens that were renewed from it. In seconds since 1970. */
+export interface Session {
+  readonly loggedInAt: number
+  /** No token of the session is valid any more from then on. */
+  readonly endsAt: number
 }
 
 export interface TokenSigner {
-  issue(user: { readonly id: number; readonly role: string; readonly tokenVersion: string }): Promise<string>
+  /** Without a session, the user has just logged in. */
+  issue(
+    user: { readonly id: number; readonly role: string; readonly tokenVersion: string },
+    session?: Session,
+  ): Promise<string>
   /** Returns `undefined` for a token that we did not sign, or that has expired. */
   verify(token: string): Promise<Claims | undefined>
 }

@@ -1,11 +1,11 @@
 import type { Reach } from './access.ts'
-import type { Actor, Role } from './actor.ts'
+import type { Actor, IdentifiedUser, Role } from './actor.ts'
+import type { Condition, Revised, Unmet } from './condition.ts'
 import type { EventLog } from './events.ts'
-import type { Order, OrderItem, StoredItem, Tracking } from './orders/order.ts'
-import type { PageRequest } from './page.ts'
+import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from './orders/order.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
-import type { Profile, TokenState, User } from './users/user.ts'
+import type { Profile, TokenState, User, UserListRequest } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
 export interface Store {
@@ -20,17 +20,29 @@ export interface Store {
 
 export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  list(page: PageRequest): Promise<readonly User[]>
-  read(id: number): Promise<User | undefined>
+  list(request: UserListRequest): Promise<readonly User[]>
+  read(id: number): Promise<Revised<User> | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
   /** Without a role: a member. */
-  create(values: UserValues, role?: Role): Promise<User | 'email taken'>
-  /** Creates the user with this id if it does not exist. */
-  replace(id: number, values: UserValues, rights: WriteRights): Promise<Replaced | WriteRefusal>
-  change(id: number, values: Partial<UserValues>, rights: WriteRights): Promise<User | 'absent' | WriteRefusal>
+  create(values: UserValues, actor: Actor, role?: Role): Promise<User | 'email taken' | 'token revoked'>
+  /** Creates the user with this id if it does not exist and the rights allow it. */
+  replace(
+    id: number,
+    values: UserValues,
+    rights: WriteRights,
+    condition: Condition,
+  ): Promise<Replaced | 'creation refused' | Unmet | WriteRefusal>
+  change(
+    id: number,
+    values: Partial<UserValues>,
+    rights: WriteRights,
+    condition: Condition,
+  ): Promise<User | 'absent' | Unmet | WriteRefusal>
   /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
-  delete(id: number, actor: Actor): Promise<'gone' | 'more' | 'token revoked'>
+  delete(id: number, actor: Actor, condition: Condition): Promise<'gone' | 'more' | Unmet | 'token revoked'>
+  /** Renews the token version, which revokes all tokens of the user. */
+  revokeTokens(actor: IdentifiedUser, tokenVersion: string): Promise<'revoked' | 'token revoked'>
   /** Users with an id above `after`, sorted by id, at most `limit` of them. */
   listAccounts(after: number, limit: number): Promise<readonly Account[]>
   setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
@@ -66,6 +78,8 @@ export interface UserValues extends Profile {
 export interface WriteRights {
   readonly actor: Actor
   readonly mayChangePassword: boolean
+  /** Whether a user that does not exist may be created. */
+  readonly mayCreate: boolean
 }
 
 export interface Replaced {
@@ -78,12 +92,17 @@ export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked
 /** Orders and payments outside the caller's reach count as absent. */
 export interface OrderStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  listOf(userId: number, page: PageRequest): Promise<readonly Order[] | 'absent'>
-  read(id: number, reach: Reach): Promise<Order | undefined>
+  listOf(userId: number, request: OrderListRequest): Promise<readonly Order[] | 'absent'>
+  read(id: number, reach: Reach): Promise<Revised<Order> | undefined>
   items(id: number, reach: Reach): Promise<readonly StoredItem[]>
   tracking(id: number, reach: Reach): Promise<TrackedOrder | undefined>
   create(userId: number, items: readonly OrderItem[], actor: Actor): Promise<Order | 'absent' | 'token revoked'>
-  cancel(id: number, actor: Actor, reach: Reach): Promise<'gone' | 'already shipped' | 'token revoked'>
+  cancel(
+    id: number,
+    actor: Actor,
+    reach: Reach,
+    condition: Condition,
+  ): Promise<'gone' | 'already shipped' | Unmet | 'token revoked'>
 }
 
 export interface TrackedOrder {
@@ -92,7 +111,7 @@ export interface TrackedOrder {
 }
 
 export interface PaymentStore {
-  read(id: number, reach: Reach): Promise<Payment | undefined>
+  read(id: number, reach: Reach): Promise<Revised<Payment> | undefined>
   /** The payment that this key was used for, if the key has not expired. */
   claimed(claim: Claim): Promise<Payment | undefined>
   /**

@@ -61,6 +61,7 @@ export function refusalFromCore(error: AppError, path: readonly string[] | undef
 const codeOf: Readonly<Record<ErrorCode, Code>> = {
   'bad-input': 'BAD_USER_INPUT',
   conflict: 'BAD_USER_INPUT',
+  'condition-unmet': 'BAD_USER_INPUT',
   unauthenticated: 'UNAUTHENTICATED',
   forbidden: 'FORBIDDEN',
   'not-found': 'NOT_FOUND',

@@ -1,12 +1,16 @@
+import { hash } from 'node:crypto'
 import { actionsOf, type Order, type OrderAction } from '../core/orders/order.ts'
 import type { Page } from '../core/page.ts'
 
 /** The paths of resources as in the specification, after a prefix if a gateway publishes the API below another path. */
 export class Links {
   readonly #prefix: string
+  /** Is in the `ETag` of what has links, because these depend on the prefix. */
+  readonly mark: string
 
   constructor(prefix: string) {
     this.#prefix = prefix
+    this.mark = prefix === '' ? '' : `.${hash('sha256', prefix, 'base64url').slice(0, 8)}`
   }
 
   user(id: number): string {
@@ -28,17 +32,27 @@ export class Links {
     return { self: { href: self }, ...Object.fromEntries(actions) }
   }
 
-  /** The `Link` header (RFC 8288) of a list, if it has more than one page. */
-  pages(path: string, { items, limit, offset, more }: Page<unknown>): string | undefined {
-    if (!more && offset === 0) return undefined
-    const link = (from: number, rel: string) => `<${this.#prefix}${path}?limit=${limit}&offset=${from}>; rel="${rel}"`
+  /**
+   * The `Link` header (RFC 8288) of a list, if it has more than one page. The next page starts after the last item of
+   * this one, so that no item is missed or listed twice if others are created or deleted meanwhile.
+   */
+  pages(path: string, page: Page<{ readonly id: number }>, filter: Filter = {}): string | undefined {
+    const { items, limit, offset, after, more } = page
+    const last = items.at(-1)
+    if (!more && offset === 0 && after === undefined) return undefined
+    const filters = Object.entries(filter).map(([name, value]) => value && `${name}=${encodeURIComponent(value)}&`)
+    const list = `${this.#prefix}${path}?${filters.join('')}limit=${limit}`
+    const link = (from: string, rel: string) => `<${list}&${from}>; rel="${rel}"`
     return [
-      ...(more ? [link(offset + items.length, 'next')] : []),
-      ...(offset > 0 ? [link(Math.max(0, offset - limit), 'prev')] : []),
-      link(0, 'first'),
+      ...(more && last !== undefined ? [link(`after=${last.id}`, 'next')] : []),
+      ...(offset > 0 ? [link(`offset=${Math.max(0, offset - limit)}`, 'prev')] : []),
+      link('offset=0', 'first'),
     ].join(', ')
   }
 }
+
+/** The parameters that select the items of a list, as far as they are given. */
+type Filter = Readonly<Record<string, string | undefined>>
 
 export interface Link {
   readonly href: string

@@ -1,7 +1,7 @@
 import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
 import { keyMalformed } from './payment-operations.ts'
-import { answer, json, paging, schema } from './schemas.ts'
+import { answer, badCondition, badPage, filters, json, paging, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Orders'] as const
 const pending = {
@@ -43,14 +43,14 @@ export const orderOperations = {
     description: 'Sorted by id. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: [...ofUser, ...paging],
+    parameters: [...ofUser, ...paging, filters.status],
     responses: {
       200: {
         description: 'A page of orders.',
         headers: answerHeaders({ Link: { $ref: '#/components/headers/Pages' } }),
         content: json({ type: 'array', items: schema('Order') }, { one: [pending], none: [] }),
       },
-      400: failure('The request is malformed.', ['limit must be an integer from 1 to 1000']),
+      400: failure('The request is malformed.', [...badPage, 'status must be one of pending_payment, shipped']),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       404: answer('UserNotFound'),
@@ -92,13 +92,14 @@ export const orderOperations = {
     description: `Follow \`_links\` instead of building paths: they contain the actions that the status allows. ${hidden}`,
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('KnownTags')],
     responses: {
       200: {
         description: 'The order.',
-        headers: answerHeaders(),
+        headers: answerHeaders(tagHeader),
         content: json(schema('Order'), { pending, shipped }),
       },
+      304: answer('NotModified'),
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       404: answer('OrderNotFound'),
@@ -181,12 +182,13 @@ export const orderOperations = {
       'order of another user also succeeds, but changes nothing.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch')],
     responses: {
       204: { description: 'The order does not exist any more.', headers: answerHeaders() },
-      400: response('BadRequest'),
+      400: failure('The request is malformed.', ['Malformed URL', 'One Host header required', badCondition]),
       401: response('Unauthenticated'),
       409: failure('The order is already shipped.', ['Order is already shipped']),
+      412: answer('OrderConditionUnmet'),
       ...withBody,
       ...always,
     },

@@ -1,12 +1,13 @@
+import type { FastifyRequest } from 'fastify'
 import type { Orders } from '../core/orders/operations.ts'
 import type { Order } from '../core/orders/order.ts'
 import type { Payments } from '../core/payments/operations.ts'
-import { decodeItems } from './decode/orders.ts'
-import { decodePage } from './decode/page.ts'
+import { decodeCondition, sendRevised } from './conditions.ts'
+import { decodeItems, decodeOrderList } from './decode/orders.ts'
 import { decodeKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
 import { orderOperations } from './order-operations.ts'
-import { accessCheck, markReplay } from './payments.ts'
+import { accessCheck, keyCheck, markReplay } from './payments.ts'
 import { headerOf, idIn, queryOf, type RestServer } from './routes.ts'
 
 export interface OrdersCore {
@@ -33,8 +34,8 @@ export function serveOrders(
 
   server.get(ofUser, options('list'), async (request, reply) => {
     const userId = idIn(request)
-    const page = await orders.listOf(request.actor, userId, () => decodePage(queryOf(request)))
-    const pages = links.pages(`/users/${userId}/orders`, page)
+    const page = await orders.listOf(request.actor, userId, () => decodeOrderList(queryOf(request)))
+    const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
@@ -45,7 +46,9 @@ export function serveOrders(
     return represent(order)
   })
 
-  server.get(path, options('read'), async request => represent(await orders.read(request.actor, idIn(request))))
+  server.get(path, options('read'), async (request, reply) =>
+    sendRevised(request, reply, await orders.read(request.actor, idIn(request)), represent, links.mark),
+  )
 
   server.get(`${path}/items`, options('items'), async request => orders.items(request.actor, idIn(request)))
 
@@ -54,18 +57,21 @@ export function serveOrders(
     return { order_id: orderId, carrier, number, shipped_at: shippedAt }
   })
 
-  const paying = { ...options('pay'), onRequest: [authenticate, accessCheck(payments, 'pay an order')] }
+  const keyOf = (request: FastifyRequest) =>
+    decodeKey(headerOf(request, 'idempotency-key'), `/orders/${idIn(request)}/payment`)
+  const paying = {
+    ...options('pay'),
+    onRequest: [authenticate, accessCheck(payments, 'pay an order'), keyCheck(keyOf)],
+  }
   server.post(`${path}/payment`, paying, async (request, reply) => {
-    const id = idIn(request)
-    const key = () => decodeKey(headerOf(request, 'idempotency-key'), `/orders/${id}/payment`)
-    const { order, payment, replayed } = await payments.payOrder(request.actor, id, key)
+    const { order, payment, replayed } = await payments.payOrder(request.actor, idIn(request), () => keyOf(request))
     reply.header('link', `<${links.payment(payment.id)}>; rel="payment"`)
     markReplay(reply, replayed)
     return represent(order)
   })
 
   server.delete(path, options('cancel'), async (request, reply) => {
-    await orders.cancel(request.actor, idIn(request))
+    await orders.cancel(request.actor, idIn(request), () => decodeCondition(request, links.mark))
     return reply.code(204).send()
   })
 }

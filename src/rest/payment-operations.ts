@@ -1,6 +1,6 @@
 import type { OpenApiOperation } from '../server/openapi.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
-import { answer, json, schema } from './schemas.ts'
+import { answer, json, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Payments'] as const
 const payment = { id: 17, amount: 49.9, order_id: null, created_at: '2026-01-31T12:00:00.000Z' }
@@ -53,16 +53,18 @@ export const paymentOperations = {
   read: {
     operationId: 'readPayment',
     summary: 'Read a payment',
-    description: 'Under the policy `enforced` only the payer and admins can see a payment.',
+    description:
+      'Under the policy `enforced` only the payer, the user of the order that it paid and admins can see a payment.',
     tags,
     security: tokenOptional,
-    parameters: [{ $ref: '#/components/parameters/PaymentId' }],
+    parameters: [parameter('PaymentId'), parameter('KnownTags')],
     responses: {
       200: {
         description: 'The payment.',
-        headers: answerHeaders(),
+        headers: answerHeaders(tagHeader),
         content: json(schema('Payment'), { payment, 'of-an-order': ofOrder }),
       },
+      304: answer('NotModified'),
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       404: answer('PaymentNotFound'),

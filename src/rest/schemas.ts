@@ -1,7 +1,7 @@
-import { orderBounds } from '../core/orders/order.ts'
+import { orderBounds, orderStatuses } from '../core/orders/order.ts'
 import { pageBounds } from '../core/page.ts'
 import type { Profile } from '../core/users/user.ts'
-import { failure } from '../server/openapi-parts.ts'
+import { answerHeaders, failure } from '../server/openapi-parts.ts'
 
 const id = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
 const name = { type: 'string', maxLength: 320, pattern: '\\S', description: 'Not blank.' }
@@ -32,6 +32,7 @@ const password = {
   description: 'Lets the user log in. Changing an existing password needs a token of that user or of an admin.',
 }
 
+const status = { enum: orderStatuses }
 const price = { type: 'integer', minimum: 0, maximum: orderBounds.price, description: 'Price of one piece.' }
 const item = {
   name: { ...name, maxLength: orderBounds.name },
@@ -78,7 +79,7 @@ export const restSchemas = {
     required: ['id', 'status', 'amount', '_links'],
     properties: {
       id,
-      status: { enum: ['pending_payment', 'shipped'] },
+      status,
       amount: { type: 'integer', minimum: 1, maximum: orderBounds.amount },
       _links: {
         type: 'object',
@@ -153,10 +154,23 @@ export const restSchemas = {
   },
 } as const
 
+export const tagHeader = { ETag: { $ref: '#/components/headers/ETag' } }
+
 export const restResponses = {
   UserNotFound: failure('There is no such user.', ['User not found']),
   OrderNotFound: failure('There is no such order, or the caller may not see it.', ['Order not found']),
   PaymentNotFound: failure('There is no such payment, or the caller may not see it.', ['Payment not found']),
+  NotModified: {
+    description: 'The client has the current representation already.',
+    headers: answerHeaders(tagHeader),
+  },
+  UserConditionUnmet: failure('The condition of the request is not met. Nothing is changed.', [
+    'The user has changed',
+    'The user exists already',
+  ]),
+  OrderConditionUnmet: failure('The condition of the request is not met. Nothing is changed.', [
+    'The order has changed',
+  ]),
   EmailTaken: failure('Another user with a password has this e-mail.', ['Email is already in use']),
 }
 
@@ -176,6 +190,12 @@ const keyHeader = {
   example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
 }
 
+const conditionHeader = {
+  in: 'header',
+  schema: { type: 'string', minLength: 1 },
+  example: '"4r8yl0kJ2vQWmXh5c1uT3A"',
+}
+
 export const restParameters = {
   UserId: inPath("The user's id."),
   OrderId: inPath("The order's id."),
@@ -186,19 +206,59 @@ export const restParameters = {
     description:
       'Identifies this payment: 1 to 255 visible ASCII characters, not counting surrounding quotes. For example a UUID.',
   },
+  IfMatch: {
+    ...conditionHeader,
+    name: 'If-Match',
+    description:
+      'Entity tags from `ETag`, or `*`. The write is done only if the current representation has one of them, or with ' +
+      '`*` if there is one at all. So no change of others is overwritten. Weak tags match nothing.',
+  },
+  IfNoneMatch: {
+    ...conditionHeader,
+    name: 'If-None-Match',
+    description: '`*`: the write is done only if there is no such resource. Entity tags: only if it has none of them.',
+  },
+  KnownTags: {
+    ...conditionHeader,
+    name: 'If-None-Match',
+    description:
+      'Entity tags of representations that the client has. With the current one among them the answer is 304.',
+  },
   OptionalIdempotencyKey: { ...keyHeader, description: 'With a key, the request can be repeated safely.' },
 }
 
-function inQuery(name: 'limit' | 'offset', minimum: number, fallback: number, description: string): object {
-  const range = { type: 'integer', minimum, maximum: pageBounds[name], default: fallback }
-  return { name, in: 'query', description, schema: range }
+function inQuery(name: string, description: string, schema: object): object {
+  return { name, in: 'query', description, schema }
 }
+
+const whole = (minimum: number, maximum: number, fallback: number) => ({
+  type: 'integer',
+  minimum,
+  maximum,
+  default: fallback,
+})
 
 /** The parameters of every list. */
 export const paging = [
-  inQuery('limit', 1, pageBounds.limit, 'Maximum number of items.'),
-  inQuery('offset', 0, 0, 'Number of items to skip.'),
+  inQuery('limit', 'Maximum number of items.', whole(1, pageBounds.limit, pageBounds.limit)),
+  inQuery('offset', 'Number of items to skip.', whole(0, pageBounds.offset, 0)),
+  inQuery('after', 'Lists only items with larger ids. Not together with `offset`.', id),
 ]
+
+export const badCondition = 'If-Match must be * or a list of entity tags in quotes'
+
+/** What is wrong with the parameters of a list. */
+export const badPage = [
+  'limit must be an integer from 1 to 1000',
+  'after must be an integer from 1 to 9007199254740991',
+  'after and offset cannot be used together',
+]
+
+/** The parameters that select some items of a list. */
+export const filters = {
+  email: inQuery('email', 'Only users with this e-mail, in any case of letters. Write a `+` as `%2B`.', email),
+  status: inQuery('status', 'Only orders with this status.', status),
+}
 
 export const restHeaders = {
   UserLocation: {
@@ -218,10 +278,18 @@ export const restHeaders = {
     schema: { const: 'true' },
     example: 'true',
   },
+  ETag: {
+    description:
+      'Identifies this representation (RFC 9110). The same representation has the same tag on every instance.',
+    schema: { type: 'string', pattern: '^"[\\w.-]+"$' },
+    example: '"4r8yl0kJ2vQWmXh5c1uT3A"',
+  },
   Pages: {
-    description: 'RFC 8288: the links `next`, `prev` and `first`, if there are other pages.',
+    description:
+      'RFC 8288: the links `next`, `prev` (if `offset` was sent) and `first`, if there are other pages. Follow `next` ' +
+      'to read a whole list: items that are created or deleted meanwhile do not move the others.',
     schema: { type: 'string' },
-    example: '</users?limit=2&offset=2>; rel="next", </users?limit=2&offset=0>; rel="first"',
+    example: '</users?limit=2&after=2>; rel="next", </users?limit=2&offset=0>; rel="first"',
   },
 }
 
@@ -234,6 +302,10 @@ export const restComponents = {
 
 export function answer(name: keyof typeof restResponses): object {
   return { $ref: `#/components/responses/${name}` }
+}
+
+export function parameter(name: keyof typeof restParameters): object {
+  return { $ref: `#/components/parameters/${name}` }
 }
 
 export function schema(name: keyof typeof restSchemas): object {

@@ -8,7 +8,7 @@ import {
   tokenOptional,
   withBody,
 } from '../server/openapi-parts.ts'
-import { answer, json, paging, schema } from './schemas.ts'
+import { answer, badCondition, badPage, filters, json, paging, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Users'] as const
 const ada = { id: 1, name: 'Ada Lovelace', email: 'ada@example.com', age: 36 }
@@ -43,14 +43,14 @@ export const userOperations = {
       'Under the policy `enforced`, only for admins.',
     tags,
     security: tokenOptional,
-    parameters: paging,
+    parameters: [...paging, filters.email],
     responses: {
       200: {
         description: 'A page of users.',
         headers: answerHeaders({ Link: { $ref: '#/components/headers/Pages' } }),
         content: json({ type: 'array', items: schema('User') }, { two: [ada, grace], none: [] }),
       },
-      400: badInput('limit must be an integer from 1 to 1000'),
+      400: badInput(...badPage, 'email must be an e-mail address'),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       ...always,
@@ -59,7 +59,9 @@ export const userOperations = {
   create: {
     operationId: 'createUser',
     summary: 'Create a user',
-    description: 'The service assigns the id. Every caller may do this, under both policies.',
+    description:
+      'The service assigns the id. Every caller may do this, under both policies, unless `SIGN_UP` is `closed`: then only ' +
+      'admins may.',
     tags,
     security: tokenOptional,
     requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
@@ -67,6 +69,7 @@ export const userOperations = {
       201: created({ needed: { id: 6, ...alan }, everything: { id: 6, ...shown } }),
       400: badInput('Name and email required', 'age must be an integer from 0 to 150', ...malformed),
       401: response('Unauthenticated'),
+      403: response('Forbidden'),
       409: answer('EmailTaken'),
       ...onWriting,
     },
@@ -76,8 +79,10 @@ export const userOperations = {
     summary: 'Read the user of the token',
     tags,
     security: tokenNeeded,
+    parameters: [parameter('KnownTags')],
     responses: {
-      200: user('The authenticated user.', { ada }),
+      200: user('The authenticated user.', { ada }, tagHeader),
+      304: answer('NotModified'),
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       404: answer('UserNotFound'),
@@ -90,9 +95,10 @@ export const userOperations = {
     description: 'Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('KnownTags')],
     responses: {
-      200: user('The user.', { ada, grace }),
+      200: user('The user.', { ada, grace }, tagHeader),
+      304: answer('NotModified'),
       400: response('BadRequest'),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
@@ -105,10 +111,10 @@ export const userOperations = {
     summary: 'Replace a user, or create one with this id',
     description:
       'Fields that are not sent are removed, except the password, which is kept. Under the policy `enforced`, only for ' +
-      'that user and for admins.',
+      'that user and for admins. While `SIGN_UP` is `closed`, only admins create users.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch'), parameter('IfNoneMatch')],
     requestBody: { required: true, content: json(schema('UserInput'), { needed: alan, everything: withAvatar }) },
     responses: {
       200: user('The replaced user.', { needed: { id: 1, ...alan }, everything: { id: 1, ...shown } }),
@@ -118,10 +124,12 @@ export const userOperations = {
         'A user id is an integer from 1 to 9007199254740991',
         'age must be an integer from 0 to 150',
         ...malformed,
+        badCondition,
       ),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       409: answer('EmailTaken'),
+      412: answer('UserConditionUnmet'),
       ...onWriting,
     },
   },
@@ -131,7 +139,7 @@ export const userOperations = {
     description: 'Only the sent fields change. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch')],
     requestBody: {
       required: true,
       content: json(schema('UserChanges'), {
@@ -142,11 +150,12 @@ export const userOperations = {
     },
     responses: {
       200: user('All fields of the user after the change.', { ada: { ...ada, age: 37 } }),
-      400: badInput('name must not be empty', 'age must be an integer from 0 to 150', ...malformed),
+      400: badInput('name must not be empty', 'age must be an integer from 0 to 150', ...malformed, badCondition),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
       404: answer('UserNotFound'),
       409: answer('EmailTaken'),
+      412: answer('UserConditionUnmet'),
       ...onWriting,
     },
   },
@@ -158,12 +167,13 @@ export const userOperations = {
       'absent user succeeds. Under the policy `enforced`, only for that user and for admins.',
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [...byId, parameter('IfMatch')],
     responses: {
       204: { description: 'The user does not exist any more.', headers: answerHeaders() },
-      400: response('BadRequest'),
+      400: failure('The request is malformed.', ['Malformed URL', 'One Host header required', badCondition]),
       401: response('Unauthenticated'),
       403: response('Forbidden'),
+      412: answer('UserConditionUnmet'),
       ...onWriting,
     },
   },

@@ -1,7 +1,7 @@
 import type { Users } from '../core/users/operations.ts'
 import { profileFields, type User } from '../core/users/user.ts'
-import { decodePage } from './decode/page.ts'
-import { decodeUser, decodeUserChanges } from './decode/users.ts'
+import { decodeCondition, sendRevised } from './conditions.ts'
+import { decodeUser, decodeUserChanges, decodeUserList } from './decode/users.ts'
 import type { Links } from './links.ts'
 import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
 import { userOperations } from './user-operations.ts'
@@ -15,8 +15,8 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
   })
 
   server.get(path, options('list'), async (request, reply) => {
-    const page = await users.list(request.actor, () => decodePage(queryOf(request)))
-    const pages = links.pages('/users', page)
+    const page = await users.list(request.actor, () => decodeUserList(queryOf(request)))
+    const pages = links.pages('/users', page, { email: page.email })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
@@ -27,9 +27,13 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
     return represent(user)
   })
 
-  server.get(`${path}/me`, options('readSelf'), async request => represent(await users.readSelf(request.actor)))
+  server.get(`${path}/me`, options('readSelf'), async (request, reply) =>
+    sendRevised(request, reply, await users.readSelf(request.actor), represent),
+  )
 
-  server.get(`${path}/:id`, options('read'), async request => represent(await users.read(request.actor, idIn(request))))
+  server.get(`${path}/:id`, options('read'), async (request, reply) =>
+    sendRevised(request, reply, await users.read(request.actor, idIn(request)), represent),
+  )
 
   server.put(`${path}/:id`, options('replace'), async (request, reply) => {
     const { user, created } = await users.replace(
@@ -37,6 +41,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
       idIn(request),
       () => decodeUser(request.body),
       clientOf(request, proxies),
+      () => decodeCondition(request),
     )
     if (created) reply.code(201).header('location', links.user(user.id))
     return represent(user)
@@ -49,12 +54,13 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
         idIn(request),
         () => decodeUserChanges(request.body),
         clientOf(request, proxies),
+        () => decodeCondition(request),
       ),
     ),
   )
 
   server.delete(`${path}/:id`, options('delete'), async (request, reply) => {
-    await users.delete(request.actor, idIn(request))
+    await users.delete(request.actor, idIn(request), () => decodeCondition(request))
     return reply.code(204).send()
   })
 }

@@ -1,7 +1,7 @@
 import { type CryptoKey, jwtVerify, SignJWT } from 'jose'
 import { idOf } from '../core/input.ts'
 import { LruCache } from '../core/lru-cache.ts'
-import type { Claims, Clock, Randomness, TokenSigner } from '../core/ports.ts'
+import type { Claims, Clock, Randomness, Session, TokenSigner } from '../core/ports.ts'
 import type { TokenKey, TokenKeys } from './keys.ts'
 
 export interface JwtOptions {
@@ -48,15 +48,19 @@ export class JwtSigner implements TokenSigner {
     return { keys: this.#keys.map(({ publicJwk }) => publicJwk) }
   }
 
-  issue({ id, role, tokenVersion }: { id: number; role: string; tokenVersion: string }): Promise<string> {
+  issue(
+    { id, role, tokenVersion }: { id: number; role: string; tokenVersion: string },
+    session?: Session,
+  ): Promise<string> {
     const [{ id: kid, privateKey }] = this.#keys
     const now = this.#seconds()
-    return new SignJWT({ role, ver: tokenVersion })
+    const { loggedInAt = now, endsAt = Number.POSITIVE_INFINITY } = session ?? {}
+    return new SignJWT({ role, ver: tokenVersion, auth_time: loggedInAt })
       .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
       .setIssuer(issuer)
       .setSubject(String(id))
       .setIssuedAt(now)
-      .setExpirationTime(now + this.#ttlSeconds)
+      .setExpirationTime(Math.min(now + this.#ttlSeconds, endsAt))
       .setJti(this.#randomness.id())
       .sign(privateKey)
   }
@@ -76,9 +80,11 @@ export class JwtSigner implements TokenSigner {
         requiredClaims: required,
         currentDate: new Date(this.#clock.now()),
       })
+      const { ver, exp, auth_time: loggedInAt = payload.iat } = payload // older tokens have no auth_time
       const userId = idOf(payload.sub ?? '')
-      if (userId === undefined || typeof payload.ver !== 'string' || payload.exp === undefined) return undefined
-      const claims = { userId, tokenVersion: payload.ver, expiresAt: payload.exp }
+      if (userId === undefined || typeof ver !== 'string' || exp === undefined || typeof loggedInAt !== 'number')
+        return undefined
+      const claims = { userId, tokenVersion: ver, expiresAt: exp, loggedInAt }
       known.set(token, claims)
       return claims
     } catch {

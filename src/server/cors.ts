@@ -29,6 +29,7 @@ export function allowOrigins(server: FastifyInstance, origins: readonly string[]
   })
 }
 
-const allowedHeaders = 'authorization, content-type, idempotency-key, x-request-id, traceparent'
+const allowedHeaders =
+  'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
 const exposed =
-  'Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
+  'ETag, Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'

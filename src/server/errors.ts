@@ -11,6 +11,7 @@ export const statusOf: Readonly<Record<ErrorCode, number>> = {
   forbidden: 403,
   'not-found': 404,
   conflict: 409,
+  'condition-unmet': 412,
   'rate-limited': 429,
   'answer-too-large': 400,
   unavailable: 503,

@@ -85,7 +85,9 @@ A token is optional where the access policy allows every caller, but an invalid 
 Under the policy \`open\` every caller may use every operation described here, but only the user and admins may change
 an existing password. Under \`enforced\` users may read and change only their own data, and admins all data.
 
-Responses must not be cached (\`Cache-Control: no-store\`) unless their headers say otherwise.
+Responses must not be cached (\`Cache-Control: no-store\`) unless their headers say otherwise. One user, order or payment
+comes with an \`ETag\`: a client may keep it and ask with \`If-None-Match\` whether it is still current. A write with
+\`If-Match\` is done only if nobody has changed the resource since it was read.
 
 \`HEAD\` works where \`GET\` does. Another method on a known path gets 405 with \`Allow\`.`,
   license: { name: 'MIT', identifier: 'MIT' },

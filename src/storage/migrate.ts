@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Row, type Statement, sql } from './sql.ts'
+import { loginKeyOf } from '../core/users/user.ts'
+import { type Row, type Statement, sql, type Value } from './sql.ts'
+import type { Steps } from './verb.ts'
 
 export interface Migration {
   readonly version: number
@@ -33,11 +35,30 @@ export function* migrate(
   const missing = unapplied(migrations, applied)
   for (const { version, name, script, checksum } of missing) {
     yield { script }
+    yield* completions[name]?.() ?? []
     yield sql`insert into schema_migrations (version, name, checksum, applied_at)
               values (${version}, ${name}, ${checksum}, ${new Date().toISOString()})`
   }
   return missing
 }
+
+/** What some migrations do after their script, because SQL cannot do it, or not alike on both engines. By name. */
+const completions: Readonly<Record<string, () => Steps<void>>> = { 'list-filters': fillEmailKeys }
+
+/** The script has filled the rows whose e-mails are ASCII, in which only JavaScript and SQL agree about lower case. */
+function* fillEmailKeys(): Steps<void> {
+  for (let last: Value = 0; ; ) {
+    const rows: readonly Row[] = yield sql`select id, email from users where email_key is null and id > ${last}
+                                           order by id limit ${filledTogether}`
+    for (const [id = null, email] of rows) {
+      yield sql`update users set email_key = ${loginKeyOf(String(email))} where id = ${id}`
+      last = id
+    }
+    if (rows.length < filledTogether) return
+  }
+}
+
+const filledTogether = 1_000
 
 function unapplied(migrations: readonly Migration[], applied: readonly Row[]): readonly Migration[] {
   applied.forEach(([version, name, checksum], index) => {

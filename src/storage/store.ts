@@ -1,3 +1,4 @@
+import type { Revised } from '../core/condition.ts'
 import { FairQueue } from '../core/fair-queue.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
@@ -8,6 +9,7 @@ import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
 import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
+import { revisionOf } from './revision.ts'
 import { compile, compileGuarded } from './select/select.ts'
 import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
@@ -30,6 +32,11 @@ export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKep
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
   }
+  const oneRevised = <Item>(statement: Statement, itemOf: (row: Row) => Item, revisionOf: (item: Item) => string) =>
+    one<Revised<Item>>(statement, row => {
+      const item = itemOf(row)
+      return { item, revision: revisionOf(item) }
+    })
   // Many requests share one selection object. Its compiled statement is cached for as long as the object exists.
   const plain = keptFor((selection: Selection) => compile(selection, engine.dialect))
   const guarded = keptFor((selection: Selection) => compileGuarded(selection, engine.dialect))
@@ -45,30 +52,31 @@ export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKep
   return {
     ping: () => engine.ping(),
     users: {
-      list: async ({ limit, offset }) => (await engine.read(listUsers(limit + 1, offset))).map(userOf),
-      read: id => one(userReads.byId(id), userOf),
+      list: async request => (await engine.read(listUsers({ ...request, limit: request.limit + 1 }))).map(userOf),
+      read: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
       tokenState: id => one(userReads.tokenState(id), tokenStateOf),
       credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
-      create: (values, role = 'member') => engine.write('createUser', values, role),
-      replace: (id, values, rights) => engine.write('replaceUser', id, values, rights),
-      change: (id, changes, rights) => engine.write('changeUser', id, changes, rights),
-      delete: (id, actor) => engine.write('deleteUser', id, actor),
+      create: (values, actor, role = 'member') => engine.write('createUser', values, actor, role),
+      replace: (id, values, rights, condition) => engine.write('replaceUser', id, values, rights, condition),
+      change: (id, changes, rights, condition) => engine.write('changeUser', id, changes, rights, condition),
+      delete: (id, actor, condition) => engine.write('deleteUser', id, actor, condition),
+      revokeTokens: (actor, tokenVersion) => engine.write('revokeTokens', actor, tokenVersion),
       listAccounts: async (after, limit) => (await engine.read(userReads.accounts(after, limit))).map(accountOf),
       setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
     },
     orders: {
-      async listOf(userId, { limit, offset }) {
-        const rows = await engine.read(listOrdersOf(userId, limit + 1, offset))
+      async listOf(userId, request) {
+        const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))
         return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
       },
-      read: (id, reach) => one(orderReads.byId(id, reach), orderOf),
+      read: (id, reach) => oneRevised(orderReads.byId(id, reach), orderOf, revisionOf.order),
       items: async (id, reach) => (await engine.read(orderReads.items(id, reach))).map(itemOf),
       tracking: (id, reach) => one(orderReads.byId(id, reach), trackedOrderOf),
       create: (userId, items, actor) => engine.write('createOrder', userId, items, actor),
-      cancel: (id, actor, reach) => engine.write('cancelOrder', id, actor, reach),
+      cancel: (id, actor, reach, condition) => engine.write('cancelOrder', id, actor, reach, condition),
     },
     payments: {
-      read: (id, reach) => one(paymentReads.byId(id, reach), paymentOf),
+      read: (id, reach) => oneRevised(paymentReads.byId(id, reach), paymentOf, revisionOf.payment),
       claimed: claim => one(paymentReads.byKey(claim), claimedOf),
       pay: (actor, purpose, claim) => engine.write('pay', actor, purpose, claim),
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),

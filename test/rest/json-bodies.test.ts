@@ -73,6 +73,7 @@ async function calls(app: App, prefix: string): Promise<readonly Call[]> {
     { ...one, path: `${prefix}/users/987654321` },
     { ...one, path: `${prefix}/nothing` },
     { operation: 'DELETE /users', path: `${prefix}/users`, status: 405 },
+    { operation: 'DELETE /tokens', path: `${prefix}/tokens`, token, status: 204 },
     { operation: 'DELETE /users/{id}', path: user, status: 204 },
   ]
 }

@@ -258,7 +258,7 @@ for (const kind of engineKinds) {
       assertReplay(await sendText(app, `POST /api/orders/${id}/payment`, undefined, undefined, keyHeader(key)), order)
     })
 
-    it('the order of checks: token, then size, type and syntax of the body, then the key, then the replay, then the body', async () => {
+    it('R-ERR-15: the order of checks: token, then the key, then size, type and syntax of the body, then the replay, then the body', async () => {
       const used = newKey()
       const first = await pay(app, used)
       const free = newKey()
@@ -279,13 +279,20 @@ for (const kind of engineKinds) {
           const response = await post(text ?? '', key, { token: 'dead', ...(type !== undefined && { type }) })
           assertRefusal(response, 401, 'Invalid or expired token')
         }
-        assertRefusal(await post(large, key, { type: 'text/plain' }), 413)
-        assertRefusal(await post('{', key, { type: 'text/plain' }), 415)
-        assertRefusal(await post('{', key), 400, notJson)
+        if (key === used || key === free) {
+          assertRefusal(await post(large, key, { type: 'text/plain' }), 413)
+          assertRefusal(await post('{', key, { type: 'text/plain' }), 415)
+          assertRefusal(await post('{', key), 400, notJson)
+          continue
+        }
+        for (const text of [large, '{', '{"amount":0}', '{"amount":5}']) {
+          for (const type of ['text/plain', 'application/json'])
+            assertRefusal(await post(text, key, { type }), 400, key === 'a b' ? malformed : required)
+        }
       }
-      assertRefusal(await post('{"amount":0}', undefined), 400, required)
-      assertRefusal(await post('{"amount":0}', ''), 400, required)
-      assertRefusal(await post('{"amount":0}', 'a b'), 400, malformed)
+      const order = `POST /orders/${await newOrder()}/payment`
+      assertRefusal(await sendText(app, order, '{', undefined, keyHeader('a b')), 400, malformed)
+      assertRefusal(await sendText(app, order, '{', undefined, keyHeader(free)), 400, notJson)
       assertReplay(await post('{"amount":0}', used), first)
       assertRefusal(
         await post('{"amount":0}', free),

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
 import { MemoryRateLimiter } from '../../src/cluster/rate-limiter.ts'
+import { Access } from '../../src/core/access.ts'
 import { AppError, unavailable } from '../../src/core/errors.ts'
 import type { Passwords, TokenSigner } from '../../src/core/ports.ts'
 import type { UserStore } from '../../src/core/store.ts'
@@ -125,7 +127,17 @@ test('an attempt during an outage of hashing or of the store does not count as a
     perEmail: new MemoryRateLimiter(2, 60_000, clock),
     perClient: new MemoryRateLimiter(100, 60_000, clock),
   }
-  const tokens = new Tokens({ store: store as UserStore, passwords, signer, limits })
+  const tokens = new Tokens({
+    store: store as UserStore,
+    passwords,
+    signer,
+    limits,
+    sessionTtlSeconds: 60,
+    access: new Access('open'),
+    clock,
+    randomness: { id: () => 'id' },
+    bus: new MemoryEventBus(),
+  })
   const codeOf = async (given: string) => {
     const outcome = await tokens.logIn('client', { email: 'ann@example.com', password: given }).catch(error => error)
     return outcome instanceof AppError ? outcome.code : outcome

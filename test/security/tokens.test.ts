@@ -54,10 +54,11 @@ test('R-AUTH-1 R-AUTH-2: a login answers one field, a JSON Web Token that our pu
   assert.deepEqual(decodeProtectedHeader(token), { alg: 'EdDSA', kid: ourKey.kid, typ: 'JWT' })
   const currentDate = new Date(app.clock.now())
   const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), { issuer: 'duet', currentDate })
-  const { ver, jti, iat, exp, ...rest } = payload
+  const { ver, jti, iat, exp, auth_time: loggedInAt, ...rest } = payload
   assert.deepEqual(rest, { iss: 'duet', sub: String(app.id), role: 'member' })
   assert.equal(iat, Math.floor(app.clock.now() / 1000))
   assert.equal(exp, Number(iat) + 3600)
+  assert.equal(loggedInAt, iat)
   assert.ok(typeof ver === 'string' && ver.length >= 16)
   assert.ok(typeof jti === 'string' && jti.length >= 16)
   assert.notEqual(decodeJwt(await tokenOf(app.url)).jti, jti)

@@ -15,14 +15,10 @@ test('answers that depend on the caller or contain personal data must not be cac
   const order = await createOrder(app, member.id)
   const asked: Readonly<Record<string, Promise<RawResponse>>> = {
     'a list': send(app, 'GET /users'),
-    'a user': send(app, `GET /users/${member.id}`),
-    'a user, by HEAD': send(app, `HEAD /users/${member.id}`),
-    'the caller': send(app, 'GET /users/me', undefined, member.token),
     'a new user': send(app, 'POST /users', somebody()),
     'a changed user': send(app, `PATCH /users/${member.id}`, { age: 30 }),
     'a deleted user': send(app, 'DELETE /users/999'),
     orders: send(app, `GET /users/${member.id}/orders`),
-    'an order': send(app, `GET /orders/${order.id}`),
     items: send(app, `GET /orders/${order.id}/items`),
     'a paid order': payOrder(app, order.id),
     'a payment': pay(app, newKey()),
@@ -47,6 +43,24 @@ test('answers that depend on the caller or contain personal data must not be cac
   }
   const tooMany = await query(app, '{ me { email } }', member)
   assert.deepEqual([tooMany.status, cacheControl(tooMany)], [429, 'no-store'])
+})
+
+test('answers with an ETag may be kept by the client alone, which must ask before each use', async () => {
+  await using app = await startTestApp()
+  const member = await createMember(app)
+  const order = await createOrder(app, member.id)
+  const { id } = JSON.parse((await pay(app, newKey())).body)
+  for (const path of [`/users/${member.id}`, '/users/me', `/orders/${order.id}`, `/payments/${id}`]) {
+    for (const method of ['GET', 'HEAD']) {
+      const answer = await send(app, `${method} ${path}`, undefined, member.token)
+      assert.deepEqual([answer.status, cacheControl(answer)], [200, 'private, no-cache'], path)
+      assert.match(answer.headers.get('etag') ?? '', /^"[\w-]{22}"$/, path)
+    }
+  }
+  for (const path of ['/users', `/users/${member.id}/orders`, `/orders/${order.id}/items`, '/users/999']) {
+    const answer = await send(app, `GET ${path}`)
+    assert.deepEqual([answer.headers.get('etag'), cacheControl(answer)], [undefined, 'no-store'], path)
+  }
 })
 
 test('answers that are the same for every caller may be cached or revalidated', async () => {

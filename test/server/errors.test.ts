@@ -68,6 +68,7 @@ const statuses: Readonly<Record<Exclude<ErrorCode, 'fault'>, number>> = {
   forbidden: 403,
   'not-found': 404,
   conflict: 409,
+  'condition-unmet': 412,
   'rate-limited': 429,
   'answer-too-large': 400,
   unavailable: 503,

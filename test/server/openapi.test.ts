@@ -94,6 +94,7 @@ function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
 const told = [
   ...['location', 'link', 'retry-after', 'ratelimit', 'ratelimit-policy', 'www-authenticate', 'x-request-id'],
   'idempotent-replayed',
+  'etag',
 ]
 const provoked = new Set<string>()
 /** The error messages that occurred, each with its operation and status. */
@@ -136,14 +137,16 @@ interface Request {
   readonly id?: string
   readonly query?: string
   readonly key?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
-function send(url: string, name: string, { body, token, type, id = '1', query = '', key }: Request = {}) {
+function send(url: string, name: string, { body, token, type, id = '1', query = '', key, headers: own }: Request = {}) {
   const [method = '', path = ''] = name.split(' ')
   const headers = {
     ...(key !== undefined && { 'idempotency-key': key }),
     ...(token !== undefined && { authorization: `Bearer ${token}` }),
     ...(body !== undefined && { 'content-type': type ?? 'application/json' }),
+    ...own,
   }
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return ask(url + path.replace('{id}', id) + query, {
@@ -269,10 +272,15 @@ test('successful requests are answered as documented, and the example bodies suc
   for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
     await check(`GET ${path}`, 200)
   for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
+  await check('POST /tokens', 200, { token: await logIn(app.url, 'grace@example.com') })
+  await check('DELETE /tokens', 204, { token: await logIn(app.url, 'grace@example.com') })
   const token = await logIn(app.url, 'ada@example.com')
   await check('GET /users', 200, { token })
-  await check('GET /users', 200, { query: '?limit=2&offset=2' })
+  for (const query of ['?limit=2&offset=2', '?after=2', '?email=ADA@example.com'])
+    await check('GET /users', 200, { query })
   await check('GET /users/me', 200, { token })
+  for (const name of ['GET /users/me', 'GET /users/{id}'])
+    await check(name, 304, { token, headers: { 'if-none-match': '*' } })
   await check('GET /users/{id}', 200)
   for (const body of bodiesOf('PATCH /users/{id}')) await check('PATCH /users/{id}', 200, { body })
   for (const body of bodiesOf('POST /users')) await check('POST /users', 201, { body })
@@ -291,12 +299,14 @@ test('successful orders and payments are answered as documented, and the example
     return response
   }
   await check('GET /users/{id}/orders', 200)
+  for (const query of ['?after=1', '?status=shipped']) await check('GET /users/{id}/orders', 200, { query })
   const page = await check('GET /users/{id}/orders', 200, { query: '?limit=1&offset=1' })
   assert.match(page.headers.get('link') ?? '', /rel="prev"/)
   for (const body of bodiesOf('POST /users/{id}/orders')) await check('POST /users/{id}/orders', 201, { body })
   for (const id of ['1', '2']) {
     await check('GET /orders/{id}', 200, { id })
     await check('GET /orders/{id}/items', 200, { id })
+    await check('GET /orders/{id}', 304, { id, headers: { 'if-none-match': '*' } })
   }
   await check('GET /orders/{id}/tracking', 200, { id: '2' })
   const paid = await check('POST /orders/{id}/payment', 200, { key: 'k' })
@@ -307,6 +317,7 @@ test('successful orders and payments are answered as documented, and the example
   )
   const [, payment = ''] = /payments\/(\d+)/.exec(paid.headers.get('link') ?? '') ?? []
   await check('GET /payments/{id}', 200, { id: payment })
+  await check('GET /payments/{id}', 304, { id: payment, headers: { 'if-none-match': '*' } })
   for (const [index, body] of bodiesOf('POST /payments').entries()) {
     const made = await check('POST /payments', 201, { body, key: `key-${index}` })
     await check('POST /payments', 200, { body, key: `"key-${index}"` })
@@ -345,7 +356,10 @@ test('refused orders and payments are answered as documented, with every documen
   await check('GET /orders/{id}/tracking', 404)
   await check('POST /orders/{id}/payment', 409, { id: '2' })
   await check('DELETE /orders/{id}', 409, { id: '2' })
-  await check('GET /users/{id}/orders', 400, { query: '?limit=0' })
+  await check('DELETE /orders/{id}', 412, { headers: { 'if-match': '"x"' } })
+  await check('DELETE /orders/{id}', 400, { headers: { 'if-match': 'x' } })
+  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?status=paid'])
+    await check('GET /users/{id}/orders', 400, { query })
   const item = { name: 'x', quantity: 1, price: 1 }
   const bad = [{}, { items: [{ ...item, quantity: 0 }] }, { items: [{ ...item, price: 0 }] }, '[]', '{']
   for (const body of bad) await check('POST /users/{id}/orders', 400, { body })
@@ -379,9 +393,21 @@ test('requests that operations refuse are answered as documented', async () => {
   await check('POST /tokens', 401, { body: { email: 'ada@example.com', password: 'wrong' } })
   await check('POST /tokens', 400, { body: {} })
   await check('GET /metrics', 401)
-  await check('GET /users', 400, { token: ada, query: '?limit=0' })
+  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?email=ada'])
+    await check('GET /users', 400, { token: ada, query })
   await check('GET /users/me', 401)
-  for (const name of withStatus(403)) {
+  await check('POST /tokens', 401, { token: 'dead' })
+  await check('DELETE /tokens', 401)
+  await check('DELETE /tokens', 401, { token: 'dead' })
+  await using closed = await startTestApp({ DEMO_DATA: 'true', SIGN_UP: 'closed' })
+  const member = await logIn(closed.url, 'grace@example.com')
+  for (const [status, token] of [[401], [403, member]] as const)
+    assertDocumented(
+      'POST /users',
+      status,
+      await send(closed.url, 'POST /users', { body: taken, ...(token && { token }) }),
+    )
+  for (const name of withStatus(403).filter(name => name !== 'POST /users')) {
     await check(name, 401)
     await check(name, 403, { token: grace, body: name.startsWith('P') ? taken : undefined })
   }
@@ -395,6 +421,12 @@ test('requests that operations refuse are answered as documented', async () => {
     for (const body of [{ name: '' }, '{', '[]']) await check(name, 400, { token: ada, body })
   }
   await check('PUT /users/{id}', 400, { token: ada, id: 'x', body: taken })
+  for (const name of withStatus(412).filter(name => name.includes('/users/'))) {
+    const request = { token: ada, ...(!name.startsWith('DELETE') && { body: taken }) }
+    await check(name, 412, { ...request, headers: { 'if-match': '"x"' } })
+    await check(name, 412, { ...request, headers: { 'if-none-match': '*' } })
+    await check(name, 400, { ...request, headers: { 'if-match': 'x' } })
+  }
 })
 
 test('requests that are refused on every path are answered as documented', async () => {
@@ -410,8 +442,9 @@ test('requests that are refused on every path are answered as documented', async
     assertDocumented(name, 401, await send(app.url, name, { token: 'x' }))
   }
   for (const name of withStatus(413)) {
-    assertDocumented(name, 413, await send(app.url, name, { body: 'x'.repeat(4096) }))
-    assertDocumented(name, 415, await send(app.url, name, { body: 'x', type: 'text/plain' }))
+    const key = 'k' // of a payment, checked before the body
+    assertDocumented(name, 413, await send(app.url, name, { key, body: 'x'.repeat(4096) }))
+    assertDocumented(name, 415, await send(app.url, name, { key, body: 'x', type: 'text/plain' }))
   }
 })
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { anonymous } from '../../src/core/actor.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import { seedDemoData } from '../../src/storage/entities/demo-data.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
@@ -41,8 +42,8 @@ for (const kind of engineKinds) {
       const others = await rows(sql`select count(*) from orders where user_id > 1`)
       assert.ok(Number(others[0]?.[0]) > 2)
       const values = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, tokenVersion: 'm' }
-      const created = await createStore(engine).users.create(values)
-      assert.ok(created !== 'email taken' && created.id === 6)
+      const created = await createStore(engine).users.create(values, anonymous)
+      assert.ok(typeof created !== 'string' && created.id === 6)
     })
 
     it('is written once, and only into a database that never had a user', async () => {

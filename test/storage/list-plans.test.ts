@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import pg from 'pg'
+import type { OrderListRequest } from '../../src/core/orders/order.ts'
 import type { SelectedField, SelectedList, Selection } from '../../src/core/selection.ts'
+import type { UserListRequest } from '../../src/core/users/user.ts'
 import { orderReads } from '../../src/storage/entities/orders.ts'
 import { userReads } from '../../src/storage/entities/users.ts'
 import { planning } from '../../src/storage/postgres/pool.ts'
 import { postgresDialect, sqliteDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
+import type { Statement } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { postgres, sqlite } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
@@ -43,6 +46,20 @@ const listsAfter: Readonly<Record<string, (typeof lists)[string] & { readonly se
   },
 }
 
+const page = { limit: 1, offset: 1 }
+
+/** The lists over HTTP. */
+const userLists: Readonly<Record<string, { readonly request: UserListRequest; readonly index: string }>> = {
+  'from an offset on': { request: page, index: 'users_pkey' },
+  'after an id': { request: { limit: 1, offset: 0, after: 1 }, index: 'users_pkey' },
+  'with an e-mail': { request: { ...page, email: 'user@example.com' }, index: 'users_by_email' },
+}
+const orderLists: Readonly<Record<string, { readonly request: OrderListRequest; readonly index: string }>> = {
+  'from an offset on': { request: page, index: 'orders_by_user' },
+  'after an id': { request: { limit: 1, offset: 0, after: 1 }, index: 'orders_by_user' },
+  'with a status': { request: { ...page, status: 'shipped' }, index: 'orders_by_status' },
+}
+
 describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
   for (const rows of inForm([1_000, 20_000], [1_000, 100_000])) {
     for (const owners of ['one', 'many'] as const) {
@@ -62,12 +79,18 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
             assertOrdered(nodes, what)
             assert.deepEqual(scansOf(nodes, index), ['Index Scan'], what)
           }
-          const users = await planted.plan(userReads.list(postgresDialect)(1, 1).text)
-          assertOrdered(users, 'GET /users')
-          assert.deepEqual(scansOf(users, 'users_pkey'), ['Index Only Scan', 'Index Scan'], 'GET /users')
-          const orders = await planted.plan(orderReads.listOf(postgresDialect)(1, 1, 1).text)
-          assert.deepEqual(scansOf(orders, 'orders_by_user'), ['Index Only Scan', 'Index Scan'], 'orders')
-          assert.deepEqual(scansOf(orders, 'orders_pkey'), [], 'orders')
+          for (const [list, { request, index }] of Object.entries(userLists)) {
+            const what = `users ${list}, ${statistics}`
+            const users = await planted.plan(userReads.list(postgresDialect)(request).text)
+            assertOrdered(users, what)
+            assert.deepEqual(scansOf(users, index), ['Index Only Scan', 'Index Scan'], what)
+          }
+          for (const [list, { request, index }] of Object.entries(orderLists)) {
+            const what = `orders ${list}, ${statistics}`
+            const orders = await planted.plan(orderReads.listOf(postgresDialect)(1, request).text)
+            assert.deepEqual(scansOf(orders, index), ['Index Only Scan', 'Index Scan'], what)
+            assert.deepEqual(scansOf(orders, 'orders_pkey'), [], what)
+          }
         }
       })
     }
@@ -97,8 +120,10 @@ describe('A list on SQLite', () => {
     using connection = new SqliteConnection(database.location, 'read')
     const statements = [
       ...Object.entries(lists).map(([what, { selection }]) => [what, compile(selection, sqliteDialect)] as const),
-      ['GET /users', userReads.list(sqliteDialect)(1, 1).text] as const,
-      ['orders', orderReads.listOf(sqliteDialect)(1, 1, 1).text] as const,
+      ['GET /users', userReads.list(sqliteDialect)(page).text] as const,
+      ['orders', orderReads.listOf(sqliteDialect)(1, page).text] as const,
+      ['users with an e-mail', userReads.list(sqliteDialect)({ ...page, email: 'a@b' }).text] as const,
+      ['orders with a status', orderReads.listOf(sqliteDialect)(1, { ...page, status: 'shipped' }).text] as const,
     ]
     for (const [what, statement] of statements) {
       const values = Array.from({ length: slotsIn(statement) }, () => 1)
@@ -125,6 +150,29 @@ describe('A list on SQLite', () => {
       assert.equal(plan.filter(step => String(step).includes(search)).length, 1, `${what}: ${plan.join('; ')}`)
       assert.doesNotMatch(plan.join('; '), /SCAN (?:posts|users|comments)|TEMP B-TREE/, what)
     }
+  })
+
+  it('is searched for its first row by an index if it starts after an id or has a filter', async () => {
+    await using database = await sqlite.create()
+    await database.migrate()
+    using connection = new SqliteConnection(database.location, 'read')
+    const planOf = ({ text, values }: Statement) => {
+      const steps = connection.run({ text: `explain query plan ${text}`, values }).map(([, , , detail]) => detail)
+      return steps.filter(step => !/^(SCAN listed|CO-ROUTINE|MATERIALIZE)/.test(String(step)))
+    }
+    const after = { limit: 1, offset: 0, after: 1 }
+    const users = userReads.list(sqliteDialect)
+    assert.deepEqual(planOf(users(after)), ['SEARCH users USING INTEGER PRIMARY KEY (rowid>?)'])
+    assert.deepEqual(planOf(users({ ...after, email: 'a@b' })), [
+      'SEARCH users USING INDEX users_by_email (email_key=? AND id>?)',
+    ])
+    const orders = orderReads.listOf(sqliteDialect)
+    assert.ok(planOf(orders(1, after)).includes('SEARCH orders USING INDEX orders_by_user (user_id=? AND id>?)'))
+    const withStatus = planOf(orders(1, { ...after, status: 'shipped' }))
+    assert.ok(
+      withStatus.includes('SEARCH orders USING INDEX orders_by_status (status=? AND user_id=? AND id>?)'),
+      withStatus.join('; '),
+    )
   })
 })
 
@@ -171,8 +219,8 @@ async function plantedPostgres(rows: number, owners: number) {
     `alter table posts set (autovacuum_enabled = off)`,
     `alter table comments set (autovacuum_enabled = off)`,
     `alter table orders set (autovacuum_enabled = off)`,
-    `insert into users (id, name, email, token_mark, created_at)
-     select i, 'User', 'user@example.com', 'mark', ${at} from generate_series(1, ${owners}) as i`,
+    `insert into users (id, name, email, email_key, token_mark, created_at)
+     select i, 'User', 'user@example.com', 'user@example.com', 'mark', ${at} from generate_series(1, ${owners}) as i`,
     `insert into posts (author_id, title, content, published_at)
      select i % ${owners} + 1, 'Title', 'Content', ${at} from generate_series(1, ${rows}) as i`,
     `insert into comments (post_id, author_id, text, created_at)

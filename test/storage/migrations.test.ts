@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import { loginKeyOf } from '../../src/core/users/user.ts'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
@@ -120,4 +121,32 @@ function loaded(files: Readonly<Record<string, string>>): readonly Migration[] {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+for (const kind of engineKinds) {
+  describe(`The migration that adds lower-cased e-mails, on ${kind.name}`, { skip: kind.skip }, () => {
+    it('lower-cases the e-mails of all existing users as logging in does, also letters beyond ASCII', async () => {
+      await using database = await kind.createEmpty()
+      const all = migrationsOf(kind.kind)
+      await database.migrate(
+        all.slice(
+          0,
+          all.findIndex(({ name }) => name === 'list-filters'),
+        ),
+      )
+      const emails = ['Ada@Example.COM', 'ÉLODIE@example.com', 'İZMİR@EXAMPLE.COM', 'ΣΊΣΥΦΟΣ@example.com', 'i@x']
+      for (let count = 0; count < 1_001; count++) emails.push(`Ü${count}@EXAMPLE.com`)
+      await using engine = database.open(catalogue)
+      const insert = (email: string, index: number) =>
+        sql`insert into users (id, name, email, token_mark, created_at)
+            values (${index + 1}, 'N', ${email}, 'm', '2026-01-31T12:00:00.000Z')`
+      await engine.write('run', emails.map(insert))
+      await database.migrate()
+      const rows = await engine.read(sql`select email_key from users order by id`)
+      assert.deepEqual(
+        rows.map(([key]) => key),
+        emails.map(loginKeyOf),
+      )
+    })
+  })
 }

@@ -273,8 +273,12 @@ describe('A SQLite file', () => {
     const posts = compile({ fields: [{ ...list, limit: 0, offset: 1, fields: [values] }] }, sqliteDialect)
     const statements: readonly ((n: number) => Statement)[] = [
       n => ({ text: posts, values: [n, n] }),
-      n => userReads.list(sqliteDialect)(n, n),
-      n => orderReads.listOf(sqliteDialect)(n, n, n),
+      n => userReads.list(sqliteDialect)({ limit: n, offset: n }),
+      n => userReads.list(sqliteDialect)({ limit: n, offset: 0, after: n }),
+      n => userReads.list(sqliteDialect)({ limit: n, offset: n, email: `${n}@example.com` }),
+      n => orderReads.listOf(sqliteDialect)(n, { limit: n, offset: n }),
+      n => orderReads.listOf(sqliteDialect)(n, { limit: n, offset: 0, after: n }),
+      n => orderReads.listOf(sqliteDialect)(n, { limit: n, offset: n, status: 'shipped' }),
     ]
     for (const statement of statements) {
       connection.run(statement(1))

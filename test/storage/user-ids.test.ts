@@ -10,7 +10,7 @@ import type { Steps } from '../../src/storage/verb.ts'
 import { postgres } from '../support/engines.ts'
 
 /** Creates a user while another transaction deletes the conflicting user at the moment of the conflict. */
-function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | 'email taken'> {
+function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | string> {
   const steps = userVerbs.createUser(values)
   for (let rows: readonly Row[] = []; ; ) {
     const step = steps.next(rows)
@@ -36,7 +36,7 @@ function* replaceWhileContended(id: number, values: UserValues, times: number): 
 }
 
 const catalogue = { url: import.meta.url, verbs: { ...userVerbs, createWhileDeleted, replaceWhileContended } }
-const mayChange = { actor: anonymous, mayChangePassword: true }
+const mayChange = { actor: anonymous, mayChangePassword: true, mayCreate: true }
 const largest = 9007199254740991
 
 let people = 0
@@ -45,7 +45,7 @@ function somebody(password: UserValues['password'] = null): UserValues {
   return { name: 'A', email: `${++people}@example.com`, ...profileOf(() => null), password, tokenVersion: 'm' }
 }
 
-function idIn(outcome: User | 'email taken'): number {
+function idIn(outcome: User | string): number {
   return typeof outcome === 'string' ? assert.fail(outcome) : outcome.id
 }
 

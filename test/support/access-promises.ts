@@ -13,6 +13,7 @@ export const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdic
   'change a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'change an existing password': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'delete a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'revoke own tokens': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
   'list orders': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'create an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'read an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 404, 'yes'] },

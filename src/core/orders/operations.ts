@@ -1,11 +1,20 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
+import { type Condition, type Revised, unconditional, unmetCondition } from '../condition.ts'
 import { AppError } from '../errors.ts'
 import type { Decode } from '../input.ts'
-import { type Page, type PageRequest, pageOf } from '../page.ts'
+import { type Page, pageOf } from '../page.ts'
 import type { OrderStore } from '../store.ts'
 import { absentUser } from '../users/user.ts'
-import { allows, checkAmount, type Order, type OrderItem, type StoredItem, type Tracking } from './order.ts'
+import {
+  allows,
+  checkAmount,
+  type Order,
+  type OrderItem,
+  type OrderListRequest,
+  type StoredItem,
+  type Tracking,
+} from './order.ts'
 
 export interface OrdersParts {
   readonly store: OrderStore
@@ -22,7 +31,11 @@ export class Orders {
     this.#access = access
   }
 
-  async listOf(actor: Actor, userId: number | undefined, decode: Decode<PageRequest>): Promise<Page<Order>> {
+  async listOf(
+    actor: Actor,
+    userId: number | undefined,
+    decode: Decode<OrderListRequest>,
+  ): Promise<Page<Order, OrderListRequest>> {
     this.#access.require(actor, 'list orders', userId)
     const request = decode()
     const orders = userId === undefined ? 'absent' : await this.#store.listOf(userId, request)
@@ -40,7 +53,7 @@ export class Orders {
     return outcome
   }
 
-  async read(actor: Actor, id: number | undefined): Promise<Order> {
+  async read(actor: Actor, id: number | undefined): Promise<Revised<Order>> {
     const reach = this.#access.reach(actor, 'read an order')
     return present(id === undefined ? undefined : await this.#store.read(id, reach))
   }
@@ -59,9 +72,15 @@ export class Orders {
     return tracking
   }
 
-  async cancel(actor: Actor, id: number | undefined): Promise<void> {
+  async cancel(
+    actor: Actor,
+    id: number | undefined,
+    decodeCondition: Decode<Condition> = () => unconditional,
+  ): Promise<void> {
     const reach = this.#access.reach(actor, 'cancel an order')
-    const outcome = id === undefined ? 'gone' : await this.#store.cancel(id, actor, reach)
+    const condition = decodeCondition()
+    const outcome = id === undefined ? 'gone' : await this.#store.cancel(id, actor, reach, condition)
+    if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('order', outcome)
     if (outcome === 'already shipped') throw new AppError('conflict', 'Order is already shipped')
     if (outcome === 'token revoked') throw invalidToken()
   }

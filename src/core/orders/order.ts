@@ -1,9 +1,15 @@
 import { badInput } from '../input.ts'
+import type { PageRequest } from '../page.ts'
 
 export interface Order {
   readonly id: number
   readonly status: OrderStatus
   readonly amount: number
+}
+
+/** A part of the orders of a user, or of those with this status. */
+export interface OrderListRequest extends PageRequest {
+  readonly status?: OrderStatus
 }
 
 export type OrderStatus = 'pending_payment' | 'shipped'
@@ -31,6 +37,8 @@ export const actionsOf: Readonly<Record<OrderStatus, readonly OrderAction[]>> = 
   pending_payment: ['pay', 'cancel'],
   shipped: ['track'],
 }
+
+export const orderStatuses = Object.keys(actionsOf) as readonly OrderStatus[]
 
 export function allows({ status }: Order, action: OrderAction): boolean {
   return actionsOf[status].includes(action)

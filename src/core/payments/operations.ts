@@ -1,5 +1,6 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
+import type { Revised } from '../condition.ts'
 import { AppError } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
@@ -61,7 +62,7 @@ export class Payments {
     return { order, ...paid }
   }
 
-  async read(actor: Actor, id: number | undefined): Promise<Payment> {
+  async read(actor: Actor, id: number | undefined): Promise<Revised<Payment>> {
     const reach = this.#access.reach(actor, 'read a payment')
     const payment = id === undefined ? undefined : await this.#store.read(id, reach)
     if (payment === undefined) throw new AppError('not-found', 'Payment not found')

@@ -1,15 +1,22 @@
-import { invalidToken } from '../access.ts'
+import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor, IdentifiedUser } from '../actor.ts'
 import { AppError, tooManyRequests } from '../errors.ts'
-import type { Passwords, RateLimiter, TokenSigner } from '../ports.ts'
+import type { EventBus } from '../events.ts'
+import type { Claims, Clock, Passwords, Randomness, RateLimiter, TokenSigner } from '../ports.ts'
 import type { Credentials, UserStore } from '../store.ts'
-import { loginKeyOf } from '../users/user.ts'
+import { loginKeyOf, type TokenState } from '../users/user.ts'
 
 export interface TokensParts {
   readonly store: UserStore
   readonly passwords: Passwords
   readonly signer: TokenSigner
   readonly limits: LoginLimits
+  /** How long after a login its tokens can be renewed. */
+  readonly sessionTtlSeconds: number
+  readonly access: Access
+  readonly clock: Clock
+  readonly randomness: Randomness
+  readonly bus: EventBus
 }
 
 export interface LoginLimits {
@@ -31,18 +38,28 @@ export interface AuthenticatedUser {
   readonly expiresAt: number
 }
 
-/** Logging in, and checking tokens. */
+/** Logging in and out, renewing tokens and checking them. */
 export class Tokens {
   readonly #store: UserStore
   readonly #passwords: Passwords
   readonly #signer: TokenSigner
   readonly #limits: LoginLimits
+  readonly #sessionTtlSeconds: number
+  readonly #access: Access
+  readonly #clock: Clock
+  readonly #randomness: Randomness
+  readonly #bus: EventBus
 
-  constructor({ store, passwords, signer, limits }: TokensParts) {
-    this.#store = store
-    this.#passwords = passwords
-    this.#signer = signer
-    this.#limits = limits
+  constructor(parts: TokensParts) {
+    this.#store = parts.store
+    this.#passwords = parts.passwords
+    this.#signer = parts.signer
+    this.#limits = parts.limits
+    this.#sessionTtlSeconds = parts.sessionTtlSeconds
+    this.#access = parts.access
+    this.#clock = parts.clock
+    this.#randomness = parts.randomness
+    this.#bus = parts.bus
   }
 
   async logIn(client: string, { email, password }: Login): Promise<string> {
@@ -65,17 +82,41 @@ export class Tokens {
     return (await this.#passwords.matches(password, user?.passwordHash, client)) ? user : undefined
   }
 
+  /** Gives a new token for a valid one. This is not a login, so it does not count as an attempt. */
+  async renew(token: string): Promise<string> {
+    const { claims, tokenState } = await this.#check(token)
+    const { userId, loggedInAt } = claims
+    const endsAt = loggedInAt + this.#sessionTtlSeconds
+    if (endsAt * 1000 <= this.#clock.now())
+      throw new AppError('unauthenticated', 'The session has ended. Log in again.')
+    return this.#signer.issue({ id: userId, ...tokenState }, { loggedInAt, endsAt })
+  }
+
+  /** Revokes all tokens of the user. */
+  async revokeAll(actor: Actor): Promise<void> {
+    this.#access.require(actor, 'revoke own tokens')
+    if (actor.kind === 'anonymous') throw notPermitted(actor)
+    const outcome = await this.#store.revokeTokens(actor, this.#randomness.id())
+    if (outcome === 'token revoked') throw invalidToken()
+    this.#bus.tell()
+  }
+
   async identify(token: string): Promise<Actor> {
     return (await this.authenticate(token)).actor
   }
 
   /** The user of the token must still exist, and the token version must not have changed. */
   async authenticate(token: string): Promise<AuthenticatedUser> {
+    const { claims, tokenState } = await this.#check(token)
+    return { actor: { kind: 'user', id: claims.userId, ...tokenState }, expiresAt: claims.expiresAt }
+  }
+
+  async #check(token: string): Promise<{ claims: Claims; tokenState: TokenState }> {
     const claims = await this.#signer.verify(token)
     const tokenState = claims === undefined ? undefined : await this.#store.tokenState(claims.userId)
     if (claims === undefined || tokenState === undefined || tokenState.tokenVersion !== claims.tokenVersion)
       throw invalidToken()
-    return { actor: { kind: 'user', id: claims.userId, ...tokenState }, expiresAt: claims.expiresAt }
+    return { claims, tokenState }
   }
 
   /** Whether a user whose token was accepted earlier would still be accepted, ignoring the expiry of the token. */

@@ -1,12 +1,13 @@
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
+import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
 import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
-import { type Page, type PageRequest, pageOf } from '../page.ts'
+import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, profileFields, profileOf, type User, type UserInput } from './user.ts'
+import { absentUser, profileFields, profileOf, type User, type UserInput, type UserListRequest } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -35,18 +36,18 @@ export class Users {
     this.#bus = bus
   }
 
-  async list(actor: Actor, decode: Decode<PageRequest>): Promise<Page<User>> {
+  async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<User, UserListRequest>> {
     this.#access.require(actor, 'list users')
     const request = decode()
     return pageOf(await this.#store.list(request), request, lengthOf)
   }
 
-  async read(actor: Actor, id: number | undefined): Promise<User> {
+  async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
     this.#access.require(actor, 'read a user', id)
     return present(id === undefined ? undefined : await this.#store.read(id))
   }
 
-  async readSelf(actor: Actor): Promise<User> {
+  async readSelf(actor: Actor): Promise<Revised<User>> {
     this.#access.require(actor, 'read oneself')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
     return present(await this.#store.read(actor.id))
@@ -54,15 +55,24 @@ export class Users {
 
   async create(actor: Actor, decode: Decode<UserInput>, client?: string): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#whole(decode(), client)))
+    return accepted(actor, await this.#store.create(await this.#whole(decode(), client), actor))
   }
 
-  async replace(actor: Actor, id: number | undefined, decode: Decode<UserInput>, client?: string): Promise<Replaced> {
+  async replace(
+    actor: Actor,
+    id: number | undefined,
+    decode: Decode<UserInput>,
+    client?: string,
+    decodeCondition = always,
+  ): Promise<Replaced> {
     this.#access.require(actor, 'replace a user', id)
     const input = decode()
+    const condition = decodeCondition()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
     const values = await this.#whole(input, client)
-    const replaced = accepted(actor, await this.#store.replace(id, values, this.#rights(actor, id)))
+    const outcome = await this.#store.replace(id, values, this.#rights(actor, id), condition)
+    if (outcome === 'creation refused') throw notPermitted(actor)
+    const replaced = accepted(actor, outcome)
     this.#bus.tell()
     return replaced
   }
@@ -72,30 +82,39 @@ export class Users {
     id: number | undefined,
     decode: Decode<Partial<UserInput>>,
     client?: string,
+    decodeCondition = always,
   ): Promise<User> {
     this.#access.require(actor, 'change a user', id)
     const { password, ...values } = decode()
+    const condition = decodeCondition()
     if (id === undefined) throw absentUser()
     const changes = { ...values, ...(password !== undefined && (await this.#secret(password, client))) }
-    const outcome = await this.#store.change(id, changes, this.#rights(actor, id))
+    const outcome = await this.#store.change(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
     this.#bus.tell()
     return changed
   }
 
-  async delete(actor: Actor, id: number | undefined): Promise<void> {
+  /** The condition holds for the beginning: once a part of the content is deleted, the rest has to follow. */
+  async delete(actor: Actor, id: number | undefined, decodeCondition = always): Promise<void> {
     this.#access.require(actor, 'delete a user', id)
+    let condition = decodeCondition()
     if (id === undefined) return
     let outcome: 'gone' | 'more'
     do {
-      outcome = accepted(actor, await this.#store.delete(id, actor))
+      outcome = accepted(actor, await this.#store.delete(id, actor, condition))
+      condition = unconditional
       this.#bus.tell()
     } while (outcome === 'more')
   }
 
   #rights(actor: Actor, id: number): WriteRights {
-    return { actor, mayChangePassword: this.#access.allows(actor, 'change an existing password', id) }
+    return {
+      actor,
+      mayChangePassword: this.#access.allows(actor, 'change an existing password', id),
+      mayCreate: this.#access.allows(actor, 'create a user'),
+    }
   }
 
   async #whole(input: UserInput, client: string | undefined): Promise<UserValues> {
@@ -117,14 +136,20 @@ function lengthOf(user: User): number {
   return texts.reduce((sum, text) => sum + text.length, user.name.length + user.email.length)
 }
 
-function present(user: User | undefined): User {
+const always: Decode<Condition> = () => unconditional
+
+function present<Item>(user: Item | undefined): Item {
   if (user === undefined) throw absentUser()
   return user
 }
 
-function accepted<Outcome>(actor: Actor, outcome: Outcome | WriteRefusal): Exclude<Outcome, WriteRefusal> {
+function accepted<Outcome>(
+  actor: Actor,
+  outcome: Outcome | WriteRefusal | Unmet,
+): Exclude<Outcome, WriteRefusal | Unmet> {
+  if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('user', outcome as Unmet)
   if (outcome === 'email taken') throw new AppError('conflict', 'Email is already in use')
   if (outcome === 'password protected') throw notPermitted(actor)
   if (outcome === 'token revoked') throw invalidToken()
-  return outcome as Exclude<Outcome, WriteRefusal>
+  return outcome as Exclude<Outcome, WriteRefusal | Unmet>
 }

@@ -1,11 +1,17 @@
 import type { Role } from '../actor.ts'
 import { AppError } from '../errors.ts'
 import { badInput, integer, nonBlankText, text } from '../input.ts'
+import type { PageRequest } from '../page.ts'
 
 export interface User extends Profile {
   readonly id: number
   readonly name: string
   readonly email: string
+}
+
+/** A part of the list of users, or of those with this e-mail. */
+export interface UserListRequest extends PageRequest {
+  readonly email?: string
 }
 
 /** The fields of a user that a caller may set. `undefined`: not sent; `null`: to be removed. */
@@ -79,7 +85,7 @@ export function absentUser(): AppError {
   return new AppError('not-found', 'User not found')
 }
 
-/** Login compares e-mail addresses without regard to case. */
+/** Logging in and finding users by e-mail disregard case. */
 export function loginKeyOf(email: string): string {
   return email.toLowerCase()
 }

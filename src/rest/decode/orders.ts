@@ -1,7 +1,17 @@
 import { badInput, integer, nonBlankText } from '../../core/input.ts'
-import { type OrderItem, orderBounds } from '../../core/orders/order.ts'
-import { isObject } from '../../server/fields.ts'
+import { type OrderItem, type OrderListRequest, orderBounds, orderStatuses } from '../../core/orders/order.ts'
+import { type Fields, isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
+import { decodePage } from './page.ts'
+
+/** Reads the page and the filter from the query string. */
+export function decodeOrderList(query: Fields): OrderListRequest {
+  const page = decodePage(query)
+  if (query.status === undefined) return page
+  const status = orderStatuses.find(each => each === query.status)
+  if (status === undefined) throw badInput(`status must be one of ${orderStatuses.join(', ')}`)
+  return { ...page, status }
+}
 
 export function decodeItems(body: unknown): readonly OrderItem[] {
   const { items } = fieldsOf(body)

@@ -1,7 +1,13 @@
 import { badInput, text } from '../../core/input.ts'
 import type { Login } from '../../core/tokens/operations.ts'
 import { userBounds } from '../../core/users/user.ts'
+import { isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
+
+/** Whether a body lacks credentials altogether, so that the request can only be about the token that it carries. */
+export function hasNoCredentials(body: unknown): boolean {
+  return body === undefined || (isObject(body) && body.email === undefined && body.password === undefined)
+}
 
 export function decodeLogin(body: unknown): Login {
   const { email, password } = fieldsOf(body)

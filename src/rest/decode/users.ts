@@ -1,7 +1,14 @@
 import { badInput, isBlank } from '../../core/input.ts'
-import { profileFields, profileRules, type UserInput, userRules } from '../../core/users/user.ts'
+import { profileFields, profileRules, type UserInput, type UserListRequest, userRules } from '../../core/users/user.ts'
 import { type Fields, isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
+import { decodePage } from './page.ts'
+
+/** Reads the page and the filter from the query string. */
+export function decodeUserList(query: Fields): UserListRequest {
+  const page = decodePage(query)
+  return query.email === undefined ? page : { ...page, email: userRules.email(query.email) }
+}
 
 /** For POST and PUT: name and email are required. `null` in any other field counts as not sent. */
 export function decodeUser(body: unknown): UserInput {

@@ -47,8 +47,8 @@ const people = [
 function* insertUsers(hash: string, tokenVersion: string): Steps<void> {
   for (const [index, [name, email, age, role]] of people.entries()) {
     const login = index < 2 ? { key: email, hash } : { key: null, hash: null }
-    yield sql`insert into users (id, name, email, age, role, login_key, password_hash, token_mark, created_at)
-              values (${index + 1}, ${name}, ${email}, ${age}, ${role}, ${login.key}, ${login.hash},
+    yield sql`insert into users (id, name, email, age, role, email_key, login_key, password_hash, token_mark, created_at)
+              values (${index + 1}, ${name}, ${email}, ${age}, ${role}, ${email}, ${login.key}, ${login.hash},
                       ${`${tokenVersion}-${index}`}, now_plus(${-(60 - index) * day}))`
   }
   yield sql`update counters set next = ${people.length + 1} where name = 'users'`

@@ -1,11 +1,22 @@
 import type { Reach } from '../../core/access.ts'
 import type { Actor } from '../../core/actor.ts'
-import { allows, amountOf, type Order, type OrderItem, type StoredItem } from '../../core/orders/order.ts'
+import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
+import {
+  allows,
+  amountOf,
+  type Order,
+  type OrderItem,
+  type OrderListRequest,
+  type StoredItem,
+} from '../../core/orders/order.ts'
 import type { TrackedOrder } from '../../core/store.ts'
+import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
+import type { Page } from '../select/page.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked } from './actors.ts'
+import { filtered } from './filtered.ts'
 
 export const orderVerbs = {
   *createOrder(userId: number, items: readonly OrderItem[], actor: Actor): Steps<Order | 'absent' | 'token revoked'> {
@@ -20,10 +31,17 @@ export const orderVerbs = {
     return { id, status: 'pending_payment', amount }
   },
 
-  *cancelOrder(id: number, actor: Actor, reach: Reach): Steps<'gone' | 'already shipped' | 'token revoked'> {
+  *cancelOrder(
+    id: number,
+    actor: Actor,
+    reach: Reach,
+    condition: Condition = unconditional,
+  ): Steps<'gone' | 'already shipped' | Unmet | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
     const order = yield* lockOrder(id, reach)
     if (order === undefined) return 'gone'
+    const refusal = unmet(condition, () => revisionOf.order(order))
+    if (refusal !== undefined) return refusal
     if (!allows(order, 'cancel')) return 'already shipped'
     yield sql`delete from orders where id = ${id}`
     return 'gone'
@@ -58,15 +76,26 @@ export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
 }
 
 export const orderReads = {
-  /** A user's orders by id. Returns no row if there is no such user, and a row of nulls if there are no orders. */
-  listOf(dialect: Pick<Dialect, 'page'>) {
-    const list = { table: 'orders', owner: ['user_id', '$1'], published: [], order: 'asc' } as const
+  /**
+   * A user's orders, or those with a status, by id. Returns no row if there is no such user, and a row of nulls if there
+   * are no orders.
+   */
+  listOf(dialect: Pick<Dialect, 'page' | 'name'>) {
     const columns = ['id', 'user_id', 'status', 'amount_cents']
-    const { rows, sorting } = dialect.page({ ...list, columns, limit: '$2', offset: '$3' })
-    const text = `select listed.id, status, amount_cents from users left join ${rows} as listed
-                  on listed.user_id = users.id where users.id = $1
-                  order by ${sorting.map(column => `listed.${column}`).join(', ')}`
-    return (userId: number, limit: number, offset: number): Statement => ({ text, values: [userId, limit, offset] })
+    const list = { table: 'orders', columns, limit: '$2', offset: '$3' } as const
+    const owner = ['user_id', '$1'] as const
+    const select = ({ rows, sorting }: Page) =>
+      `select listed.id, status, amount_cents from users left join ${rows} as listed
+       on listed.user_id = users.id where users.id = $1
+       order by ${sorting.map(column => `listed.${column}`).join(', ')}`
+    const all = select(dialect.page({ ...list, owner, published: [], order: 'asc' }))
+    const after = select(filtered({ ...list, equal: [owner], after: '$4' }, dialect.name))
+    const withStatus = select(filtered({ ...list, equal: [['status', '$5'], owner], after: '$4' }, dialect.name))
+    return (userId: number, { limit, offset, after: last, status }: OrderListRequest): Statement => {
+      const page = [userId, limit, offset]
+      if (status !== undefined) return { text: withStatus, values: [...page, last ?? 0, status] }
+      return last === undefined ? { text: all, values: page } : { text: after, values: [...page, last] }
+    }
   },
   byId: (id: number, reach: Reach) =>
     sql`select id, status, amount_cents, tracking_carrier, tracking_number, shipped_at from orders

@@ -45,10 +45,12 @@ export const paymentTraits: TraitsOf<typeof paymentVerbs> = {
 export const purgedTogether = 200
 
 export const paymentReads = {
+  /** A payment is visible to its payer and to the user of the order that it paid. */
   byId: (id: number, reach: Reach) =>
     sql`select payments.id, payments.amount_cents, orders.id, payments.created_at from payments
         left join orders on payment_id = payments.id
-        where payments.id = ${id} and coalesce(${ownerIn(reach)}, payer_id, 0) = coalesce(payer_id, 0)`,
+        where payments.id = ${id} and (coalesce(${ownerIn(reach)}, payer_id, 0) = coalesce(payer_id, 0)
+          or orders.user_id = ${ownerIn(reach)})`,
   /** Also finds an expired key: it stays in the table until it is purged or used again. */
   byKey: ({ callerId, scope, key }: Claim) =>
     sql`select payments.id, payments.amount_cents, orders.id, payments.created_at, idempotency_keys.id,

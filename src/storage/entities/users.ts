@@ -1,15 +1,31 @@
-import type { Actor, Role } from '../../core/actor.ts'
+import { type Actor, anonymous, type IdentifiedUser, type Role } from '../../core/actor.ts'
+import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
 import type { Account, Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
-import { loginKeyOf, profileFields, profileOf, type TokenState, type User } from '../../core/users/user.ts'
+import {
+  loginKeyOf,
+  profileFields,
+  profileOf,
+  type TokenState,
+  type User,
+  type UserListRequest,
+} from '../../core/users/user.ts'
+import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
+import type { Page } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked, revoked } from './actors.ts'
+import { filtered } from './filtered.ts'
 import { deleteSomeContent } from './user-content.ts'
 
 export const userVerbs = {
-  *createUser(values: UserValues, role: Role = 'member'): Steps<User | 'email taken'> {
+  *createUser(
+    values: UserValues,
+    actor: Actor = anonymous,
+    role: Role = 'member',
+  ): Steps<User | 'email taken' | 'token revoked'> {
+    if (yield* isRevoked(actor)) return 'token revoked'
     for (;;) {
       const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
       const id = Number(row?.[0])
@@ -25,10 +41,18 @@ export const userVerbs = {
     }
   },
 
-  *replaceUser(id: number, values: UserValues, rights: WriteRights): Steps<Replaced | WriteRefusal> {
+  *replaceUser(
+    id: number,
+    values: UserValues,
+    rights: WriteRights,
+    condition: Condition = unconditional,
+  ): Steps<Replaced | 'creation refused' | Unmet | WriteRefusal> {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     for (;;) {
       const known = yield* lockUser(id)
+      if (known === undefined && !rights.mayCreate) return 'creation refused'
+      const refusal = unmet(condition, () => known && revisionOf.user(known.user))
+      if (refusal !== undefined) return refusal
       if (known !== undefined) {
         const replaced = yield* updateUser(known, values, rights)
         return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
@@ -40,23 +64,45 @@ export const userVerbs = {
     }
   },
 
-  *changeUser(id: number, changes: Partial<UserValues>, rights: WriteRights): Steps<User | 'absent' | WriteRefusal> {
+  *changeUser(
+    id: number,
+    changes: Partial<UserValues>,
+    rights: WriteRights,
+    condition: Condition = unconditional,
+  ): Steps<User | 'absent' | Unmet | WriteRefusal> {
     if (yield* isRevoked(rights.actor)) return 'token revoked'
     const known = yield* lockUser(id)
     if (known === undefined) return 'absent'
+    const refusal = unmet(condition, () => revisionOf.user(known.user))
+    if (refusal !== undefined) return refusal
     return yield* updateUser(known, { ...known.user, password: null, tokenVersion: '', ...changes }, rights)
   },
 
   /** A user with much content is deleted in several transactions, so that other writes can run between them. */
-  *deleteUser(id: number, actor: Actor): Steps<'gone' | 'more' | 'token revoked'> {
+  *deleteUser(
+    id: number,
+    actor: Actor,
+    condition: Condition = unconditional,
+  ): Steps<'gone' | 'more' | Unmet | 'token revoked'> {
     if (yield* isRevoked(actor)) return 'token revoked'
     // The lock stops new posts and comments. They would be deleted with the user, posts without an event, and comments
     // without a change of the number that their post has.
-    if ((yield* lockUser(id)) === undefined) return 'gone'
+    const known = yield* lockUser(id)
+    if (known === undefined) return 'gone'
+    const refusal = unmet(condition, () => revisionOf.user(known.user))
+    if (refusal !== undefined) return refusal
     if (yield* deleteSomeContent(id)) return 'more'
     yield sql`delete from users where id = ${id}`
     yield revoked(id)
     return 'gone'
+  },
+
+  *revokeTokens({ id, tokenVersion: current }: IdentifiedUser, next: string): Steps<'revoked' | 'token revoked'> {
+    const rows =
+      yield sql`update users set token_mark = ${next} where id = ${id} and token_mark = ${current} returning id`
+    if (rows.length === 0) return 'token revoked'
+    yield revoked(id)
+    return 'revoked'
   },
 
   *setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Steps<'set' | 'absent'> {
@@ -84,16 +130,25 @@ export const userTraits: TraitsOf<typeof userVerbs> = {
   replaceUser: writesUser,
   changeUser: writesUser,
   deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf, events: () => true },
+  revokeTokens: { caller: callerOf, locks: ({ id }) => lockOf(id), events: () => true },
   setRole: { events: () => true },
 }
 
 export const userReads = {
-  /** All users, sorted by id. */
-  list(dialect: Pick<Dialect, 'page'>) {
-    const list = { table: 'users', owner: undefined, published: [], order: 'asc', limit: '$1', offset: '$2' } as const
-    const { rows } = dialect.page({ ...list, columns: userColumns })
-    const text = `select ${userColumns.join(', ')} from ${rows} as listed order by id`
-    return (limit: number, offset: number): Statement => ({ text, values: [limit, offset] })
+  /** All users, or those with an e-mail, sorted by id. */
+  list(dialect: Pick<Dialect, 'page' | 'name'>) {
+    const list = { table: 'users', columns: userColumns, limit: '$1', offset: '$2' } as const
+    const select = ({ rows, sorting }: Page) =>
+      `select ${userColumns.join(', ')} from ${rows} as listed order by ${sorting.join(', ')}`
+    const all = select(dialect.page({ ...list, owner: undefined, published: [], order: 'asc' }))
+    const after = select(filtered({ ...list, equal: [], after: '$3' }, dialect.name))
+    const withEmail = select(filtered({ ...list, equal: [['email_key', '$4']], after: '$3' }, dialect.name))
+    return ({ limit, offset, after: last, email }: UserListRequest): Statement => {
+      if (email !== undefined) return { text: withEmail, values: [limit, offset, last ?? 0, loginKeyOf(email)] }
+      return last === undefined
+        ? { text: all, values: [limit, offset] }
+        : { text: after, values: [limit, offset, last] }
+    }
   },
   byId: (id: number): Statement => ({ text: readById, values: [id] }),
   accounts: (after: number, limit: number) =>
@@ -141,17 +196,18 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
 
 function* insertUser(id: number, values: UserValues, role: Role): Steps<User | 'email taken' | 'id taken'> {
   const { name, email, password, tokenVersion } = values
-  const loginKey = password === null ? null : loginKeyOf(email)
+  const emailKey = loginKeyOf(email)
+  const loginKey = password === null ? null : emailKey
   const profile = profileFields.map(field => values[field])
   const created = yield {
     text: insertion,
-    values: [id, name, email, ...profile, loginKey, password?.hash ?? null, tokenVersion, role],
+    values: [id, name, email, ...profile, emailKey, loginKey, password?.hash ?? null, tokenVersion, role],
   }
   if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
 }
 
-const inserted = [...userColumns, 'login_key', 'password_hash', 'token_mark', 'role']
+const inserted = [...userColumns, 'email_key', 'login_key', 'password_hash', 'token_mark', 'role']
 const insertion = `insert into users (${inserted.join(', ')}, created_at)
   values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
 
@@ -163,17 +219,18 @@ function* updateUser(
   const { id } = user
   const { name, email, password, tokenVersion } = values
   if (password !== null && hasPassword && !rights.mayChangePassword) return 'password protected'
-  const loginKey = hasPassword || password !== null ? loginKeyOf(email) : null
+  const emailKey = loginKeyOf(email)
+  const loginKey = hasPassword || password !== null ? emailKey : null
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
   const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
-  yield { text: update, values: [id, name, email, ...profile, loginKey, ...secret] }
+  yield { text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] }
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }
 }
 
 // One statement, since a login key and a password are there together or not at all.
-const updated = ['name', 'email', ...profileColumns, 'login_key']
+const updated = ['name', 'email', ...profileColumns, 'email_key', 'login_key']
 const update = `update users set ${updated.map((column, index) => `${column} = $${index + 2}`).join(', ')},
   password_hash = coalesce($${updated.length + 2}, password_hash), token_mark = coalesce($${updated.length + 3}, token_mark)
   where id = $1`

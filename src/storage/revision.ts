@@ -1,0 +1,19 @@
+import { hash } from 'node:crypto'
+import type { Order } from '../core/orders/order.ts'
+import type { Payment } from '../core/payments/payment.ts'
+import { profileFields, type User } from '../core/users/user.ts'
+import type { Row } from './sql.ts'
+
+/** The revision of a resource: a hash of everything that is shown of it. */
+export const revisionOf = {
+  user: (user: User) => digest([user.id, user.name, user.email, ...profileFields.map(field => user[field])]),
+  order: ({ id, status, amount }: Order) => digest([id, status, amount]),
+  payment: ({ id, amountCents, orderId, createdAt }: Payment) => digest([id, amountCents, orderId, createdAt]),
+}
+
+function digest(values: Row): string {
+  return hash('sha256', JSON.stringify(values), 'base64url').slice(0, characters)
+}
+
+/** 132 bits. */
+const characters = 22

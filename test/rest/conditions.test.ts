@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import { MemoryEventBus } from '../../src/cluster/event-bus.ts'
+import { Access } from '../../src/core/access.ts'
+import { anonymous } from '../../src/core/actor.ts'
+import type { Condition } from '../../src/core/condition.ts'
+import type { UserStore } from '../../src/core/store.ts'
+import { Users } from '../../src/core/users/operations.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { type RawResponse, sendRaw } from '../support/http.ts'
+import { cheapPasswords } from '../support/passwords.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import {
+  bodyOf,
+  createMember,
+  createOrder,
+  createUser,
+  newKey,
+  type PaymentBody,
+  pay,
+  payOrder,
+  send,
+  sendText,
+  somebody,
+  type UserBody,
+} from '../support/rest.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+function tagOf({ headers }: RawResponse): string {
+  return headers.get('etag') ?? assert.fail('no ETag')
+}
+
+function sendIf(app: { url: string }, line: string, headers: Headers, body?: object): Promise<RawResponse> {
+  return sendText(app, line, body && JSON.stringify(body), undefined, headers)
+}
+
+for (const kind of engineKinds) {
+  describe(`Conditional requests on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    before(async () => {
+      app = await startTestAppOn(kind)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    const tagNow = async (path: string) => tagOf(await send(app, `GET ${path}`))
+
+    it('the ETag of a user changes with each field that is shown, and with nothing else', async () => {
+      const user = await createUser(app, { password: 'right password' })
+      const path = `/users/${user.id}`
+      const tags = [await tagNow(path)]
+      const token = JSON.parse(
+        (await send(app, 'POST /tokens', { email: user.email, password: 'right password' })).body,
+      )
+      for (const change of [
+        { name: 'Other' },
+        { email: `x${user.email}` },
+        { age: 1 },
+        { avatar: 'https://x.example' },
+      ]) {
+        bodyOf(await send(app, `PATCH ${path}`, change))
+        tags.push(await tagNow(path))
+      }
+      assert.equal(new Set(tags).size, tags.length)
+      bodyOf(await send(app, `PATCH ${path}`, { password: 'other password' }, token.token))
+      assert.equal(await tagNow(path), tags.at(-1))
+      assert.equal(await tagNow(`/api${path}`), tags.at(-1))
+      bodyOf(await send(app, `PUT ${path}`, { name: user.name, email: user.email }))
+      assert.equal(await tagNow(path), tags[0], 'the same representation has the same tag')
+      assert.notEqual(await tagNow(path), await tagNow(`/users/${(await createUser(app)).id}`))
+    })
+
+    it('If-None-Match answers 304 without a body while the resource is the same, for users, orders and payments', async () => {
+      const member = await createMember(app)
+      const order = await createOrder(app, member.id)
+      const payment = bodyOf<PaymentBody>(await pay(app, newKey()), 201)
+      for (const path of [`/users/${member.id}`, '/users/me', `/orders/${order.id}`, `/payments/${payment.id}`]) {
+        for (const method of ['GET', 'HEAD']) {
+          const ask = (condition: string) =>
+            sendText(app, `${method} ${path}`, undefined, member.token, { 'if-none-match': condition })
+          const tag = tagOf(await send(app, `${method} ${path}`, undefined, member.token))
+          for (const condition of [tag, `W/${tag}`, '*', `"x", ${tag}`, `, "a,b" ,\t${tag},,`]) {
+            const { status, body, headers } = await ask(condition)
+            assert.deepEqual([status, body], [304, ''], `${method} ${path} ${condition}`)
+            assert.deepEqual([headers.get('etag'), headers.get('cache-control')], [tag, 'private, no-cache'])
+            assert.ok(!headers.has('content-type'))
+          }
+          // What is malformed is ignored: the answer is then complete.
+          for (const condition of ['"x"', tag.slice(1, -1), `${tag} "x"`, `*, ${tag}`, '', '"', `w/${tag}`]) {
+            assert.equal((await ask(condition)).status, 200, `${method} ${path} ${condition}`)
+          }
+        }
+      }
+      const stale = await tagNow(`/orders/${order.id}`)
+      await payOrder(app, order.id)
+      const now = await sendIf(app, `GET /orders/${order.id}`, { 'if-none-match': stale })
+      assert.equal(bodyOf<{ status: string }>(now).status, 'shipped')
+      assert.notEqual(tagOf(now), stale)
+      assertRefusal(await sendIf(app, 'GET /users/4711', { 'if-none-match': '*' }), 404)
+    })
+
+    it('PUT, PATCH and DELETE of a user with an If-Match that does not match answer 412 and change nothing', async () => {
+      const user = await createUser(app)
+      const path = `/users/${user.id}`
+      const old = await tagNow(path)
+      const changed = bodyOf(await send(app, `PATCH ${path}`, { age: 50 }))
+      const now = await tagNow(path)
+      for (const condition of [old, '"x"', `W/${now}`, `${old}, W/${now}`, '""']) {
+        const headers = { 'if-match': condition }
+        assertRefusal(await sendIf(app, `PUT ${path}`, headers, somebody()), 412, 'The user has changed')
+        assertRefusal(await sendIf(app, `PATCH ${path}`, headers, { age: 51 }), 412, 'The user has changed')
+        assertRefusal(await sendIf(app, `DELETE ${path}`, headers), 412, 'The user has changed')
+      }
+      assert.deepEqual(bodyOf(await send(app, `GET ${path}`)), changed)
+      assert.equal((await sendIf(app, `PATCH ${path}`, { 'if-match': `"x", ${now}` }, { age: 51 })).status, 200)
+      assert.equal((await sendIf(app, `PUT ${path}`, { 'if-match': '*' }, somebody())).status, 200)
+      assert.equal((await sendIf(app, `DELETE ${path}`, { 'if-match': await tagNow(path) })).status, 204)
+      assertRefusal(await send(app, `GET ${path}`), 404)
+    })
+
+    it('of an absent user If-Match is not met: PUT answers 412 and creates nothing; PATCH stays 404 and DELETE 204', async () => {
+      for (const condition of ['*', '"x"']) {
+        const headers = { 'if-match': condition }
+        assertRefusal(await sendIf(app, 'PUT /users/4711', headers, somebody()), 412, 'The user has changed')
+        assertRefusal(await sendIf(app, 'PATCH /users/4711', headers, { age: 1 }), 404, 'User not found')
+        assert.equal((await sendIf(app, 'DELETE /users/4711', headers)).status, 204)
+      }
+      assertRefusal(await send(app, 'GET /users/4711'), 404)
+    })
+
+    it('PUT with If-None-Match: * creates a user, and answers 412 if there is one', async () => {
+      const headers = { 'if-none-match': '*' }
+      const created = bodyOf(await sendIf(app, 'PUT /users/5555', headers, somebody()), 201)
+      assertRefusal(await sendIf(app, 'PUT /users/5555', headers, somebody()), 412, 'The user exists already')
+      assert.deepEqual(bodyOf(await send(app, 'GET /users/5555')), created)
+      const tag = await tagNow('/users/5555')
+      for (const condition of [tag, `W/${tag}`])
+        assertRefusal(await sendIf(app, 'PUT /users/5555', { 'if-none-match': condition }, somebody()), 412)
+      assert.equal((await sendIf(app, 'PUT /users/5555', { 'if-none-match': '"x"' }, somebody())).status, 200)
+    })
+
+    it('of many concurrent PUT requests with If-None-Match: * exactly one creates the user', async () => {
+      const put = () => sendIf(app, 'PUT /users/6666', { 'if-none-match': '*' }, somebody())
+      const statuses = (await Promise.all(Array.from({ length: 32 }, put))).map(({ status }) => status)
+      assert.deepEqual(
+        [statuses.filter(status => status === 201).length, statuses.filter(status => status === 412).length],
+        [1, 31],
+      )
+    })
+
+    it('DELETE of an order with an If-Match that does not match answers 412, also once the order is paid', async () => {
+      const user = await createUser(app)
+      const order = await createOrder(app, user.id)
+      const path = `/orders/${order.id}`
+      const old = await tagNow(path)
+      assertRefusal(await sendIf(app, `DELETE ${path}`, { 'if-match': '"x"' }), 412, 'The order has changed')
+      await payOrder(app, order.id)
+      assertRefusal(await sendIf(app, `DELETE ${path}`, { 'if-match': old }), 412, 'The order has changed')
+      const now = { 'if-match': await tagNow(path) }
+      assertRefusal(await sendIf(app, `DELETE ${path}`, now), 409, 'Order is already shipped')
+      const other = await createOrder(app, user.id)
+      const tag = await tagNow(`/orders/${other.id}`)
+      assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
+      assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
+    })
+
+    it('a malformed condition of a write is refused with 400, after the body, and changes nothing', async () => {
+      const user = await createUser(app)
+      const path = `/users/${user.id}`
+      const order = await createOrder(app, user.id)
+      for (const name of ['if-match', 'if-none-match']) {
+        for (const condition of ['', 'x', '"', '"a" "b"', '*, "a"', 'W/', ',', `"${'a'.repeat(9_000)}`]) {
+          const headers = { [name]: condition }
+          const [, word = ''] = /^if-(.*)match$/.exec(name) ?? []
+          const text = `If-${word === '' ? '' : 'None-'}Match must be * or a list of entity tags in quotes`
+          assertRefusal(await sendIf(app, `PUT ${path}`, headers, somebody()), 400, text)
+          assertRefusal(await sendIf(app, `PATCH ${path}`, headers, { age: 1 }), 400, text)
+          assertRefusal(await sendIf(app, `DELETE ${path}`, headers), 400, text)
+          assertRefusal(await sendIf(app, `DELETE /orders/${order.id}`, headers), 400, text)
+        }
+      }
+      assertRefusal(await sendIf(app, `PUT ${path}`, { 'if-match': 'x' }, {}), 400, 'Name and email required')
+      assert.deepEqual(bodyOf(await send(app, `GET ${path}`)), user)
+    })
+
+    it('a header that is sent twice counts as one list', async () => {
+      const user = await createUser(app)
+      const tag = await tagNow(`/users/${user.id}`)
+      const request = (line: string, name: string) =>
+        `${line} HTTP/1.1\r\nHost: x\r\n${name}: "x"\r\n${name}: ${tag}\r\n\r\n`
+      assert.equal((await sendRaw(app.port, request(`GET /users/${user.id}`, 'If-None-Match'))).status, 304)
+      assert.equal((await sendRaw(app.port, request(`DELETE /users/${user.id}`, 'If-Match'))).status, 204)
+    })
+
+    it('64 writers that read, change and write with If-Match lose no acknowledged update, and without it they do', async () => {
+      const tries = inForm(2, 64)
+      const user = await createUser(app)
+      const path = `/users/${user.id}`
+      /** Returns how many writes were acknowledged, at most one of each writer. */
+      const increment = async (conditional: boolean): Promise<number> => {
+        for (let count = 0; count < tries; count++) {
+          const read = await send(app, `GET ${path}`)
+          const { name, email, age = 0 } = bodyOf<UserBody>(read)
+          const headers: Headers = conditional ? { 'if-match': tagOf(read) } : {}
+          const written = await sendIf(app, `PUT ${path}`, headers, { name, email, age: age + 1 })
+          if (written.status === 200) return 1
+          assertRefusal(written, 412, 'The user has changed')
+        }
+        return 0
+      }
+      const outcome = async (conditional: boolean) => {
+        await send(app, `PATCH ${path}`, { age: 0 })
+        const acknowledged = await Promise.all(Array.from({ length: 64 }, () => increment(conditional)))
+        const { age } = bodyOf<UserBody>(await send(app, `GET ${path}`))
+        return { age: Number(age), acknowledged: acknowledged.reduce((sum, one) => sum + one) }
+      }
+      const checked = await outcome(true)
+      assert.equal(checked.age, checked.acknowledged)
+      assert.ok(checked.acknowledged > 0)
+      const unchecked = await outcome(false)
+      assert.equal(unchecked.acknowledged, 64)
+      assert.ok(unchecked.age < 64, 'the writers did not meet')
+    })
+  })
+}
+
+test('orders under another prefix of links have other tags, and users have the same', async () => {
+  await using plain = await startTestApp({ DEMO_DATA: 'true' })
+  await using shop = await startTestApp({ DEMO_DATA: 'true', LINK_PREFIX: '/shop' })
+  const tags = async (path: string) => [tagOf(await send(plain, `GET ${path}`)), tagOf(await send(shop, `GET ${path}`))]
+  const [user, same] = await tags('/users/1')
+  assert.equal(user, same)
+  const [order = '', other = ''] = await tags('/orders/1')
+  assert.notEqual(order, other)
+  assert.equal((await sendIf(shop, 'GET /orders/1', { 'if-none-match': order })).status, 200)
+  assert.equal((await sendIf(shop, 'GET /orders/1', { 'if-none-match': other })).status, 304)
+  assertRefusal(await sendIf(shop, 'DELETE /orders/1', { 'if-match': order }), 412, 'The order has changed')
+  assert.equal((await sendIf(shop, 'DELETE /orders/1', { 'if-match': other })).status, 204)
+})
+
+test('R-ERR-9: under the enforced policy a tag shows nothing to callers without access', async () => {
+  await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
+  const [owner, other] = [await createMember(app), await createMember(app)]
+  const order = await createOrder(app, owner.id, undefined, owner.token)
+  const ask = (line: string, headers: Headers, token?: string, body?: object) =>
+    sendText(app, line, body && JSON.stringify(body), token, headers)
+  const paths = [`/users/${owner.id}`, `/orders/${order.id}`] as const
+  for (const path of paths) {
+    const tag = tagOf(await send(app, `GET ${path}`, undefined, owner.token))
+    const refused = path === paths[0] ? 403 : 404
+    for (const condition of [tag, '*']) {
+      assertRefusal(await ask(`GET ${path}`, { 'if-none-match': condition }), 401)
+      assertRefusal(await ask(`GET ${path}`, { 'if-none-match': condition }, other.token), refused)
+    }
+    for (const condition of [tag, '"x"', 'malformed']) {
+      assertRefusal(await ask(`DELETE ${path}`, { 'if-match': condition }), 401)
+    }
+  }
+  for (const condition of ['"x"', 'malformed']) {
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      const body = method === 'DELETE' ? undefined : somebody()
+      assertRefusal(await ask(`${method} ${paths[0]}`, { 'if-match': condition }, other.token, body), 403)
+    }
+  }
+  // The order looks absent: its deletion succeeds and does nothing, whatever the tag is.
+  assert.equal((await ask(`DELETE ${paths[1]}`, { 'if-match': '"x"' }, other.token)).status, 204)
+  assert.equal((await send(app, `GET ${paths[1]}`, undefined, owner.token)).status, 200)
+})
+
+test('a long header of blanks or of many tags takes no noticeable time', async () => {
+  await using app = await startTestApp()
+  const user = await createUser(app)
+  for (const condition of [`"a"${' '.repeat(12_000)}x`, ' '.repeat(12_000), '"",'.repeat(4_000), ','.repeat(12_000)]) {
+    const started = performance.now()
+    const request = `GET /users/${user.id} HTTP/1.1\r\nHost: x\r\nIf-None-Match: ${condition}\r\n\r\n`
+    assert.equal((await sendRaw(app.port, request)).status, 200)
+    assert.ok(performance.now() - started < 1_000)
+  }
+})
+
+test('the condition of a deletion in several steps is checked in the first step only', async () => {
+  const asked: Condition[] = []
+  const store: Pick<UserStore, 'delete'> = {
+    delete: async (_id, _actor, condition) => (asked.push(condition) < 3 ? 'more' : 'gone'),
+  }
+  const users = new Users({
+    store: store as UserStore,
+    access: new Access('open'),
+    passwords: cheapPasswords(),
+    randomness: { id: () => 'id' },
+    bus: new MemoryEventBus(),
+  })
+  await users.delete(anonymous, 1, () => ({ match: ['revision'] }))
+  assert.deepEqual(asked, [{ match: ['revision'] }, {}, {}])
+})

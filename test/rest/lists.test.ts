@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { execute } from '../faults/execute.ts'
+import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { engineKinds } from '../support/engines.ts'
+import { ask, type RawResponse } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import {
+  bodyOf,
+  createMember,
+  createOrder,
+  createUser,
+  impossibleIds,
+  type OrderBody,
+  payOrder,
+  send,
+  type UserBody,
+} from '../support/rest.ts'
+
+const idsOf = (response: RawResponse) => bodyOf<readonly { id: number }[]>(response).map(({ id }) => id)
+const linkOf = ({ headers }: RawResponse, rel: string) =>
+  new RegExp(`<([^>]+)>; rel="${rel}"`).exec(headers.get('link') ?? '')?.[1]
+
+for (const kind of engineKinds) {
+  describe(`Lists on ${kind.name}`, { skip: kind.skip }, () => {
+    let app: TestApp
+    before(async () => {
+      app = await startTestAppOn(kind)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    const get = (path: string) => send(app, `GET ${path}`)
+
+    /** The ids of all pages, and what happened between them. */
+    async function walk(path: string, between: () => Promise<unknown> = async () => {}): Promise<readonly number[]> {
+      const ids: number[] = []
+      for (let next: string | undefined = path; next !== undefined; ) {
+        const response = await get(next)
+        ids.push(...idsOf(response))
+        next = linkOf(response, 'next')
+        await between()
+      }
+      return ids
+    }
+
+    it('after lists the users with larger ids, whether or not a user has that id', async () => {
+      const users = [await createUser(app), await createUser(app), await createUser(app), await createUser(app)]
+      const [one, two, three, four] = users.map(({ id }) => id) as [number, number, number, number]
+      assert.deepEqual(idsOf(await get(`/users?after=${one}`)), [two, three, four])
+      await send(app, `DELETE /users/${two}`)
+      const page = await get(`/users?after=${two}&limit=1`)
+      assert.deepEqual(idsOf(page), [three])
+      assert.equal(linkOf(page, 'next'), `/users?limit=1&after=${three}`)
+      assert.equal(linkOf(page, 'prev'), undefined)
+      assert.equal(linkOf(page, 'first'), '/users?limit=1&offset=0')
+      const last = await get(`/users?after=${four}`)
+      assert.deepEqual([idsOf(last), linkOf(last, 'next')], [[], undefined])
+      assert.deepEqual(idsOf(await get('/users?after=9007199254740991')), [])
+      assert.deepEqual(idsOf(await get('/users?after=9007199254740990')), [])
+      await send(app, 'PUT /users/9007199254740991', { name: 'Last', email: 'last@example.com' })
+      assert.deepEqual(idsOf(await get('/users?after=9007199254740990')), [9007199254740991])
+      await send(app, 'DELETE /users/9007199254740991')
+    })
+
+    it('following next lists each order once, also while others are cancelled and created', async () => {
+      const user = await createUser(app)
+      const orders: OrderBody[] = []
+      for (let count = 0; count < 6; count++) orders.push(await createOrder(app, user.id))
+      await createOrder(app, (await createUser(app)).id)
+      const [gone, ...kept] = orders.map(({ id }) => id) as [number, ...number[]]
+      let created: number | undefined
+      const ids = await walk(`/users/${user.id}/orders?limit=2`, async () => {
+        await send(app, `DELETE /orders/${gone}`)
+        created ??= (await createOrder(app, user.id)).id
+      })
+      assert.deepEqual(ids, [gone, ...kept, created])
+      assert.deepEqual(idsOf(await get(`/users/${user.id}/orders?after=${gone}`)), [...kept, created])
+      assert.deepEqual(idsOf(await get(`/users/${user.id}/orders?after=${created}`)), [])
+    })
+
+    it('an id that cannot name a row, or after together with offset, is refused with 400, also for an absent user', async () => {
+      const { id } = await createUser(app)
+      for (const path of ['/users', `/users/${id}/orders`, '/users/4711/orders']) {
+        for (const value of [...impossibleIds, '']) {
+          assertRefusal(await get(`${path}?after=${value}`), 400, 'after must be an integer from 1 to 9007199254740991')
+        }
+        assertRefusal(await get(`${path}?after=1&after=2`), 400)
+        assertRefusal(await get(`${path}?after=1&offset=0`), 400, 'after and offset cannot be used together')
+        assertRefusal(await get(`${path}?after=1&limit=0`), 400, 'limit must be an integer from 1 to 1000')
+      }
+    })
+
+    it('email finds the users with this e-mail in any case of letters, and no others', async () => {
+      const shared = ['Zoë+Ünal@Example.com', 'zoë+ünal@example.COM', 'ZOË+ÜNAL@EXAMPLE.COM']
+      const users: UserBody[] = []
+      for (const email of shared) users.push(await createUser(app, { email }))
+      await createUser(app, { email: 'zoe+unal@example.com' })
+      await createUser(app, { email: 'zoë+ünal@example.com.evil.example' })
+      const ids = users.map(({ id }) => id)
+      const path = (email: string) => `/users?email=${encodeURIComponent(email)}`
+      for (const email of [...shared, 'zoË+Ünal@example.com'])
+        assert.deepEqual(idsOf(await get(path(email))), ids, email)
+      assert.deepEqual(idsOf(await get(path('zoë%@example.com'))), [])
+      assert.deepEqual(idsOf(await get(path('nobody@example.com'))), [])
+      const filter = 'email=zo%C3%AB%2B%C3%BCnal%40example.com'
+      const page = await get(`/users?${filter}&limit=1&offset=1`)
+      assert.deepEqual(idsOf(page), [ids[1]])
+      assert.equal(linkOf(page, 'next'), `/users?${filter}&limit=1&after=${ids[1]}`)
+      assert.equal(linkOf(page, 'prev'), `/users?${filter}&limit=1&offset=0`)
+      assert.deepEqual(await walk(`/users?${filter}&limit=2`), ids)
+      assert.deepEqual(idsOf(await get(`/users?${filter}&after=${ids[0]}`)), ids.slice(1))
+    })
+
+    it('email finds a user by the e-mail of the moment, after PUT and PATCH too', async () => {
+      const user = await createUser(app, { email: 'One@example.com' })
+      const find = async (email: string) => idsOf(await get(`/users?email=${email}`))
+      await send(app, `PATCH /users/${user.id}`, { email: 'Two@example.com' })
+      assert.deepEqual([await find('one@example.com'), await find('two@example.com')], [[], [user.id]])
+      await send(app, `PUT /users/${user.id}`, { name: 'N', email: 'Three@example.com' })
+      assert.deepEqual([await find('two@example.com'), await find('three@example.com')], [[], [user.id]])
+      await send(app, `PATCH /users/${user.id}`, { age: 3 })
+      assert.deepEqual(await find('THREE@example.com'), [user.id])
+      await send(app, `DELETE /users/${user.id}`)
+      assert.deepEqual(await find('three@example.com'), [])
+    })
+
+    it('what is no e-mail address, such as one with an unencoded +, is refused with 400', async () => {
+      for (const email of ['', 'ann', 'ann+tag@example.com', '%00@', 'a@b&email=a@b', `${'a'.repeat(320)}@`]) {
+        assertRefusal(await get(`/users?email=${email}`), 400)
+      }
+      assertRefusal(await get('/users?email=ann+tag@example.com'), 400, 'email must be an e-mail address')
+    })
+
+    it('status lists only the orders with this status, in pages too', async () => {
+      const user = await createUser(app)
+      const orders: OrderBody[] = []
+      for (let count = 0; count < 6; count++) orders.push(await createOrder(app, user.id))
+      for (const { id } of orders.filter((_, index) => index % 2 === 0)) await payOrder(app, id)
+      const [shipped, pending] = [0, 1].map(rest => orders.map(({ id }) => id).filter((_, index) => index % 2 === rest))
+      const path = `/users/${user.id}/orders?status=`
+      assert.deepEqual(idsOf(await get(`${path}shipped`)), shipped)
+      assert.deepEqual(idsOf(await get(`${path}pending_payment`)), pending)
+      const page = await get(`${path}shipped&limit=1&offset=1`)
+      assert.deepEqual(idsOf(page), [shipped?.[1]])
+      assert.equal(linkOf(page, 'next'), `${path}shipped&limit=1&after=${shipped?.[1]}`)
+      assert.deepEqual(await walk(`${path}pending_payment&limit=1`), pending)
+      assert.deepEqual(idsOf(await get(`${path}shipped&offset=3`)), [])
+      const nobody = await createUser(app)
+      assert.deepEqual(idsOf(await get(`/users/${nobody.id}/orders?status=shipped`)), [])
+      assertRefusal(await get('/users/4711/orders?status=shipped'), 404, 'User not found')
+      for (const status of ['', 'paid', 'SHIPPED', 'shipped,pending_payment', 'shipped&status=shipped', '__proto__']) {
+        assertRefusal(await get(path + status), 400, 'status must be one of pending_payment, shipped')
+      }
+    })
+
+    it('HEAD has the links of GET', async () => {
+      const page = await ask(`${app.url}/users?limit=1`, { method: 'HEAD' })
+      assert.match(linkOf(page, 'next') ?? '', /^\/users\?limit=1&after=\d+$/)
+    })
+  })
+
+  describe(`Lists under the enforced policy on ${kind.name}`, { skip: kind.skip }, () => {
+    it('callers without access get 401 or 403, whatever the parameters are', async () => {
+      await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
+      const [owner, other] = [await createMember(app), await createMember(app)]
+      const own = `GET /users/${owner.id}/orders`
+      for (const query of ['email=x', `email=${owner.email}`, 'after=0', 'after=1&offset=1']) {
+        assertRefusal(await send(app, `GET /users?${query}`), 401)
+        assertRefusal(await send(app, `GET /users?${query}`, undefined, owner.token), 403)
+      }
+      for (const query of ['status=x', 'status=shipped', 'after=0']) {
+        assertRefusal(await send(app, `${own}?${query}`), 401)
+        assertRefusal(await send(app, `${own}?${query}`, undefined, other.token), 403)
+      }
+      assert.equal((await send(app, `${own}?status=shipped`, undefined, owner.token)).status, 200)
+      await execute(app.database, `update users set role = 'admin' where id = ${other.id}`)
+      const found = await send(app, `GET /users?email=${owner.email.toUpperCase()}`, undefined, other.token)
+      assert.deepEqual(idsOf(found), [owner.id])
+    })
+  })
+}
