@@ -31,6 +31,7 @@ const wrong: Readonly<Record<string, string>> = {
   DATABASE_URL: `mysql://user:${secret}@127.0.0.1/x`,
   DATABASE_POOL_MAX: '0',
   DATABASE_POOLER: 'session',
+  EVENT_RETENTION_SECONDS: '59',
   REDIS_URL: `http://:${secret}@127.0.0.1`,
   REDIS_TIMEOUT_MS: '9',
   BODY_LIMIT_BYTES: '1',
