@@ -28,7 +28,7 @@ const tags = {
   Users: 'User accounts.',
   Orders: 'Orders of users: create, read, pay, cancel and track them.',
   Payments: 'Payments, made once per idempotency key.',
-  Tokens: 'Login, and the user of a token.',
+  Tokens: 'Login, renewal of tokens, and logout.',
   Service: 'Health, metrics and the public keys of tokens. Served at the root only.',
 } as const
 

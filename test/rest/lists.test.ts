@@ -37,6 +37,7 @@ for (const kind of engineKinds) {
       for (let next: string | undefined = path; next !== undefined; ) {
         const response = await get(next)
         ids.push(...idsOf(response))
+        assert.ok(ids.length < 100, 'the pages do not end')
         next = linkOf(response, 'next')
         await between()
       }
