@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { GraphQLSchema } from 'graphql'
 import type { Logger } from 'pino'
 import { MemoryEventBus } from './cluster/event-bus.ts'
 import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
@@ -21,6 +23,10 @@ import { GraphiqlPage } from './graphql/http/graphiql.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
 import { Documents } from './graphql/language/documents.ts'
 import { loadSchema } from './graphql/language/schema.ts'
+import { AutomaticDocuments } from './graphql/persisted/automatic.ts'
+import { ManifestError, readManifest } from './graphql/persisted/manifest.ts'
+import type { DocumentSource } from './graphql/persisted/source.ts'
+import { TrustedDocuments } from './graphql/persisted/trusted.ts'
 import { Sockets } from './graphql/socket/sockets.ts'
 import { FanOut } from './graphql/subscriptions/fan-out.ts'
 import { Links } from './rest/links.ts'
@@ -91,7 +97,9 @@ export async function startApp(
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const given = await givenKeys(config) // checked before the database is opened
+  const given = await givenKeys(config) // keys and documents are checked before the database is opened
+  const schema = loadSchema()
+  const documents = await documentSource(config, schema)
   const { engine, path } = parts.use(await openDatabase(config.database, { clock, observer, timeouts, randomness }))
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
@@ -123,10 +131,9 @@ export async function startApp(
 
   const lifecycle = new Lifecycle(config)
   const proxies = new TrustedProxies(config.trustProxy)
+  const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const { max, windowMs, paths } = config.rateLimit
   const rateLimit = max > 0 ? { limiter: limiter('requests', max, windowMs), paths, proxies } : undefined
-  const schema = loadSchema()
-  const documents = new Documents({ schema, maxDepth: config.queryMaxDepth, suggestions: !config.production })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
   const fanOut = new FanOut({
     store: store.posts,
@@ -149,7 +156,7 @@ export async function startApp(
       authenticate: async authorization => tokens.authenticate(bearerOf(authorization)),
       isStillValid: user => tokens.isStillValid(user),
       takeFor: operationLimit(rateLimit),
-      clientOf: request => clientKey(proxies.clientOf(request)),
+      clientOf,
       socketsPerClient: config.socketsPerClient,
       messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
@@ -193,9 +200,10 @@ export async function startApp(
     servePayments(rest, payments, links)
     serveTokens(rest, tokens)
   }
-  serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show, sockets, lifecycle })
+  const showPage = config.explorers ? new GraphiqlPage().show : undefined
+  serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
   serveDocument(server, openApiDocument(restComponents))
-  serveDocs(server)
+  if (config.explorers) serveDocs(server)
   answerOtherMethods()
 
   const url = await server.listen({
@@ -245,6 +253,20 @@ async function givenKeys({ tokenKeys, database }: Config): Promise<TokenKeys | u
     return await readKeys(tokenKeys)
   } catch (error) {
     throw error instanceof KeyError ? new ConfigError(`TOKEN_KEYS: ${error.message}`) : error
+  }
+}
+
+/** Any document, or only those of the manifest that `TRUSTED_DOCUMENTS` names. */
+async function documentSource(config: Config, schema: GraphQLSchema): Promise<DocumentSource> {
+  const { queryMaxDepth, queryMaxComplexity, introspection, production, trustedDocuments } = config
+  // Suggestions would tell the schema, too.
+  const suggestions = introspection && !production
+  const documents = new Documents({ schema, maxDepth: queryMaxDepth, suggestions, introspection })
+  if (trustedDocuments === undefined) return new AutomaticDocuments(documents)
+  try {
+    return new TrustedDocuments(documents, await readManifest(trustedDocuments), queryMaxComplexity)
+  } catch (error) {
+    throw error instanceof ManifestError ? new ConfigError(`TRUSTED_DOCUMENTS: ${error.message}`) : error
   }
 }
 
