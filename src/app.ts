@@ -19,7 +19,7 @@ import type { Store } from './core/store.ts'
 import { type LoginLimits, Tokens } from './core/tokens/operations.ts'
 import { Users } from './core/users/operations.ts'
 import { Executor } from './graphql/execute.ts'
-import { GraphiqlPage } from './graphql/http/graphiql.ts'
+import { serveGraphiqlAssets, showGraphiql } from './graphql/http/graphiql/page.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
 import { Documents } from './graphql/language/documents.ts'
 import { loadSchema } from './graphql/language/schema.ts'
@@ -200,10 +200,13 @@ export async function startApp(
     servePayments(rest, payments, links)
     serveTokens(rest, tokens)
   }
-  const showPage = config.explorers ? new GraphiqlPage().show : undefined
+  const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
   serveDocument(server, openApiDocument(restComponents))
-  if (config.explorers) serveDocs(server)
+  if (config.explorers) {
+    serveDocs(server)
+    serveGraphiqlAssets(server)
+  }
   answerOtherMethods()
 
   const url = await server.listen({
