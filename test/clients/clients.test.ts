@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { generateOperations, generatePaths } from './generate.ts'
-import { examples, folderOfExamples, root, run } from './page.ts'
+import { examples, folderOfExamples, root } from './page.ts'
 
 describe('The clients of docs/clients.md', () => {
   let app: TestApp
@@ -44,3 +46,17 @@ describe('The clients of docs/clients.md', () => {
     await run(folder.path, join(root, 'node_modules', '.bin', 'tsc'), '--noEmit')
   })
 })
+
+/** Runs a program to its end, and returns what it printed. */
+async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {
+  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', text => {
+      printed += text
+    })
+  }
+  const [status] = await once(child, 'close')
+  assert.equal(status, 0, printed)
+  return printed
+}

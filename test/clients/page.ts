@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/folder.ts'
@@ -25,18 +23,4 @@ export function folderOfExamples(address = 'http://127.0.0.1:4000') {
     writeFileSync(join(folder.path, file), code.replaceAll('http://127.0.0.1:4000', address))
   }
   return folder
-}
-
-/** Runs a program to its end, and returns what it printed. */
-export async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {
-  const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
-  let printed = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', text => {
-      printed += text
-    })
-  }
-  const [status] = await once(child, 'close')
-  assert.equal(status, 0, printed)
-  return printed
 }
