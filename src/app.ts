@@ -14,9 +14,8 @@ import { Posts } from './core/posts/operations.ts'
 import { Tokens } from './core/tokens/operations.ts'
 import { Users } from './core/users/operations.ts'
 import { Executor } from './graphql/execute.ts'
-import { GraphiqlPage } from './graphql/http/graphiql.ts'
+import { serveGraphiqlAssets, showGraphiql } from './graphql/http/graphiql/page.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
-import { Documents } from './graphql/language/documents.ts'
 import { loadSchema } from './graphql/language/schema.ts'
 import { Links } from './rest/links.ts'
 import { restComponents } from './rest/schemas.ts'
@@ -42,6 +41,7 @@ import { openDatabase } from './storage/database.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 import { ensureDemoData } from './wiring/demo-data.ts'
+import { documentSource } from './wiring/documents.ts'
 import { givenKeys } from './wiring/keys.ts'
 import { limiters, loginLimits } from './wiring/limiters.ts'
 import { openSockets } from './wiring/subscriptions.ts'
@@ -82,7 +82,9 @@ export async function startApp(
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const given = await givenKeys(config) // checked before the database is opened
+  const given = await givenKeys(config) // keys and documents are checked before the database is opened
+  const schema = loadSchema()
+  const documents = await documentSource(config, schema)
   const { engine, path } = parts.use(await openDatabase(config.database, { clock, observer, timeouts, randomness }))
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
@@ -122,8 +124,6 @@ export async function startApp(
   const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const { max, windowMs, paths } = config.rateLimit
   const rateLimit = max > 0 ? { limiter: limiter('requests', max, windowMs), paths, proxies } : undefined
-  const schema = loadSchema()
-  const documents = new Documents({ schema, maxDepth: config.queryMaxDepth, suggestions: !config.production })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
   const unsent = new Unsent(unreadBounds)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
@@ -146,9 +146,13 @@ export async function startApp(
   const authenticate = authentication(server, tokens)
   const operations = { users, orders, payments, tokens }
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
-  serveGraphQL({ server, authenticate, executor, showPage: new GraphiqlPage().show, sockets, lifecycle })
+  const showPage = config.explorers ? showGraphiql : undefined
+  serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
   serveDocument(server, openApiDocument(restComponents))
-  serveDocs(server)
+  if (config.explorers) {
+    serveDocs(server)
+    serveGraphiqlAssets(server)
+  }
   answerOtherMethods()
 
   const url = await server.listen({

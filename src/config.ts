@@ -48,6 +48,12 @@ export interface Config {
   readonly loginLimitMax: number
   readonly queryMaxDepth: number
   readonly queryMaxComplexity: number
+  /** Whether GraphQL clients may ask for the schema. */
+  readonly introspection: boolean
+  /** Whether there are pages for trying the interfaces in a browser. */
+  readonly explorers: boolean
+  /** The path of a manifest of the only documents that GraphQL clients may run. */
+  readonly trustedDocuments: string | undefined
   readonly trustProxy: readonly string[]
 }
 
@@ -152,6 +158,9 @@ export function readConfig(environment: Environment): Config {
     loginLimitMax: integer('LOGIN_LIMIT_MAX', read('LOGIN_LIMIT_MAX'), 0, 1_000_000),
     queryMaxDepth: integer('QUERY_MAX_DEPTH', read('QUERY_MAX_DEPTH'), 0, 20),
     queryMaxComplexity: integer('QUERY_MAX_COMPLEXITY', read('QUERY_MAX_COMPLEXITY'), 1, 1_000_000),
+    introspection: oneOf('INTROSPECTION', read('INTROSPECTION') || (production ? 'off' : 'on'), switches) === 'on',
+    explorers: oneOf('EXPLORERS', read('EXPLORERS') || (production ? 'off' : 'on'), switches) === 'on',
+    trustedDocuments: read('TRUSTED_DOCUMENTS') || undefined,
     trustProxy: proxies(read('TRUST_PROXY')),
   })
 }
@@ -235,6 +244,21 @@ export const settings = {
   },
   QUERY_MAX_DEPTH: { fallback: '5', meaning: 'levels of nesting that a GraphQL operation may have' },
   QUERY_MAX_COMPLEXITY: { fallback: '1000', meaning: 'cost that a GraphQL operation may have' },
+  INTROSPECTION: {
+    fallback: '',
+    meaning: 'on or off: whether GraphQL clients may ask for the schema',
+    default: 'off in production, else on',
+  },
+  EXPLORERS: {
+    fallback: '',
+    meaning: 'on or off: pages for trying the interfaces in a browser, /docs and GraphiQL',
+    default: 'off in production, else on',
+  },
+  TRUSTED_DOCUMENTS: {
+    fallback: '',
+    meaning: 'path of a JSON manifest: the only documents that GraphQL clients may run',
+    default: 'any document',
+  },
   TRUST_PROXY: {
     fallback: '',
     meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas',
@@ -257,6 +281,7 @@ export interface Setting {
 
 type SettingName = keyof typeof settings
 
+const switches = ['on', 'off'] as const
 const booleans = ['true', 'false'] as const
 const policies = ['open', 'enforced'] as const
 

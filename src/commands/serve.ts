@@ -30,7 +30,7 @@ export async function serve(config: Config): Promise<number> {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)
   })
-  if (!config.production) process.stdout.write(greeting(app.url, app.demoLoginWorks))
+  if (!config.production) process.stdout.write(greeting(app.url, config.explorers, app.demoLoginWorks))
   await stopSignal
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
@@ -39,14 +39,14 @@ export async function serve(config: Config): Promise<number> {
   return 0
 }
 
-function greeting(url: string, withDemoData: boolean): string {
+function greeting(url: string, withPages: boolean, withDemoData: boolean): string {
   const login = JSON.stringify(demoLogin)
   return `
   Duet is ready.
 
-    GraphQL         ${url}/graphql      (open it in a browser to try it)
+    GraphQL         ${url}/graphql${withPages ? '      (open it in a browser to try it)' : ''}
     HTTP interface  ${url}/users        (also under ${url}/api)
-    Docs            ${url}/docs         (as data: ${url}/openapi.json)
+    Docs            ${withPages ? `${url}/docs         (as data: ${url}/openapi.json)` : `${url}/openapi.json`}
     Health          ${url}/health/ready
 ${
   withDemoData

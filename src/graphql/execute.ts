@@ -3,26 +3,31 @@ import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import type { Posts } from '../core/posts/operations.ts'
 import type { Fields } from '../server/fields.ts'
-import { refusal, refusalFromCore } from './errors.ts'
-import type { Documents, PreparedOperation } from './language/documents.ts'
-import { Introspection, introspectionBound } from './language/introspection.ts'
+import { refusalFromCore } from './errors.ts'
+import type { PreparedOperation } from './language/documents.ts'
+import { Introspection } from './language/introspection.ts'
+import { checkComplexity } from './language/limits/complexity.ts'
 import { Plans } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
 import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
+import type { DocumentSource } from './persisted/source.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import { planSubscription } from './subscription.ts'
 import type { Subscription } from './subscriptions/fan-out.ts'
 
 export interface ExecutorParts {
   readonly schema: GraphQLSchema
-  readonly documents: Documents
+  readonly documents: DocumentSource
   readonly posts: Posts
   readonly maxComplexity: number
 }
 
 /** A request for an operation, independent of the transport. */
 export interface OperationRequest {
-  readonly query: string
+  /** The text of the document. Missing if the request only names the document. */
+  readonly query: string | undefined
+  readonly documentId?: string | undefined
+  readonly extensions?: Fields
   readonly operationName: string | undefined
   readonly variables: Fields
 }
@@ -32,7 +37,7 @@ export interface OperationRequest {
  * the store. Any problem is thrown as a refusal; then nothing has taken effect.
  */
 export class Executor {
-  readonly #documents: Documents
+  readonly #documents: DocumentSource
   readonly #posts: Posts
   readonly #maxComplexity: number
   readonly #queries: Plans<QueryPlan>
@@ -47,8 +52,9 @@ export class Executor {
     this.#maxComplexity = maxComplexity
   }
 
-  prepare({ query, operationName }: OperationRequest): PreparedOperation {
-    return this.#documents.prepare(query).operation(operationName)
+  /** `client` is the key of the client that sent the request. */
+  prepare(request: OperationRequest, client: string): PreparedOperation {
+    return this.#documents.prepare(request, client).operation(request.operationName)
   }
 
   /** Runs a query or a mutation. */
@@ -77,15 +83,7 @@ export class Executor {
   /** The variables, coerced to the types of the schema. Throws if the operation costs too much with them. */
   #variables(operation: PreparedOperation, inputs: Fields): Variables {
     const variables = operation.coerce(inputs)
-    const { data, introspection } = operation.cost(variables)
-    if (introspection > introspectionBound) throw tooComplex(introspection, introspectionBound)
-    if (data > this.#maxComplexity) throw tooComplex(data, this.#maxComplexity)
+    checkComplexity(operation, variables, this.#maxComplexity)
     return variables
   }
-}
-
-function tooComplex(sum: number, limit: number) {
-  // Fragments within fragments can make the cost larger than a number can hold.
-  const cost = Math.min(sum, Number.MAX_SAFE_INTEGER)
-  return refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
 }

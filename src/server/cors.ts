@@ -22,14 +22,25 @@ export function allowOrigins(server: FastifyInstance, origins: readonly string[]
     if (!isPreflight) return next()
     if (known) {
       reply.header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
-      reply.header('access-control-allow-headers', allowedHeaders)
+      reply.header('access-control-allow-headers', allowedHeaders(request.headers['access-control-request-headers']))
       reply.header('access-control-max-age', '7200')
     }
     reply.code(204).send()
   })
 }
 
-const allowedHeaders =
-  'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
+/**
+ * The headers that a page may send: those that it asks for, because clients add headers of their own and no cookie is
+ * ever used. A list that is too long or not a list of names gets only those that the service itself reads.
+ */
+function allowedHeaders(asked: string | undefined): string {
+  if (asked === undefined || asked.length > askedBounds.length) return ownHeaders
+  const names = asked.split(',').map(name => name.trim().toLowerCase())
+  return names.length <= askedBounds.names && names.every(name => headerName.test(name)) ? names.join(', ') : ownHeaders
+}
+
+export const askedBounds = Object.freeze({ names: 50, length: 2000 })
+const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
+const ownHeaders = 'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
 const exposed =
   'ETag, Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'

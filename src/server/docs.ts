@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
+import { compress, serveAssets } from './assets.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
 const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
@@ -58,10 +59,11 @@ export function serveDocs(server: FastifyInstance): void {
     return reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
   })
   server.get(`/${starter}`, (_request, reply) => reply.header('cache-control', 'no-cache').type(scriptType).send(start))
-  for (const { address, file, type } of assets) {
-    server.get(`/${address}`, async (_request, reply) => {
-      const content = await readFile(join(folder, file))
-      return reply.header('cache-control', 'public, max-age=31536000, immutable').type(type).send(content)
-    })
-  }
+  serveAssets(
+    server,
+    assets.map(({ address, file, type }) => {
+      const load = async () => compress(await readFile(join(folder, file)))
+      return { address, type, immutable: true, load }
+    }),
+  )
 }

@@ -1,6 +1,7 @@
 import type { Conversation, Step } from './cases.ts'
 import { operationOf } from './operations.ts'
 import type { Random } from './random.ts'
+import { namedAtTimes } from './requests.ts'
 import type { World } from './world.ts'
 
 /** What a well-behaved client says on a socket, every kind of message in it. */
@@ -31,6 +32,9 @@ export function validConversation(random: Random, world: World): Conversation {
 
 function operation(random: Random, world: World): object {
   const kind = random.pick(['query', 'mutation', 'subscription', 'subscription'] as const)
-  const made = operationOf(kind, random, () => world.idFor('posts', random))
+  const made = namedAtTimes(
+    operationOf(kind, random, () => world.idFor('posts', random)),
+    random,
+  )
   return random.chance(0.1) ? { ...made, extensions: random.pick([{}, { positions: true }]) } : made
 }

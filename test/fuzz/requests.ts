@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Header, HttpRequest } from './cases.ts'
 import { exampleOf, type Operation, operations } from './openapi.ts'
 import { type OperationKind, operationOf } from './operations.ts'
@@ -60,13 +61,27 @@ function usualHeaders(random: Random, token: string): readonly Header[] {
 
 function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
   return (random, world) => {
-    const operation = operationOf(kind, random, () => world.idFor('posts', random))
+    const operation = namedAtTimes(
+      operationOf(kind, random, () => world.idFor('posts', random)),
+      random,
+    )
     const headers = usualHeaders(random, world.token)
     const name = `${kind} by ${method} /graphql`
     if (method === 'POST') return request(name, method, '/graphql', headers, operation)
-    const parameters = Object.entries({ ...operation, variables: JSON.stringify(operation.variables) })
-    return request(name, method, `/graphql?${new URLSearchParams(parameters)}`, headers)
+    const parameters = Object.entries(operation).map(([member, value]) => [
+      member,
+      typeof value === 'string' ? value : JSON.stringify(value ?? {}),
+    ])
+    return request(name, method, `/graphql?${new URLSearchParams(Object.fromEntries(parameters))}`, headers)
   }
+}
+
+/** Some operations come with the hash of their text, or as the hash alone. */
+export function namedAtTimes(operation: { readonly query: string }, random: Random): object {
+  if (random.chance(0.8)) return operation
+  const sha256Hash = createHash('sha256').update(operation.query).digest('hex')
+  const named = { ...operation, extensions: { persistedQuery: { version: 1, sha256Hash } }, documentId: sha256Hash }
+  return random.chance(0.5) ? named : { ...named, query: '' }
 }
 
 function page(target: string): Template {
@@ -97,7 +112,7 @@ const opening: Template = (random, world) => {
   return request('the opening of a socket', 'GET', '/graphql', [...headers, ...usualHeaders(random, world.token)])
 }
 
-const pages = ['/', '/docs', '/openapi.json', '/graphql', '/console', '/nowhere'].map(page)
+const pages = ['/', '/docs', '/openapi.json', '/graphql', '/graphiql/start.js', '/console', '/nowhere'].map(page)
 const anyPage: Template = (random, world) => random.pick(pages)(random, world)
 
 const others: readonly Template[] = [

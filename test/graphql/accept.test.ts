@@ -28,6 +28,13 @@ const cases: readonly (readonly [accept: string | undefined, preferred: string |
   // What browsers ask for when they are sent to an address, and what their scripts ask for.
   ['text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8', page],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', page],
+  ['text/html,*/*', page],
+  ['*/*,text/html', page],
+  ['text/*, */*', page],
+  [`${modern}, */*`, modern],
+  [`${page}, ${json}`, json],
+  [`${page}, application/*`, page],
+  [`${page};q=0.9, */*`, json],
   ['application/json, text/plain, */*', json],
   ['application/json, multipart/mixed', json],
   ['application/graphql-response+json, application/json;q=0.9', modern],

@@ -96,7 +96,7 @@ describe('GraphQL over HTTP', () => {
     const more = [
       { variables: null, operationName: null, extensions: null },
       { variables: {}, extensions: {} },
-      { extensions: { persistedQuery: { version: 1 }, anything: [1] } },
+      { extensions: { tracing: { version: 1 }, anything: [1] } },
       { id: 1, batch: true },
       { operationName: '' },
     ]

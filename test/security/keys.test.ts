@@ -6,9 +6,10 @@ import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jos
 import { ConfigError, type Environment } from '../../src/config.ts'
 import { generateKeySet, KeyError, readKeys } from '../../src/security/keys.ts'
 import { startTestApp } from '../support/app.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/http.ts'
 import { isValid, register, tokenOf } from '../support/logins.ts'
-import { runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
+import { runDuet, serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
 async function newKey(): Promise<JWK> {

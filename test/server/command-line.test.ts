@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { ConfigError, readConfig, type Setting, settings } from '../../src/config.ts'
 import { ended } from '../support/ended.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { DuetProcess, type Outcome, runDuet, serveDuet, temporaryFolder } from '../support/process.ts'
+import { DuetProcess, type Outcome, runDuet, serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** Starts a server that cannot start. Checks that it exits with 1 and prints one line on stderr, which is returned. */
@@ -61,12 +62,15 @@ const wrong: Readonly<Record<string, string>> = {
   LOGIN_LIMIT_MAX: 'many',
   QUERY_MAX_DEPTH: '21',
   QUERY_MAX_COMPLEXITY: '0',
+  INTROSPECTION: 'perhaps',
+  EXPLORERS: 'perhaps',
+  TRUSTED_DOCUMENTS: 'no-such-file.json',
   TRUST_PROXY: 'everyone',
   NODE_ENV: 'prod',
 }
 
 /** These values are checked only at the start. The first one represents all that are checked while they are read. */
-const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS']
+const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS', 'TRUSTED_DOCUMENTS']
 
 function messageOf(env: Readonly<Record<string, string>>): string {
   try {

@@ -39,6 +39,18 @@ for (const [environment, defaults] of derived) {
   })
 }
 
+test('introspection and pages are off exactly in production, unless their variable says otherwise', () => {
+  for (const [environment] of derived) {
+    const { introspection, explorers } = readConfig(environment)
+    const expected = environment.NODE_ENV !== 'production'
+    assert.deepEqual([introspection, explorers], [expected, expected], JSON.stringify(environment))
+    for (const [value, on] of Object.entries({ on: true, off: false })) {
+      const set = readConfig({ ...environment, INTROSPECTION: value, EXPLORERS: value })
+      assert.deepEqual([set.introspection, set.explorers], [on, on])
+    }
+  }
+})
+
 test('DEMO_DATA and ACCESS_POLICY always override the derived defaults', () => {
   for (const [environment] of derived) {
     const opened = readConfig({ ...environment, DEMO_DATA: 'true', ACCESS_POLICY: 'open' })

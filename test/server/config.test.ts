@@ -38,6 +38,9 @@ test('without any variable the documented defaults apply', () => {
     loginLimitMax: 10,
     queryMaxDepth: 5,
     queryMaxComplexity: 1000,
+    introspection: true,
+    explorers: true,
+    trustedDocuments: undefined,
     trustProxy: [],
   })
 })
@@ -87,6 +90,9 @@ test('every variable has an effect', () => {
     LOGIN_LIMIT_MAX: '0',
     QUERY_MAX_DEPTH: '0',
     QUERY_MAX_COMPLEXITY: '1000000',
+    INTROSPECTION: 'on',
+    EXPLORERS: 'on',
+    TRUSTED_DOCUMENTS: '/etc/duet/documents.json',
     TRUST_PROXY: '10.0.0.0/8, ::1',
     NODE_ENV: 'production',
   })
@@ -130,6 +136,9 @@ test('every variable has an effect', () => {
     loginLimitMax: 0,
     queryMaxDepth: 0,
     queryMaxComplexity: 1_000_000,
+    introspection: true,
+    explorers: true,
+    trustedDocuments: '/etc/duet/documents.json',
     trustProxy: ['10.0.0.0/8', '::1'],
   })
 })
@@ -193,6 +202,8 @@ const wrong: readonly (readonly [name: keyof typeof settings, values: readonly s
   ['BODY_LIMIT_BYTES', ['0', '1023', '67108865', '1MB']],
   ['CONNECTIONS_PER_CLIENT', ['-1', '1000001', '1.5', 'many']],
   ['MAINTENANCE', ['yes', 'true', '1']],
+  ['INTROSPECTION', ['yes', 'true', '1']],
+  ['EXPLORERS', ['yes', 'false', '0']],
   [
     'CORS_ORIGINS',
     ['example.com', 'https://a.example/', 'https://a.example,', 'https://a.example;https://b.example', 'null'],

@@ -9,6 +9,7 @@ import type { PostStore } from '../../src/core/store.ts'
 import { Executor } from '../../src/graphql/execute.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
+import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { startOf } from '../../src/graphql/socket/shared-message.ts'
 import {
   FanOut,
@@ -116,7 +117,7 @@ export class FanOutStage {
 
   constructor(parts: Partial<FanOutParts> = {}) {
     const posts = new Posts({ store: this.store, access: new Access('open'), bus: { tell() {}, listen() {} } })
-    const documents = new Documents({ schema, maxDepth: 5, suggestions: true })
+    const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
     this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
     const observer = {
       delivered: (...told: [number, number]) => this.delivered.push(told),
@@ -138,7 +139,7 @@ export class FanOutStage {
   }
 
   subscription(query: string, variables: Readonly<Record<string, unknown>> = {}): Subscription {
-    const operation = this.executor.prepare({ query, operationName: undefined, variables })
+    const operation = this.executor.prepare({ query, operationName: undefined, variables }, 'a client')
     return this.executor.subscription(operation, variables, anonymous)
   }
 

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { temporaryFolder } from './process.ts'
+import { temporaryFolder } from './folder.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 

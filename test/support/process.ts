@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from './folder.ts'
 import { generous, waitUntil } from './wait.ts'
 
 const ownRoot = join(import.meta.dirname, '..', '..')
@@ -96,9 +96,4 @@ export function serveDuet(
 ): DuetProcess {
   const all = { ...generous, PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
   return new DuetProcess(['serve'], { env: all, ...place })
-}
-
-export function temporaryFolder(): Disposable & { readonly path: string } {
-  const path = mkdtempSync(join(tmpdir(), 'duet-test-'))
-  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }

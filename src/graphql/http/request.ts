@@ -6,13 +6,29 @@ import type { OperationRequest } from '../execute.ts'
 export function operationIn(body: unknown): OperationRequest {
   if (!isObject(body)) throw refusal('BAD_REQUEST', 'The request must be a JSON object with a query.')
   const { query, operationName, variables, extensions } = body
-  if (typeof query !== 'string') throw refusal('BAD_REQUEST', 'query must be a string.')
+  // As clients of different kinds name a document that the service knows.
+  const documentId = [body.documentId, body.doc_id, body.id].find(isText)
+  const isNamed = documentId !== undefined || (isObject(extensions) && !isAbsent(extensions.persistedQuery))
+  // Some clients must send a text, and send an empty one.
+  const text = isNamed && (isAbsent(query) || query === '') ? undefined : query
+  if (text !== undefined && typeof text !== 'string') throw refusal('BAD_REQUEST', 'query must be a string.')
+  if (text === undefined && !isNamed) throw refusal('BAD_REQUEST', 'query must be a string.')
   if (!isAbsent(operationName) && typeof operationName !== 'string') {
     throw refusal('BAD_REQUEST', 'operationName must be a string.')
   }
   if (!isAbsent(extensions) && !isObject(extensions)) throw refusal('BAD_REQUEST', 'extensions must be an object.')
   if (!isAbsent(variables) && !isObject(variables)) throw refusal('BAD_REQUEST', 'variables must be an object.')
-  return { query, operationName: operationName || undefined, variables: isObject(variables) ? variables : {} }
+  return {
+    query: text,
+    documentId,
+    extensions: isObject(extensions) ? extensions : {},
+    operationName: operationName || undefined,
+    variables: isObject(variables) ? variables : {},
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
 }
 
 function isAbsent(value: unknown): value is null | undefined {

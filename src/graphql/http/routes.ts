@@ -14,18 +14,21 @@ export interface GraphQLServer {
   readonly server: FastifyInstance
   readonly authenticate: onRequestHookHandler
   readonly executor: Executor
-  /** Sends a page to a browser that asks for HTML. */
-  readonly showPage: (request: FastifyRequest, reply: FastifyReply) => unknown
+  /** The key of the client that sent a request. */
+  readonly clientOf: (request: FastifyRequest['raw']) => string
+  /** Sends a page to a browser that asks for HTML. Missing if there is no page. */
+  readonly showPage: ((request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
   readonly sockets: Sockets
   readonly lifecycle: Lifecycle
 }
 
 /** `/graphql`: one operation per request. POST runs queries and mutations, GET only queries. */
-export function serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle }: GraphQLServer): void {
+export function serveGraphQL(parts: GraphQLServer): void {
+  const { server, authenticate, executor, clientOf, showPage, sockets, lifecycle } = parts
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
   const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-    const operation = executor.prepare(asked)
+    const operation = executor.prepare(asked, clientOf(request.raw))
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
       reply.header('allow', 'POST')
@@ -48,11 +51,12 @@ export function serveGraphQL({ server, authenticate, executor, showPage, sockets
     if (request.raw.socketUpgrade !== undefined) sockets.check(request.raw)
     const upgrade = takeUpgrade(request, reply, lifecycle)
     if (upgrade !== undefined) return sockets.accept(request.raw, upgrade)
-    if (preferredType(request.headers.accept, [...answerTypes, page]) === page) return showPage(request, reply)
-    const { query, operationName, variables, extensions } = request.query as Fields
+    if (showPage !== undefined && preferredType(request.headers.accept, [...answerTypes, page]) === page) {
+      return showPage(request, reply)
+    }
+    const { variables, extensions, ...others } = request.query as Fields
     const asked = {
-      query,
-      operationName,
+      ...others,
       variables: parsed('variables', variables),
       extensions: parsed('extensions', extensions),
     }
@@ -115,6 +119,8 @@ const statusOfCode: Readonly<Record<Code, number>> = {
   OPERATION_RESOLUTION_FAILURE: 400,
   BAD_USER_INPUT: 400,
   BAD_REQUEST: 400,
+  PERSISTED_QUERY_NOT_FOUND: 400,
+  DOCUMENT_NOT_TRUSTED: 400,
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,
   NOT_FOUND: 404,

@@ -6,6 +6,7 @@ import {
   getVariableValues,
   Kind,
   NoFragmentCyclesRule,
+  NoSchemaIntrospectionCustomRule,
   type OperationDefinitionNode,
   OverlappingFieldsCanBeMergedRule,
   parse,
@@ -23,12 +24,15 @@ import { fieldsCanBeMerged } from './merging.ts'
 import { type Node, treesOf, type Variables } from './tree.ts'
 
 const rules = [...specifiedRules.filter(rule => rule !== OverlappingFieldsCanBeMergedRule), fieldsCanBeMerged]
+const rulesWithoutIntrospection = [...rules, NoSchemaIntrospectionCustomRule]
 
 export interface DocumentsOptions {
   readonly schema: GraphQLSchema
   readonly maxDepth: number
   /** Whether error messages may suggest other names ("Did you mean …?"). */
   readonly suggestions: boolean
+  /** Whether documents may ask for the schema. Default: yes. `__typename` is always allowed. */
+  readonly introspection?: boolean
 }
 
 type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
@@ -48,7 +52,7 @@ export class Documents {
   prepare(text: string): ValidDocument {
     const known = this.#known.get(text)
     if (known !== undefined) return known
-    const { schema, maxDepth, suggestions } = this.#options
+    const { schema, maxDepth, suggestions, introspection = true } = this.#options
     const parsed = parseWithin(text)
     const depth = depthOf(parsed)
     if (depth !== undefined && depth > maxDepth) {
@@ -59,7 +63,8 @@ export class Documents {
     }
     const options = { maxErrors: 10, hideSuggestions: !suggestions, allowEmptySelectionSets: false }
     // The other rules follow fragments and would not end if these are circular.
-    const errors = validate(schema, parsed, depth === undefined ? [NoFragmentCyclesRule] : rules, options)
+    const applied = depth === undefined ? [NoFragmentCyclesRule] : introspection ? rules : rulesWithoutIntrospection
+    const errors = validate(schema, parsed, applied, options)
     if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
     // Parse again without locations, because they keep every token of the text in memory.
     const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
@@ -84,7 +89,7 @@ function parseWithin(text: string): DocumentNode {
 }
 
 export class ValidDocument {
-  readonly #operations: readonly PreparedOperation[]
+  readonly operations: readonly PreparedOperation[]
   /** The approximate memory in bytes. */
   readonly weight: number
 
@@ -94,18 +99,18 @@ export class ValidDocument {
       if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition)
     }
     const treeOf = treesOf(options.schema, fragments)
-    this.#operations = definitions
+    this.operations = definitions
       .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
       .map(definition => new PreparedOperation(definition, treeOf(definition), fragments, this, options))
     const counted = new Set<unknown>()
-    const fields = this.#operations.reduce((sum, { tree }) => sum + sizeOf(tree, counted), 0)
+    const fields = this.operations.reduce((sum, { tree }) => sum + sizeOf(tree, counted), 0)
     this.weight = 2 * text.length + (fields + 1) * bytesPerField
   }
 
   /** The operation with this name, or the only operation if there is no name. */
   operation(name: string | undefined): PreparedOperation {
-    const [first, ...others] = this.#operations
-    const named = name === undefined ? first : this.#operations.find(operation => operation.name === name)
+    const [first, ...others] = this.operations
+    const named = name === undefined ? first : this.operations.find(operation => operation.name === name)
     if (named === undefined)
       throw refusal('OPERATION_RESOLUTION_FAILURE', `There is no operation named "${echo(name ?? '')}".`)
     if (name === undefined && others.length > 0) {

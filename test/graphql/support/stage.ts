@@ -5,6 +5,7 @@ import { Posts } from '../../../src/core/posts/operations.ts'
 import { Executor } from '../../../src/graphql/execute.ts'
 import { Documents } from '../../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../../src/graphql/language/schema.ts'
+import { AutomaticDocuments } from '../../../src/graphql/persisted/automatic.ts'
 import type { Engine } from '../../../src/storage/engine.ts'
 import { createStore } from '../../../src/storage/store.ts'
 import type { verbs as realVerbs } from '../../../src/storage/verbs.ts'
@@ -51,10 +52,10 @@ export type Service = (text: string, variables?: Readonly<Record<string, unknown
 export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOptions = {}): Service {
   const { maxComplexity = 1000, policy = 'open' } = options
   const posts = new Posts({ store: createStore(engine).posts, access: new Access(policy), bus: new MemoryEventBus() })
-  const documents = new Documents({ schema, maxDepth: 5, suggestions: true })
+  const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
   const executor = new Executor({ schema, documents, posts, maxComplexity })
   return async (query, variables = {}, actor = anonymous) =>
-    executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor)
+    executor.execute(executor.prepare({ query, operationName: undefined, variables }, 'a client'), variables, actor)
 }
 
 /** The actor with a token of this user. */

@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto'
+import { refusal } from '../errors.ts'
+import type { OperationRequest } from '../execute.ts'
+import type { Documents, ValidDocument } from '../language/documents.ts'
+import { SharedTexts } from './shared-texts.ts'
+import { type DocumentSource, hashIn, wrongHash } from './source.ts'
+
+/**
+ * Automatic persisted queries: a client that sends a valid document once together with its hash may later send only the
+ * hash. Documents without a hash are prepared as they are.
+ */
+export class AutomaticDocuments implements DocumentSource {
+  readonly #documents: Documents
+  readonly #texts = new SharedTexts(persistedBounds)
+
+  constructor(documents: Documents) {
+    this.#documents = documents
+  }
+
+  prepare(request: OperationRequest, client: string): ValidDocument {
+    const { query } = request
+    const hash = hashIn(request)
+    if (query === undefined) return this.#documents.prepare(this.#textOf(hash))
+    const document = this.#documents.prepare(query)
+    if (hash !== undefined && this.#texts.get(hash) !== query) {
+      // The document is within its limits now, so the work of hashing it is bounded.
+      if (createHash('sha256').update(query).digest('hex') !== hash) throw wrongHash()
+      this.#texts.set(hash, query, client)
+    }
+    return document
+  }
+
+  #textOf(hash: string | undefined): string {
+    if (hash === undefined) throw refusal('BAD_REQUEST', 'query must be a string.')
+    const text = this.#texts.get(hash)
+    if (text === undefined) throw refusal('PERSISTED_QUERY_NOT_FOUND', 'PersistedQueryNotFound')
+    return text
+  }
+}
+
+/** Bytes of memory for the texts of all clients, and for those that one client has sent. */
+export const persistedBounds = Object.freeze({ bytes: 16 * 1024 * 1024, bytesPerClient: 2 * 1024 * 1024 })

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto'
+import { AppError } from '../../core/errors.ts'
+import { Refusal, refusal } from '../errors.ts'
+import type { OperationRequest } from '../execute.ts'
+import type { Documents, PreparedOperation, ValidDocument } from '../language/documents.ts'
+import { checkComplexity } from '../language/limits/complexity.ts'
+import type { Variables } from '../language/tree.ts'
+import { ManifestError, shown, type TrustedDocument } from './manifest.ts'
+import { type DocumentSource, hashIn, wrongHash } from './source.ts'
+
+/** Allows only the documents of a manifest, named by their id or their hash, or sent as their exact text. */
+export class TrustedDocuments implements DocumentSource {
+  readonly #documents: Documents
+  /** By the ids of the manifest and by the SHA-256 hash of the text, which some clients send instead. */
+  readonly #textOf = new Map<string, string>()
+  readonly #texts: ReadonlySet<string>
+
+  /** Checks all documents, so that a client never meets one that cannot run. Throws a `ManifestError`. */
+  constructor(documents: Documents, trusted: readonly TrustedDocument[], maxComplexity: number) {
+    this.#documents = documents
+    this.#texts = new Set(trusted.map(({ text }) => text))
+    for (const { text } of trusted) this.#textOf.set(createHash('sha256').update(text).digest('hex'), text)
+    // An id takes precedence over a hash.
+    for (const { id, text } of trusted) this.#textOf.set(id, text)
+    for (const document of trusted) this.#check(document, maxComplexity)
+  }
+
+  prepare(request: OperationRequest, _client: string): ValidDocument {
+    const { query, documentId } = request
+    const hash = hashIn(request)
+    if (query === undefined) return this.#documents.prepare(this.#named(documentId ?? hash))
+    if (!this.#texts.has(query)) throw notTrusted()
+    if (hash !== undefined && this.#textOf.get(hash) !== query) throw wrongHash()
+    return this.#documents.prepare(query)
+  }
+
+  #named(id: string | undefined): string {
+    if (id === undefined) throw refusal('BAD_REQUEST', 'query must be a string.')
+    // Clients that follow GraphQL over HTTP put the algorithm before the hash.
+    const text = this.#textOf.get(id) ?? this.#textOf.get(id.replace(/^sha256:/, ''))
+    if (text === undefined) throw notTrusted()
+    return text
+  }
+
+  #check({ id, text }: TrustedDocument, maxComplexity: number): void {
+    try {
+      for (const operation of this.#documents.prepare(text).operations) {
+        const variables = defaultsOf(operation)
+        if (variables !== undefined) checkComplexity(operation, variables, maxComplexity)
+      }
+    } catch (error) {
+      if (!(error instanceof Refusal || error instanceof AppError)) throw error
+      const names = [...text.matchAll(/\b(?:query|mutation|subscription)\s+(\w{1,70})/g)].map(([, name]) => name)
+      throw new ManifestError(`${names.slice(0, 3).join(', ') || 'an operation'} (${shown(id)}): ${error.message}`)
+    }
+  }
+}
+
+/** The variables of a request that sends none. Undefined if the operation needs some: then its cost is not known yet. */
+function defaultsOf(operation: PreparedOperation): Variables | undefined {
+  try {
+    return operation.coerce({})
+  } catch {
+    return undefined
+  }
+}
+
+function notTrusted(): Refusal {
+  return refusal('DOCUMENT_NOT_TRUSTED', 'This document is not one of those that may run here.')
+}

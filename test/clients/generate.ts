@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+import { join } from 'node:path'
+import { codegen } from '@graphql-codegen/core'
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
+import * as typescript from '@graphql-codegen/typescript'
+import * as typescriptOperations from '@graphql-codegen/typescript-operations'
+import { parse } from 'graphql'
+import { generatorSettings, root } from './page.ts'
+
+const pluginMap = {
+  typescript,
+  'typescript-operations': typescriptOperations,
+  'typed-document-node': typedDocumentNode,
+}
+
+/** Does what the command line of GraphQL Code Generator does with the settings of the page. */
+export async function generateOperations(folder: string): Promise<void> {
+  const [[filename, { plugins, config }] = assert.fail()]: [
+    string,
+    { plugins: (keyof typeof pluginMap)[]; config: object },
+  ][] = Object.entries(generatorSettings.generates)
+  const code = await codegen({
+    filename,
+    schema: parse(readFileSync(join(root, generatorSettings.schema), 'utf8')),
+    documents: [{ document: parse(readFileSync(join(folder, generatorSettings.documents), 'utf8')) }],
+    config,
+    plugins: plugins.map(name => ({ [name]: {} })),
+    pluginMap,
+  })
+  writeFileSync(join(folder, filename), code)
+}
+
+/** Does what the command line of openapi-typescript does. */
+export async function generatePaths(folder: string): Promise<void> {
+  // It uses the interface of the compiler, which TypeScript 7 no longer has.
+  const compiler = new URL('./compiler.ts', import.meta.url).href
+  const hooks = registerHooks({
+    resolve: (name, context, next) =>
+      name === 'typescript' && context.parentURL?.includes('/openapi-typescript/')
+        ? { url: compiler, shortCircuit: true }
+        : next(name, context),
+  })
+  const { default: openapi, astToString } = await import('openapi-typescript')
+  hooks.deregister()
+  const document = JSON.parse(readFileSync(join(root, 'api', 'openapi.json'), 'utf8'))
+  writeFileSync(join(folder, 'openapi.ts'), astToString(await openapi(document)))
+}

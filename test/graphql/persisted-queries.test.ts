@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, test } from 'node:test'
+import { SharedTexts } from '../../src/graphql/persisted/shared-texts.ts'
+import { startTestApp } from '../support/app.ts'
+import { query } from '../support/graphql.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { persisted, sha256, transports } from './support/requests.ts'
+
+let texts = 0
+/** A text that no test has sent before. */
+const newText = () => `query ($n: Int) { a${++texts}: __typename @skip(if: false) posts(limit: $n) { id } }`
+
+describe('Automatic persisted queries', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  for (const [name, send] of Object.entries(transports)) {
+    const refused = name === 'a socket' ? undefined : 400
+
+    it(`by ${name}: an unknown hash is refused, and accepted once its text was sent`, async () => {
+      const text = newText()
+      const extensions = persisted(sha256(text))
+      const unknown = { status: refused, code: 'PERSISTED_QUERY_NOT_FOUND', message: 'PersistedQueryNotFound' }
+      assert.deepEqual({ ...(await send(app, extensions)), errors: undefined }, { ...unknown, errors: undefined })
+      const data = { [`a${texts}`]: 'Query', posts: [] }
+      assert.deepEqual((await send(app, { ...extensions, query: text })).data, data)
+      assert.deepEqual((await send(app, { ...extensions, variables: { n: 0 } })).data, data)
+      for (const [other, sendOther] of Object.entries(transports)) {
+        assert.deepEqual((await sendOther(app, extensions)).data, data, other)
+      }
+    })
+
+    it(`by ${name}: a hash of another text, or another version, is refused and stores nothing`, async () => {
+      const [text, other] = [newText(), newText()]
+      const wrong = await send(app, { query: text, ...persisted(sha256(other)) })
+      assert.deepEqual([wrong.status, wrong.code], [refused, 'BAD_REQUEST'])
+      assert.match(wrong.message ?? '', /is not the hash of the query/)
+      for (const members of [persisted(sha256(text)), persisted(sha256(other))]) {
+        assert.equal((await send(app, members)).code, 'PERSISTED_QUERY_NOT_FOUND')
+      }
+      for (const version of [2, '1', null, 0]) {
+        for (const more of [{}, { query: text }]) {
+          const { code, message } = await send(app, { ...more, ...persisted(sha256(text), version) })
+          assert.deepEqual([code, message], ['BAD_REQUEST', 'extensions.persistedQuery.version must be 1.'])
+        }
+      }
+      assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND')
+    })
+
+    it(`by ${name}: a hash that is no text, or no object around it, is refused`, async () => {
+      const text = newText()
+      for (const hash of [5, null, undefined, '', [sha256(text)]]) {
+        assert.equal((await send(app, { query: text, ...persisted(hash) })).code, 'BAD_REQUEST', String(hash))
+      }
+      for (const persistedQuery of ['x', 5, [1]]) {
+        assert.equal((await send(app, { query: text, extensions: { persistedQuery } })).code, 'BAD_REQUEST')
+      }
+    })
+
+    it(`by ${name}: an empty text beside a hash counts as none`, async () => {
+      const text = newText()
+      const extensions = persisted(sha256(text))
+      assert.equal((await send(app, { query: '', ...extensions })).code, 'PERSISTED_QUERY_NOT_FOUND')
+      await send(app, { query: text, ...extensions })
+      assert.ok((await send(app, { query: '', ...extensions })).data)
+    })
+  }
+
+  it('other members of extensions are ignored', async () => {
+    const text = newText()
+    const { extensions } = persisted(sha256(text))
+    const { persistedQuery } = extensions
+    const more = { other: [1], persistedQuery: { ...Object(persistedQuery), miss: true } }
+    for (const send of Object.values(transports)) {
+      assert.ok((await send(app, { query: text, extensions: more })).data)
+      assert.ok((await send(app, { query: text, extensions: { persistedQuery: null } })).data)
+    }
+  })
+
+  it('a text that is not valid is not stored', async () => {
+    const { POST: send } = transports
+    assert.ok(send)
+    const deep = '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }'
+    const invalid = { GRAPHQL_PARSE_FAILED: '{', GRAPHQL_VALIDATION_FAILED: '{ nothing }', DEPTH_LIMIT_EXCEEDED: deep }
+    for (const [code, text] of Object.entries({ ...invalid, DOCUMENT_TOO_LARGE: `{ id } #${'x'.repeat(70_000)}` })) {
+      assert.equal((await send(app, { query: text, ...persisted(sha256(text)) })).code, code)
+      assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND', code)
+    }
+  })
+
+  it('a subscription can be named by its hash, and a mutation not by GET', async () => {
+    const text = 'subscription { postAdded { id title } }'
+    using client = await SocketClient.connect(app)
+    client.send({ type: 'subscribe', id: 'a', payload: { query: text, ...persisted(sha256(text)) } })
+    client.send({ type: 'subscribe', id: 'b', payload: persisted(sha256(text)) })
+    client.send({ type: 'subscribe', id: 'c', payload: persisted(sha256(`${text} `)) })
+    await client.until(() => client.messages.some(({ id }) => id === 'c'))
+    assert.deepEqual(
+      client.messages.filter(({ id }) => id !== undefined).map(({ id, type }) => `${id} ${type}`),
+      ['c error'],
+    )
+    const mutation = 'mutation { likePost(id: 1) { id } }'
+    await query(app, mutation, persisted(sha256(mutation)))
+    const answer = await transports.GET?.(app, persisted(sha256(mutation)))
+    assert.equal(answer?.status, 405)
+  })
+
+  it('each operation by hash counts for the rate limit', async () => {
+    await using limited = await startTestApp({ RATE_LIMIT_MAX: '2' })
+    const statuses = []
+    for (let n = 0; n < 3; n++) {
+      const body = JSON.stringify(persisted(sha256('x')))
+      const response = await fetch(`${limited.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+      statuses.push(response.status)
+    }
+    assert.deepEqual(statuses, [400, 400, 429])
+  })
+})
+
+describe('Texts that clients share', () => {
+  const bounds = { bytes: 100_000, bytesPerClient: 20_000 }
+  const text = (length: number) => 'x'.repeat(length)
+
+  test('a client that adds many texts drops its own, and never those of another client', () => {
+    const shared = new SharedTexts(bounds)
+    shared.set('theirs', text(1000), 'other')
+    for (let n = 0; n < 1000; n++) shared.set(`mine ${n}`, text(1000), 'flood')
+    assert.equal(shared.get('theirs'), text(1000))
+    const kept = Array.from({ length: 1000 }, (_, n) => n).filter(n => shared.get(`mine ${n}`) !== undefined)
+    assert.deepEqual(kept, [992, 993, 994, 995, 996, 997, 998, 999])
+  })
+
+  test('above the limit of all clients the text that was not used for longest is dropped', () => {
+    const shared = new SharedTexts(bounds)
+    for (let n = 0; n < 40; n++) shared.set(`text ${n}`, text(1000), `client ${n}`)
+    assert.equal(shared.get('text 0'), text(1000))
+    shared.set('one more', text(1000), 'somebody')
+    assert.equal(shared.get('text 1'), undefined)
+    assert.equal(shared.get('text 0'), text(1000))
+    assert.equal(shared.get('one more'), text(1000))
+  })
+
+  test('what a client uses it keeps longest of its share, and a text above the share is not kept', () => {
+    const shared = new SharedTexts(bounds)
+    for (let n = 0; n < 8; n++) shared.set(`text ${n}`, text(1000), 'client')
+    shared.get('text 0')
+    shared.set('one more', text(1000), 'client')
+    assert.deepEqual([shared.get('text 0'), shared.get('text 1')], [text(1000), undefined])
+    shared.set('large', text(10_000), 'client')
+    assert.equal(shared.get('large'), undefined)
+    assert.equal(shared.get('text 0'), text(1000))
+  })
+
+  test('a text that is set again counts once', () => {
+    const shared = new SharedTexts(bounds)
+    shared.set('theirs', text(1000), 'other')
+    for (let n = 0; n < 1000; n++) shared.set('same', text(1000), `client ${n % 7}`)
+    assert.equal(shared.get('theirs'), text(1000))
+  })
+
+  test('a flood of texts takes bounded memory', () => {
+    const shared = new SharedTexts(bounds)
+    for (let n = 0; n < 5000; n++) shared.set(`text ${n}`, text(n % 900), `client ${n % 13}`)
+    const kept = Array.from({ length: 5000 }, (_, n) => shared.get(`text ${n}`)).filter(each => each !== undefined)
+    const bytes = kept.reduce((sum, { length }) => sum + 2 * length, 0)
+    assert.ok(bytes <= bounds.bytes && bytes > bounds.bytes / 4, String(bytes))
+  })
+})

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it, test } from 'node:test'
+import { ConfigError } from '../../src/config.ts'
+import { documentsIn, ManifestError } from '../../src/graphql/persisted/manifest.ts'
+import { startTestApp } from '../support/app.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { assertRefused, query } from '../support/graphql.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { persisted, sha256, transports } from './support/requests.ts'
+
+const latest = 'query Latest($n: Int) { posts(limit: $n) { id } }'
+const typename = '{ __typename }'
+const like = 'mutation Like { likePost(id: 1) { id } }'
+const added = 'subscription Added { postAdded { id } }'
+const md5 = createHash('md5').update(latest).digest('hex')
+
+/** As Relay's compiler and GraphQL Code Generator write it. */
+const mapped = { [md5]: latest, 'op-typename': typename, [sha256(like)]: like, added }
+const apollo = {
+  format: 'apollo-persisted-query-manifest',
+  version: 1,
+  operations: [
+    { id: md5, name: 'Latest', type: 'query', body: latest },
+    { id: 'op-typename', name: 'Typename', type: 'query', body: typename },
+    { id: sha256(like), name: 'Like', type: 'mutation', body: like },
+    { id: 'added', name: 'Added', type: 'subscription', body: added },
+  ],
+}
+
+/** An app that trusts only the documents of this manifest. */
+async function startTrusting(manifest: unknown, env: Readonly<Record<string, string>> = {}) {
+  using folder = temporaryFolder()
+  const path = join(folder.path, 'manifest.json')
+  writeFileSync(path, typeof manifest === 'string' ? manifest : JSON.stringify(manifest))
+  return await startTestApp({ RATE_LIMIT_MAX: '0', TRUSTED_DOCUMENTS: path, ...env })
+}
+
+for (const [format, manifest] of Object.entries({ 'of a map': mapped, "in Apollo's format": apollo })) {
+  describe(`With a manifest ${format}`, () => {
+    let app: Awaited<ReturnType<typeof startTrusting>>
+    before(async () => {
+      app = await startTrusting(manifest)
+    })
+    after(() => app[Symbol.asyncDispose]())
+
+    for (const [name, send] of Object.entries(transports)) {
+      it(`by ${name}: a document runs if it is named by its id or hash, in any usual way, or sent as it is`, async () => {
+        const ways: Readonly<Record<string, unknown>>[] = [
+          { query: latest },
+          { documentId: md5 },
+          { documentId: `sha256:${sha256(latest)}` },
+          { doc_id: md5 },
+          { id: md5 },
+          { query: '', documentId: md5 },
+          persisted(md5),
+          persisted(sha256(latest)),
+          { query: latest, ...persisted(sha256(latest)) },
+          { query: latest, id: 'an id of the client' },
+          { documentId: md5, ...persisted(md5) },
+        ]
+        for (const way of ways) {
+          const { data, code } = await send(app, { ...way, variables: { n: 1 } })
+          assert.deepEqual({ data, code }, { data: { posts: [] }, code: undefined }, JSON.stringify(way))
+        }
+        assert.deepEqual((await send(app, { id: 'op-typename' })).data, { __typename: 'Query' })
+      })
+
+      it(`by ${name}: anything else is refused, introspection too`, async () => {
+        const others = [
+          { query: '{ __typename }  ' },
+          { query: '{ __schema { types { name } } }' },
+          { query: `${latest}\n` },
+          { query: '{' },
+          { documentId: sha256('{ other: __typename }') },
+          { id: 'toString' },
+          persisted(sha256('{ other: __typename }')),
+          { query: '{ other: __typename }', ...persisted(sha256('{ other: __typename }')) },
+          { query: '{ other: __typename }', documentId: md5 },
+        ]
+        for (const other of others) {
+          const { status, data, code } = await send(app, other)
+          assert.deepEqual([data, code], [undefined, 'DOCUMENT_NOT_TRUSTED'], JSON.stringify(other))
+          assert.equal(status, name === 'a socket' ? undefined : 400)
+        }
+        const { code } = await send(app, { query: latest, ...persisted(sha256(typename)) })
+        assert.equal(code, 'BAD_REQUEST')
+      })
+    }
+
+    it('a document that was refused is not remembered', async () => {
+      const text = '{ a: __typename }'
+      for (let n = 0; n < 2; n++) {
+        assertRefused(await query(app, text, persisted(sha256(text))), 400, 'DOCUMENT_NOT_TRUSTED')
+      }
+    })
+
+    it('a subscription runs by its id, and a mutation not by GET', async () => {
+      using client = await SocketClient.connect(app)
+      client.send({ type: 'subscribe', id: 'a', payload: { documentId: 'added' } })
+      client.send({ type: 'subscribe', id: 'b', payload: { documentId: 'removed' } })
+      await client.until(() => client.messages.some(({ id }) => id === 'b'))
+      assert.deepEqual(
+        client.messages.filter(({ id }) => id !== undefined).map(({ id, type }) => `${id} ${type}`),
+        ['b error'],
+      )
+      assert.equal((await transports.GET?.(app, { id: sha256(like) }))?.status, 405)
+    })
+  })
+}
+
+const bad: Readonly<Record<string, readonly [manifest: unknown, message: RegExp]>> = {
+  'is not JSON': ['{', /^is not valid JSON$/],
+  'is a list': [[latest], /^must be a JSON object$/],
+  'is empty': [{}, /^has no operation$/],
+  'has a number for a text': [{ a: latest, b: 5 }, /^the document of "b" must be a text$/],
+  'has another version': [{ ...apollo, version: 2 }, /^has another format or version/],
+  'has another format': [{ ...apollo, format: 'x' }, /^has another format or version/],
+  'has no list of operations': [{ ...apollo, operations: {} }, /^operations must be a list$/],
+  'has an operation without a body': [
+    { ...apollo, operations: [apollo.operations[0], { id: 'x' }] },
+    /^operation 2 must have the texts id and body$/,
+  ],
+  'has an id twice': [
+    { ...apollo, operations: [apollo.operations[0], apollo.operations[0]] },
+    /^two operations have the id "/,
+  ],
+}
+
+for (const [what, [manifest, message]] of Object.entries(bad)) {
+  test(`a manifest that ${what} is refused`, () => {
+    const json = typeof manifest === 'string' ? manifest : JSON.stringify(manifest)
+    assert.throws(
+      () => documentsIn(json),
+      (error: unknown) => error instanceof ManifestError && message.test(error.message),
+    )
+  })
+}
+
+const broken: Readonly<Record<string, readonly [manifest: object, message: RegExp]>> = {
+  'is not GraphQL': [{ x: 'query Bad {' }, /Bad \("x"\): Syntax Error: /],
+  'does not fit the schema': [{ x: typename, y: 'query Bad { nothing }' }, /Bad \("y"\): Cannot query field "nothing"/],
+  'is too deep': [
+    { x: 'query Deep { user(id: 1) { posts { comments { author { posts { author { id } } } } } } }' },
+    /Deep \("x"\): The operation nests 6 levels deep/,
+  ],
+  'costs too much': [{ x: '{ posts(limit: 1000) { id title } }' }, /an operation \("x"\): The operation costs 2000/],
+  'costs too much by default': [
+    { x: 'query Much($n: Int = 1000) { posts(limit: $n) { id title } }' },
+    /Much \("x"\): The operation costs 2000/,
+  ],
+  'has a limit out of range': [{ x: 'query Far { posts(limit: -1) { id } }' }, /Far \("x"\): limit must be/],
+}
+
+for (const [what, [manifest, message]] of Object.entries(broken)) {
+  test(`the start fails with a message that names the operation if one ${what}`, async () => {
+    await assert.rejects(startTrusting(manifest), (error: unknown) => {
+      assert.ok(error instanceof ConfigError)
+      assert.match(error.message, /^TRUSTED_DOCUMENTS: [^\n]+$/)
+      assert.match(error.message, message)
+      return true
+    })
+  })
+}
+
+test('an operation whose cost depends on a variable without a default is allowed, and each request is checked', async () => {
+  const text = 'query Some($n: Int!) { posts(limit: $n) { id title } }'
+  await using app = await startTrusting({ some: text })
+  const { POST: send } = transports
+  assert.deepEqual((await send?.(app, { id: 'some', variables: { n: 5 } }))?.data, { posts: [] })
+  assert.equal((await send?.(app, { id: 'some', variables: { n: 1000 } }))?.code, 'COMPLEXITY_LIMIT_EXCEEDED')
+})
+
+test('with introspection off, a manifest with introspection does not start', async () => {
+  const manifest = { schema: 'query Ask { __schema { queryType { name } } }' }
+  await assert.rejects(startTrusting(manifest, { INTROSPECTION: 'off' }), /TRUSTED_DOCUMENTS: Ask \("schema"\): /)
+})
+
+test('a manifest that cannot be read stops the start', async () => {
+  const missing = { TRUSTED_DOCUMENTS: '/nowhere/manifest.json' }
+  await assert.rejects(startTestApp(missing), /^ConfigError: TRUSTED_DOCUMENTS: the file cannot be read \(ENOENT\)$/)
+})
+
+test('without a manifest, ids of documents are ignored', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  for (const send of Object.values(transports)) {
+    assert.deepEqual((await send(app, { query: typename, documentId: 'x', id: 'y' })).data, { __typename: 'Query' })
+    assert.equal((await send(app, { documentId: 'x' })).code, 'BAD_REQUEST')
+  }
+})
