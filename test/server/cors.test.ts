@@ -88,7 +88,7 @@ test('a preflight allows the headers that it asks for, and otherwise those that 
     assert.equal(status, 204)
     return answered.get('access-control-allow-headers')
   }
-  const own = 'authorization, content-type, idempotency-key, x-request-id, traceparent'
+  const own = 'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
   assert.equal(await allowed(), own)
   assert.equal(
     await allowed('content-type,apollo-require-preflight, X-Apollo-Operation-Name'),
