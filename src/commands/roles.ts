@@ -1,7 +1,7 @@
-import type { Role } from '../core/actor.ts'
+import { type Role, roles } from '../core/actor.ts'
 
 export const roleComplaint = 'the role must be member or admin'
 
 export function isRole(value: unknown): value is Role {
-  return value === 'member' || value === 'admin'
+  return roles.some(role => role === value)
 }

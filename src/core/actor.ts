@@ -12,6 +12,7 @@ export interface IdentifiedUser {
   readonly tokenVersion: string
 }
 
-export type Role = 'member' | 'admin'
+export const roles = ['member', 'admin'] as const
+export type Role = (typeof roles)[number]
 
 export const anonymous: Actor = Object.freeze({ kind: 'anonymous' })

@@ -7,9 +7,11 @@ import {
   type Order,
   type OrderItem,
   type OrderListRequest,
+  orderStatuses,
   type StoredItem,
 } from '../../core/orders/order.ts'
 import type { TrackedOrder } from '../../core/store.ts'
+import { integerIn, oneIn, textIn } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
@@ -115,17 +117,21 @@ export function ownerIn(reach: Reach): number | null {
 }
 
 export function orderOf([id, status, cents]: Row): Order {
-  return { id, status, amount: Number(cents) / 100 } as Order
+  return { id: integerIn(id), status: oneIn(orderStatuses, status), amount: integerIn(cents) / 100 }
 }
 
 export function trackedOrderOf(row: Row): TrackedOrder {
-  const [orderId, , , carrier, number, shippedAt] = row
-  const tracking = number === null ? null : { orderId, carrier, number, shippedAt }
-  return { order: orderOf(row), tracking } as TrackedOrder
+  const order = orderOf(row)
+  const [, , , carrier, number, shippedAt] = row
+  if (number === null) return { order, tracking: null }
+  return {
+    order,
+    tracking: { orderId: order.id, carrier: textIn(carrier), number: textIn(number), shippedAt: textIn(shippedAt) },
+  }
 }
 
 export function itemOf([id, name, quantity, price]: Row): StoredItem {
-  return { id, name, quantity, price } as StoredItem
+  return { id: integerIn(id), name: textIn(name), quantity: integerIn(quantity), price: integerIn(price) }
 }
 
 export function itemRows(orderId: number, items: readonly OrderItem[]): Statement {

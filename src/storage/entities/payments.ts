@@ -3,6 +3,7 @@ import type { Actor } from '../../core/actor.ts'
 import { allows } from '../../core/orders/order.ts'
 import type { Payment } from '../../core/payments/payment.ts'
 import type { Claim, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
+import { integerIn, integerOrNullIn, textIn } from '../columns.ts'
 import { type Row, sql } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
 import { callerOf, isRevoked } from './actors.ts'
@@ -61,7 +62,12 @@ export const paymentReads = {
 }
 
 export function paymentOf([id, amountCents, orderId, createdAt]: Row): Payment {
-  return { id, amountCents, orderId, createdAt } as Payment
+  return {
+    id: integerIn(id),
+    amountCents: integerIn(amountCents),
+    orderId: integerOrNullIn(orderId),
+    createdAt: textIn(createdAt),
+  }
 }
 
 /** The payment that belongs to a key, unless the key has expired. */

@@ -1,4 +1,4 @@
-import { type Actor, anonymous, type IdentifiedUser, type Role } from '../../core/actor.ts'
+import { type Actor, anonymous, type IdentifiedUser, type Role, roles } from '../../core/actor.ts'
 import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
 import type { Account, Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
 import {
@@ -9,6 +9,7 @@ import {
   type User,
   type UserListRequest,
 } from '../../core/users/user.ts'
+import { integerIn, oneIn, textIn } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
@@ -171,15 +172,21 @@ export function userOf(row: Row): User {
 }
 
 export function accountOf([id, role, email, name, canLogIn]: Row): Account {
-  return { id, role, email, name, canLogIn: canLogIn === 1 } as Account
+  return {
+    id: integerIn(id),
+    role: oneIn(roles, role),
+    email: textIn(email),
+    name: textIn(name),
+    canLogIn: canLogIn === 1,
+  }
 }
 
 export function tokenStateOf([role, tokenVersion]: Row): TokenState {
-  return { role, tokenVersion } as TokenState
+  return { role: oneIn(roles, role), tokenVersion: textIn(tokenVersion) }
 }
 
-export function credentialsOf([role, tokenVersion, id, passwordHash]: Row): Credentials {
-  return { role, tokenVersion, id, passwordHash } as Credentials
+export function credentialsOf([role = null, tokenVersion = null, id, passwordHash]: Row): Credentials {
+  return { ...tokenStateOf([role, tokenVersion]), id: integerIn(id), passwordHash: textIn(passwordHash) }
 }
 
 interface KnownUser {
