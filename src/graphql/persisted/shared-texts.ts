@@ -40,7 +40,7 @@ export class SharedTexts {
       this.#delete(first(share.keys))
       share = this.#shares.get(client)
     }
-    while (this.#bytes + weight > bytes) this.#delete(first(this.#texts))
+    while (this.#bytes + weight > bytes && this.#texts.size > 0) this.#delete(first(this.#texts))
     const share = this.#shares.get(client) ?? { keys: new Set(), bytes: 0 }
     this.#shares.set(client, share)
     share.keys.add(key)
