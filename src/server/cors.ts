@@ -39,7 +39,7 @@ function allowedHeaders(asked: string | undefined): string {
   return names.length <= askedBounds.names && names.every(name => headerName.test(name)) ? names.join(', ') : ownHeaders
 }
 
-export const askedBounds = Object.freeze({ names: 50, length: 2000 })
+const askedBounds = Object.freeze({ names: 50, length: 2000 })
 const headerName = /^[a-z0-9!#$%&'*+.^_`|~-]+$/
 const ownHeaders = 'authorization, content-type, idempotency-key, if-match, if-none-match, x-request-id, traceparent'
 const exposed =

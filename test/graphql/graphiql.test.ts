@@ -155,7 +155,7 @@ describe('GET /graphql from a browser', () => {
   })
 
   it('hands the headers pane to the socket, and keeps no token in the browser', () => {
-    // What this does in a browser was seen there. GraphiQL reads these options, which must not get lost.
+    // clients/browser.test.ts tries it, where Chromium is installed. Elsewhere at least these options must not get lost.
     const start = readFileSync(join(import.meta.dirname, '../../src/graphql/http/graphiql/start.js'), 'utf8')
     for (const option of ['connectionParams: writtenHeaders', 'shouldPersistHeaders: false', "fetch('tokens'"])
       assert.ok(start.includes(option), option)

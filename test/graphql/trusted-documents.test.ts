@@ -90,6 +90,12 @@ for (const [format, manifest] of Object.entries({ 'of a map': mapped, "in Apollo
       })
     }
 
+    it('a name that is no text is ignored', async () => {
+      const { POST: send } = transports
+      assert.deepEqual((await send?.(app, { documentId: 5, doc_id: null, id: md5 }))?.data, { posts: [] })
+      for (const id of [5, null, [md5], {}, '']) assert.equal((await send?.(app, { id }))?.code, 'BAD_REQUEST')
+    })
+
     it('a document that was refused is not remembered', async () => {
       const text = '{ a: __typename }'
       for (let n = 0; n < 2; n++) {

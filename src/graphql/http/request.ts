@@ -11,8 +11,9 @@ export function operationIn(body: unknown): OperationRequest {
   const isNamed = documentId !== undefined || (isObject(extensions) && !isAbsent(extensions.persistedQuery))
   // Some clients must send a text, and send an empty one.
   const text = isNamed && (isAbsent(query) || query === '') ? undefined : query
-  if (text !== undefined && typeof text !== 'string') throw refusal('BAD_REQUEST', 'query must be a string.')
-  if (text === undefined && !isNamed) throw refusal('BAD_REQUEST', 'query must be a string.')
+  if (typeof text !== 'string' && (text !== undefined || !isNamed)) {
+    throw refusal('BAD_REQUEST', 'query must be a string.')
+  }
   if (!isAbsent(operationName) && typeof operationName !== 'string') {
     throw refusal('BAD_REQUEST', 'operationName must be a string.')
   }

@@ -36,12 +36,13 @@ export class SharedTexts {
     const { bytes, bytesPerClient } = this.#bounds
     if (weight > bytesPerClient) return
     this.#delete(key)
-    for (let share = this.#shares.get(client); share !== undefined && share.bytes + weight > bytesPerClient; ) {
+    let share = this.#shares.get(client)
+    while (share !== undefined && share.bytes + weight > bytesPerClient) {
       this.#delete(first(share.keys))
       share = this.#shares.get(client)
     }
-    while (this.#bytes + weight > bytes) this.#delete(first(this.#texts))
-    const share = this.#shares.get(client) ?? { keys: new Set(), bytes: 0 }
+    while (this.#bytes + weight > bytes && this.#texts.size > 0) this.#delete(first(this.#texts))
+    share = this.#shares.get(client) ?? { keys: new Set(), bytes: 0 }
     this.#shares.set(client, share)
     share.keys.add(key)
     share.bytes += weight

@@ -89,6 +89,7 @@ export function serveGraphiqlAssets(server: FastifyInstance): void {
 function compressBundle(): Promise<Readonly<Record<string, Compressed>>> {
   const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, Compressed>>>()
   const worker = new Worker(new URL('./compress-bundle.ts', import.meta.url))
+  worker.unref() // a shutdown does not wait for it
   worker.once('message', resolve).once('error', reject)
   worker.once('exit', code => reject(new Error(`GraphiQL could not be compressed: the thread ended with ${code}`)))
   return promise
