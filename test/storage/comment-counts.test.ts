@@ -54,7 +54,13 @@ const change: fc.Arbitrary<CompiledChange> = fc.oneof(
 )
 const deletion = anyPost().map(id => ({ kind: 'delete post', id, reach }) as const)
 const actor = fc.constantFrom(...users).map(id => actorOf(id))
+/** Single changes that many make at once. */
+const hotChange: fc.Arbitrary<CompiledChange> = fc.oneof(
+  fc.constant({ kind: 'add comment', postId: 1, text: 'New', show } as const),
+  fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete comment', commentId: id, reach }) as const),
+)
 const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 20, arbitrary: fc.record({ actor, changes: hotChange.map(each => [each]) }) },
   { weight: 30, arbitrary: fc.record({ actor, changes: fc.array(change, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ actor, changes: deletion.map(each => [each]) }) },
   {
