@@ -16,6 +16,7 @@ import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
 import { inForm, runs } from '../support/form.ts'
 import { migrationsOf } from '../support/templates.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const at = '2026-01-31T12:00:00.000Z'
 const users = [1, 2, 3, 4]
@@ -54,7 +55,13 @@ const change: fc.Arbitrary<CompiledChange> = fc.oneof(
 )
 const deletion = anyPost().map(id => ({ kind: 'delete post', id, reach }) as const)
 const actor = fc.constantFrom(...users).map(id => actorOf(id))
+/** Single changes that many make at once. */
+const hotChange: fc.Arbitrary<CompiledChange> = fc.oneof(
+  fc.constant({ kind: 'add comment', postId: 1, text: 'New', show } as const),
+  fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete comment', commentId: id, reach }) as const),
+)
 const deed: fc.Arbitrary<Deed> = fc.oneof(
+  { weight: 20, arbitrary: fc.record({ actor, changes: hotChange.map(each => [each]) }) },
   { weight: 30, arbitrary: fc.record({ actor, changes: fc.array(change, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ actor, changes: deletion.map(each => [each]) }) },
   {
@@ -141,6 +148,36 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
   })
 })
 
+describe('A mutation on PostgreSQL that changes the same rows several times', { skip: postgres.skip }, () => {
+  it('does not wait for the deletion of their author, which waits for it, after any of its statements', async t => {
+    await using stage = await Stage.open(postgres)
+    const [changing, deleting] = [
+      await connected(t, stage.database.location),
+      await connected(t, stage.database.location),
+    ]
+    const pid = (deleting as unknown as { processID: number }).processID
+    const like = { kind: 'like post', id: 3, show } as const
+    const update = { kind: 'update comment', commentId: 1, text: 'X', reach, show } as const
+    let isOver = false
+    for (let statements = 1; !isOver; statements++) {
+      await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
+      // Post 3 is of user 4, comment 1 of user 1.
+      const changes = [like, update, update, like]
+      const mutation = new Transaction(changing, verbs.changePosts(actorOf(2), changes))
+      isOver = (await mutation.advance(statements)) !== undefined
+      let isDeleted = false
+      const deletion = performOn(deleting, { deletedUser: statements % 2 === 0 ? 4 : 1, actor: anonymous })
+      const end = deletion.finally(() => {
+        isDeleted = true
+      })
+      const isWaiting = sql`select pid from pg_stat_activity where pid = ${pid} and wait_event_type = 'Lock'`
+      await waitUntil(async () => isDeleted || (await stage.engine.read(isWaiting)).length > 0)
+      if (!isOver) await outcomeOf(() => mutation.finish())
+      assert.equal(await end, 'gone')
+    }
+  })
+})
+
 /** A connection that notices a deadlock at once, and waits for a lock as long as it takes. */
 async function connected(t: TestContext, location: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: location, types: { getTypeParser } })
@@ -151,23 +188,50 @@ async function connected(t: TestContext, location: string): Promise<pg.Client> {
 }
 
 async function performOn(client: pg.Client, given: Deed): Promise<unknown> {
-  const steps: Steps<unknown> =
-    'changes' in given
-      ? verbs.changePosts(given.actor, given.changes)
-      : verbs.deleteUser(given.deletedUser, given.actor)
-  await client.query('begin')
-  try {
-    for (let rows: readonly Row[] = []; ; ) {
-      const step = steps.next(rows)
-      if (step.done) {
-        await client.query('commit')
-        return step.value
+  const transaction = new Transaction(client, stepsOf(given))
+  return transaction.finish()
+}
+
+function stepsOf(given: Deed): Steps<unknown> {
+  return 'changes' in given
+    ? verbs.changePosts(given.actor, given.changes)
+    : verbs.deleteUser(given.deletedUser, given.actor)
+}
+
+/** A verb that runs statement by statement. */
+class Transaction {
+  readonly #client: pg.Client
+  readonly #steps: Steps<unknown>
+  #rows: readonly Row[] = []
+  #begun = false
+
+  constructor(client: pg.Client, steps: Steps<unknown>) {
+    this.#client = client
+    this.#steps = steps
+  }
+
+  /** Runs so many further statements at most. Returns the outcome once there are no more, and then has committed. */
+  async advance(statements: number): Promise<{ readonly outcome: unknown } | undefined> {
+    try {
+      if (!this.#begun) await this.#client.query('begin')
+      this.#begun = true
+      for (let left = statements; left > 0; left--) {
+        const step = this.#steps.next(this.#rows)
+        if (step.done) {
+          await this.#client.query('commit')
+          return { outcome: step.value }
+        }
+        const { text, values } = step.value
+        this.#rows = (await this.#client.query({ text, values: [...values], rowMode: 'array' })).rows
       }
-      const { text, values } = step.value
-      rows = (await client.query({ text, values: [...values], rowMode: 'array' })).rows
+      return undefined
+    } catch (error) {
+      await this.#client.query('rollback')
+      throw error
     }
-  } catch (error) {
-    await client.query('rollback')
-    throw error
+  }
+
+  async finish(): Promise<unknown> {
+    return (await this.advance(Number.POSITIVE_INFINITY))?.outcome
   }
 }

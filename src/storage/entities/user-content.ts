@@ -40,8 +40,9 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
     comments += Number(count)
     return comments <= contentPerStep
   })
-  if (small.length === 0 && posts.length > 0) {
-    yield* deleteSomeReplies(Number(posts[0]?.[0]))
+  if (small.length === 0 && posts[0] !== undefined) {
+    const [id, count] = posts[0].map(Number)
+    yield* deleteSomeReplies(id ?? 0, count ?? 0)
     return true
   }
   const through = Number(small.at(-1)?.[0] ?? 0)
@@ -52,8 +53,10 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
 }
 
 /** Of a post with too many comments to be deleted at once. */
-function* deleteSomeReplies(postId: number): Steps<void> {
+function* deleteSomeReplies(postId: number, count: number): Steps<void> {
   const deleted = yield sql`delete from comments where id in (
     select id from comments where post_id = ${postId} order by id limit ${contentPerStep}) returning id`
-  yield sql`update posts set comment_count = comment_count - ${deleted.length} where id = ${postId}`
+  // Even if the number were wrong, the deletion of the user would come to an end.
+  const left = deleted.length < contentPerStep ? 0 : count - deleted.length
+  yield sql`update posts set comment_count = ${left} where id = ${postId}`
 }
