@@ -86,6 +86,7 @@ const askNobody = [
   /^GET \/\.well-known\/jwks\.json$/,
   /^GET \/openapi\.json$/,
   /^GET \/docs(\/.*)?$/,
+  /^GET \/graphiql\/.*$/,
 ]
 
 const alive = ['anonymous', 'owner', 'other user', 'admin'] as const
