@@ -55,7 +55,7 @@ const KEBAB_CASE = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*$/
 const STRING_OR_COMMENT = /('(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`)|\/\/[^\n]*|\/\*[\s\S]*?\*\//g
 const IMPORT = new RegExp(
   [
-    /(?<![\w.$])(?:import|export)(?<type>\s+type(?=\s*[\w{*]))?/,
+    /(?<![\w.$])(?:import|export)(?:\s+type(?=\s*[\w{*]))?/,
     /(?:[\w\s{},*$]*?\bfrom\b)?\s*\(?\s*/,
     /(?<quote>['"`])(?<name>[^'"`\n]+)\k<quote>/,
   ]
@@ -65,7 +65,7 @@ const IMPORT = new RegExp(
 )
 
 type Files = Map<string, string>
-type Import = { name: string; target: string | undefined; typeOnly: boolean }
+type Import = { name: string; target: string | undefined }
 
 function violations(files: Files): string[] {
   const sources = [...files].filter(([path]) => path.endsWith('.ts'))
@@ -91,7 +91,7 @@ function importsOf(path: string, source: string): Import[] {
   return [...source.matchAll(IMPORT)].map(({ groups }) => {
     const name = groups?.name ?? ''
     const target = name.startsWith('.') ? posix.join(posix.dirname(path), name) : undefined
-    return { name, target, typeOnly: groups?.type !== undefined }
+    return { name, target }
   })
 }
 
@@ -138,8 +138,8 @@ function cycles(imports: Map<string, Import[]>): string[] {
   function visit(path: string, trail: string[]): void {
     if (trail.includes(path)) found.push(`cycle: ${[...trail.slice(trail.indexOf(path)), path].join(' -> ')}`)
     if (trail.includes(path) || done.has(path)) return
-    for (const { target, typeOnly } of imports.get(path) ?? []) {
-      if (target !== undefined && !typeOnly) visit(target, [...trail, path])
+    for (const { target } of imports.get(path) ?? []) {
+      if (target !== undefined) visit(target, [...trail, path])
     }
     done.add(path)
   }
@@ -245,9 +245,9 @@ const CASES: Case[] = [
     expected: ['cycle: src/core/a.ts -> src/core/b.ts -> src/core/c.ts -> src/core/a.ts'],
   },
   {
-    guarantee: 'a circle of types alone is allowed',
+    guarantee: 'not even types are imported in a circle',
     files: { 'src/core/a.ts': "import type { B } from './b.ts'", 'src/core/b.ts': "import './a.ts'" },
-    expected: [],
+    expected: ['cycle: src/core/a.ts -> src/core/b.ts -> src/core/a.ts'],
   },
 ]
 

@@ -10,6 +10,7 @@ import { checkComplexity } from './language/limits/complexity.ts'
 import { Plans } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
 import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
+import type { OperationRequest } from './operation-request.ts'
 import type { DocumentSource } from './persisted/source.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import { planSubscription } from './subscription.ts'
@@ -20,16 +21,6 @@ export interface ExecutorParts {
   readonly documents: DocumentSource
   readonly posts: Posts
   readonly maxComplexity: number
-}
-
-/** A request for an operation, independent of the transport. */
-export interface OperationRequest {
-  /** The text of the document. Missing if the request only names the document. */
-  readonly query: string | undefined
-  readonly documentId?: string | undefined
-  readonly extensions?: Fields
-  readonly operationName: string | undefined
-  readonly variables: Fields
 }
 
 /**

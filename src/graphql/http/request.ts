@@ -1,6 +1,6 @@
 import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
-import type { OperationRequest } from '../execute.ts'
+import type { OperationRequest } from '../operation-request.ts'
 
 /** Reads the requested operation from a body, a query string or a socket message. */
 export function operationIn(body: unknown): OperationRequest {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { refusal } from '../errors.ts'
-import type { OperationRequest } from '../execute.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'
+import type { OperationRequest } from '../operation-request.ts'
 import { SharedTexts } from './shared-texts.ts'
 import { type DocumentSource, hashIn, wrongHash } from './source.ts'
 

@@ -1,7 +1,7 @@
 import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
-import type { OperationRequest } from '../execute.ts'
 import type { ValidDocument } from '../language/documents.ts'
+import type { OperationRequest } from '../operation-request.ts'
 
 /** Finds the document of a request, which may contain its text or only its name. */
 export interface DocumentSource {

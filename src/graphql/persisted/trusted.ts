@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.ts'
 import { Refusal, refusal } from '../errors.ts'
-import type { OperationRequest } from '../execute.ts'
 import type { Documents, PreparedOperation, ValidDocument } from '../language/documents.ts'
 import { checkComplexity } from '../language/limits/complexity.ts'
 import type { Variables } from '../language/tree.ts'
+import type { OperationRequest } from '../operation-request.ts'
 import { ManifestError, shown, type TrustedDocument } from './manifest.ts'
 import { type DocumentSource, hashIn, wrongHash } from './source.ts'
 

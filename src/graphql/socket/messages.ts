@@ -1,7 +1,7 @@
 import { type Fields, isObject } from '../../server/fields.ts'
 import { hasMoreValues } from '../../server/json-values.ts'
-import type { OperationRequest } from '../execute.ts'
 import { operationIn } from '../http/request.ts'
+import type { OperationRequest } from '../operation-request.ts'
 import { fromNow, type Resume } from '../subscriptions/resume.ts'
 
 /** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */

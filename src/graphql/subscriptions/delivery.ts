@@ -1,12 +1,17 @@
 import type { AppError } from '../../core/errors.ts'
-import type { Group } from './group.ts'
+
+/** A group of subscribers, as far as a delivery knows it. */
+export interface Waited {
+  /** If true, deliveries do not wait for this group. */
+  isLate: boolean
+}
 
 /**
  * One event that is being delivered. It is done when all groups that are not late have received it. A group that takes
  * too long becomes late.
  */
 export class Delivery {
-  readonly #waited = new Set<Group>()
+  readonly #waited = new Set<Waited>()
   readonly #done = Promise.withResolvers<void>()
   #timer: NodeJS.Timeout | undefined
 
@@ -19,7 +24,7 @@ export class Delivery {
     return this.#done.promise
   }
 
-  waitFor(group: Group): void {
+  waitFor(group: Waited): void {
     this.#waited.add(group)
   }
 
@@ -29,7 +34,7 @@ export class Delivery {
     else this.#timer = setTimeout(() => this.#goOn(), timeoutMs)
   }
 
-  told(group: Group): void {
+  told(group: Waited): void {
     if (this.#waited.delete(group) && this.#waited.size === 0) this.#goOn()
   }
 

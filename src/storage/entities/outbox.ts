@@ -2,13 +2,12 @@ import type { Event, EventLog, Place, Position, Snapshot } from '../../core/even
 import type { Engine } from '../engine.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
-import type { verbs } from '../verbs.ts'
 
 /**
  * The event log, stored in the outbox table. The two engines determine the order of events differently; only this file
  * and PostgreSQL's `begin` handle that difference.
  */
-export function createEventLog(engine: Engine<typeof verbs>, keptSeconds = 3600): EventLog {
+export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds = 3600): EventLog {
   const { now, bound, after, keeps, purge } = ordering[engine.dialect.name]
   const readBound = async () => {
     if (bound === undefined) return { least: Number.MAX_SAFE_INTEGER, next: Number.MAX_SAFE_INTEGER }

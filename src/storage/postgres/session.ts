@@ -1,7 +1,7 @@
 import type { PoolClient, QueryArrayConfig, QueryConfig, QueryResult } from 'pg'
 import { fault } from '../../core/errors.ts'
 import { LruCache } from '../../core/lru-cache.ts'
-import { bounds } from '../engine.ts'
+import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import type { Verb } from '../verb.ts'

@@ -1,4 +1,4 @@
-import { bounds } from '../engine.ts'
+import { bounds } from '../bounds.ts'
 import { type List, type Page, postgresPage, sqlitePage } from './page.ts'
 
 /** A key of a JSON object, and the SQL expression of its value. */

@@ -1,6 +1,6 @@
 import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
 import type { SelectedField, SelectedList, SelectedObject, Selection, Slot } from '../../core/selection.ts'
-import { bounds } from '../engine.ts'
+import { bounds } from '../bounds.ts'
 import { type Dialect, measuring, type Pair } from './dialect.ts'
 import type { PageStart } from './page.ts'
 

@@ -1,7 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AppError, answerTooLarge, fault, unavailable } from '../../core/errors.ts'
 import { LruCache } from '../../core/lru-cache.ts'
-import { bounds } from '../engine.ts'
+import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
 
 /** A connection with its cache of prepared statements. All methods are synchronous, because node:sqlite is. */

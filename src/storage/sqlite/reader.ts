@@ -1,6 +1,6 @@
 import { unavailable } from '../../core/errors.ts'
 import { LruCache } from '../../core/lru-cache.ts'
-import { bounds } from '../engine.ts'
+import { bounds } from '../bounds.ts'
 import type { Row, Statement, Value } from '../sql.ts'
 import type { SqliteConnection } from './connection.ts'
 import type { SqliteGuard } from './guard.ts'

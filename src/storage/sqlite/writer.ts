@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
-import { bounds } from '../engine.ts'
+import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
