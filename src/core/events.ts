@@ -58,6 +58,8 @@ export function isAfter({ position: { transaction } }: Event, { from, to, runnin
 /** All events in order. Events are kept for a limited time. */
 export interface EventLog {
   now(): Promise<Snapshot>
+  /** A position before all events that become visible from now on. */
+  end(): Promise<Position>
   after(position: Position): Promise<NextEvents>
   /** Whether this event, and so every later one, is still in the log. */
   keeps(place: Place): Promise<boolean>

@@ -34,8 +34,7 @@ export class Feed implements AsyncDisposable {
   #timer: NodeJS.Timeout | undefined
 
   static async start(parts: FeedParts, deliver: Deliver): Promise<Feed> {
-    const { from } = await parts.log.now()
-    return new Feed(parts, deliver, { transaction: from, id: 0 })
+    return new Feed(parts, deliver, await parts.log.end())
   }
 
   private constructor({ log, bus, observer, onLoss = () => {} }: FeedParts, deliver: Deliver, position: Position) {
@@ -91,8 +90,7 @@ export class Feed implements AsyncDisposable {
   }
 
   async #beginAgain(): Promise<void> {
-    const { from } = await this.#log.now()
-    this.#position = { transaction: from, id: 0 }
+    this.#position = await this.#log.end()
     this.#onLoss()
   }
 

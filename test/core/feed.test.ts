@@ -21,6 +21,10 @@ class MemoryLog implements EventLog {
     }
   }
 
+  async end() {
+    return { transaction: this.events.length + 1, id: 0 }
+  }
+
   async now() {
     const next = this.events.length + 1
     return { from: next, to: next, running: new Set<number>() }

@@ -22,11 +22,6 @@ function insertOf(kind: TestDatabase['kind'], postId: number, ageSeconds = 0): s
   return `insert into outbox (kind, post_id, created_at) values ('post-added', ${postId}, ${instant})`
 }
 
-async function beginning(log: EventLog): Promise<Position> {
-  const { from } = await log.now()
-  return { transaction: from, id: 0 }
-}
-
 /** All events after a position, read in batches as soon as they are visible. */
 async function allAfter(log: EventLog, position: Position, count: number): Promise<readonly Event[]> {
   const events: Event[] = []
@@ -67,7 +62,7 @@ for (const kind of engineKinds) {
     it('returns the events that verbs write, with their ids and their time', async () => {
       const userId = await newUser('ann@example.com')
       const actor = { kind: 'user', id: userId, role: 'member', tokenVersion: 'version' } as const
-      const from = await beginning(log)
+      const from = await log.end()
       const earliest = Date.now()
       const { posts } = createStore(engine)
       const selection = { fields: [{ kind: 'one', key: 'x', name: 'post', id: 0, fields: [] }] } as const
@@ -102,7 +97,7 @@ for (const kind of engineKinds) {
     })
 
     it('returns each event once, in order, in batches, and tells whether more follow', async () => {
-      const from = await beginning(log)
+      const from = await log.end()
       const inserts = Array.from({ length: 1100 }, (_, index) => insertOf(database.kind, index + 1))
       await execute(database, `begin; ${inserts.join(';')}; commit`)
       await waitUntil(async () => (await log.after(from)).events.length > 0)
@@ -125,7 +120,7 @@ for (const kind of engineKinds) {
     })
 
     it('existing events are not after a snapshot, and later events are', async () => {
-      const from = await beginning(log)
+      const from = await log.end()
       await execute(database, insertOf(database.kind, 1))
       await allAfter(log, from, 1)
       const moment = await log.now()
@@ -149,15 +144,15 @@ for (const kind of engineKinds) {
     })
 
     it('an empty log after a purge continues at its position', async () => {
-      const from = await beginning(log)
+      const from = await log.end()
       await execute(database, insertOf(database.kind, 1))
       const [first] = await allAfter(log, from, 1)
       await execute(database, 'delete from outbox')
-      const { from: now } = await log.now()
-      assert.ok(first !== undefined && (await log.after({ transaction: now, id: 0 })).events.length === 0)
+      const now = await log.end()
+      assert.ok(first !== undefined && (await log.after(now)).events.length === 0)
       await execute(database, insertOf(database.kind, 2))
       assert.deepEqual(postsIn(await allAfter(log, first.position, 1)), [2])
-      assert.deepEqual(postsIn(await allAfter(log, { transaction: now, id: 0 }, 1)), [2])
+      assert.deepEqual(postsIn(await allAfter(log, now, 1)), [2])
     })
   })
 }
@@ -187,7 +182,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   const client = (index: number) => clients[index] ?? assert.fail()
 
   it('an event of a late commit comes before events of transactions that began later, which wait for it', async () => {
-    const from = await beginning(log)
+    const from = await log.end()
     await client(0).query('begin')
     await client(0).query(insertOf('postgres', 1))
     await client(1).query('begin')
@@ -202,7 +197,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   })
 
   it('running transactions are after a snapshot and ended ones are not, whatever their numbers', async () => {
-    const from = await beginning(log)
+    const from = await log.end()
     await client(0).query('begin')
     await client(0).query(insertOf('postgres', 1))
     await client(1).query(insertOf('postgres', 2))
@@ -229,7 +224,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   })
 
   it('a rolled back transaction leaves a gap that delays nothing', async () => {
-    const from = await beginning(log)
+    const from = await log.end()
     await client(0).query('begin')
     await client(0).query(insertOf('postgres', 1))
     await client(1).query(insertOf('postgres', 2))
@@ -238,7 +233,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   })
 
   it('a writer of ours that has its number, but no event yet, holds back the events of later ones', async () => {
-    const from = await beginning(log)
+    const from = await log.end()
     await beginLikeAVerb(client(0))
     await client(1).query(insertOf('postgres', 2))
     const held = await log.after(from)
@@ -252,7 +247,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   })
 
   it('a writer that has locked the outbox, and has no number yet, hides nothing that will come before', async () => {
-    const from = await beginning(log)
+    const from = await log.end()
     await client(2).query('begin; select pg_current_xact_id()')
     await client(0).query('begin; lock table outbox in row exclusive mode')
     await client(1).query(insertOf('postgres', 1))
@@ -271,7 +266,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     await elsewhere.query('begin; create table t (x int); insert into t values (1)')
     await client(0).query('begin; update counters set next = next')
     await client(1).query('begin isolation level repeatable read; select * from outbox')
-    const from = await beginning(log)
+    const from = await log.end()
     await execute(database, insertOf('postgres', 1))
     assert.deepEqual(postsIn((await log.after(from)).events), [1])
     for (const each of [client(0), client(1), elsewhere]) await each.query('rollback')
@@ -293,7 +288,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
       `insert into outbox (transaction_id, kind, post_id, created_at)
        values ('9000000000'::xid8, 'post-added', 7, now_plus(-4000))`,
     )
-    const from = await beginning(log)
+    const from = await log.end()
     assert.deepEqual(await log.after(from), { events: [], more: false, heldSince: undefined })
     assert.equal(await log.purge(), 1)
   })
@@ -306,7 +301,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
         return writer
       }),
     )
-    const from = await beginning(log)
+    const from = await log.end()
     const written = new Set<number>()
     let next = 100
     let running = writers.length

@@ -64,6 +64,10 @@ export class FakeLog implements EventLog {
     return { from: next, to: next, running: new Set() }
   }
 
+  async end(): Promise<Position> {
+    return { transaction: this.events.length + 1, id: 0 }
+  }
+
   async now(): Promise<Snapshot> {
     const { moment } = this
     await this.held

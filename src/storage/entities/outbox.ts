@@ -14,10 +14,16 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
     const [row] = await engine.read(bound)
     return { least: Number(row?.[0]), next: Number(row?.[1]) }
   }
+  const readNow = async () => {
+    const [row] = await engine.read(now)
+    return snapshotOf(String(row?.[0]))
+  }
   return {
-    async now() {
-      const [row] = await engine.read(now)
-      return snapshotOf(String(row?.[0]))
+    now: readNow,
+    async end() {
+      // The oldest transaction that runs may be another program's, and very old.
+      const transaction = bound === undefined ? (await readNow()).from : (await readBound()).least
+      return { transaction, id: 0 }
     },
     async after(position) {
       // Two statements, and so two snapshots: the second one must see everything that was committed below the bound.
