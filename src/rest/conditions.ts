@@ -13,12 +13,16 @@ export function sendRevised<Item>(
   { item, revision }: Revised<Item>,
   represent: (item: Item) => object,
   mark = '',
-): object {
+): object | undefined {
   // A cache must ask each time, because the caller's access may have ended.
   reply.header('etag', `"${revision}${mark}"`).header('cache-control', 'private, no-cache')
   const known = tagsIn(headerOf(request, 'if-none-match') ?? '')
   if (known !== 'any' && !known?.some(({ tag }) => tag === revision + mark)) return represent(item)
-  return reply.code(304).send()
+  reply.code(304)
+  // Fastify sends none of it, but its length: without it, the length would be 0, which caches could believe.
+  if (request.method === 'HEAD') return represent(item)
+  reply.send()
+  return undefined // Fastify would wait for the end of a reply that a handler returns
 }
 
 /** The condition in `If-Match` and `If-None-Match` of a write. */

@@ -81,11 +81,14 @@ for (const kind of engineKinds) {
           const ask = (condition: string) =>
             sendText(app, `${method} ${path}`, undefined, member.token, { 'if-none-match': condition })
           const tag = tagOf(await send(app, `${method} ${path}`, undefined, member.token))
+          const size = Buffer.byteLength((await send(app, `GET ${path}`, undefined, member.token)).body)
           for (const condition of [tag, `W/${tag}`, '*', `"x", ${tag}`, `, "a,b" ,\t${tag},,`]) {
             const { status, body, headers } = await ask(condition)
             assert.deepEqual([status, body], [304, ''], `${method} ${path} ${condition}`)
             assert.deepEqual([headers.get('etag'), headers.get('cache-control')], [tag, 'private, no-cache'])
-            assert.ok(!headers.has('content-type'))
+            const length = method === 'HEAD' ? String(size) : undefined
+            assert.equal(headers.get('content-length'), length, `${method} ${path}`)
+            assert.equal(headers.has('content-type'), method === 'HEAD')
           }
           // What is malformed is ignored: the answer is then complete.
           for (const condition of ['"x"', tag.slice(1, -1), `${tag} "x"`, `*, ${tag}`, '', '"', `w/${tag}`]) {
