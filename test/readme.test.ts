@@ -5,6 +5,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startTestApp } from './support/app.ts'
+import { temporaryFolder } from './support/folder.ts'
+import { freePort } from './support/ports.ts'
+import { createMember, send } from './support/rest.ts'
+import { waitUntil } from './support/wait.ts'
 
 const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
 
@@ -33,6 +37,49 @@ test('README: of several runs of the example of lost updates at once none is los
   const { code, output } = exampleUnder('Caching and lost updates')
   const runs = await Promise.all(Array.from({ length: 3 }, () => run(code.replace('http://127.0.0.1:4000', app.url))))
   assert.deepEqual(runs.sort(), [output, output.replace('37', '38'), output.replace('37', '39')])
+})
+
+test('README: the example of subscriptions gets every post once and in order, also those from before it is back', async () => {
+  using folder = temporaryFolder()
+  const port = await freePort()
+  const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, PORT: String(port), RATE_LIMIT_MAX: '0' }
+  const section = readme.slice(readme.indexOf('### Subscriptions'))
+  const [, code = ''] = /```js\n(.*?)```/s.exec(section) ?? []
+  const child = spawn(process.execPath, ['--input-type=module'], { stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(code.replace('127.0.0.1:4000', `127.0.0.1:${port}`))
+  let printed = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    printed += text
+  })
+  try {
+    const titles: string[] = []
+    const write = async (app: { readonly url: string }, token: string) => {
+      titles.push(`post ${titles.length + 1}`)
+      const query = `mutation { createPost(title: "${titles.at(-1)}", content: "x") { id } }`
+      assert.equal((await send(app, 'POST /graphql', { query }, token)).status, 200)
+    }
+    let token: string
+    {
+      await using app = await startTestApp(env)
+      token = (await createMember(app)).token
+      await waitUntil(async () => {
+        await write(app, token)
+        return printed !== ''
+      })
+      const [first = ''] = printed.split('\n')
+      titles.splice(
+        0,
+        titles.findIndex(title => first.endsWith(title)),
+      )
+    }
+    await using app = await startTestApp(env)
+    for (let n = 0; n < 5; n++) await write(app, token)
+    const received = () => printed.split('\n').flatMap(line => /post \d+$/.exec(line) ?? [])
+    await waitUntil(() => received().includes(titles.at(-1) ?? ''))
+    assert.deepEqual(received(), titles)
+  } finally {
+    child.kill()
+  }
 })
 
 test('README: the example from order to tracking runs as printed and follows links only', async () => {
