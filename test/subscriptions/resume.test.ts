@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
+import { unavailable } from '../../src/core/errors.ts'
 import { placeFromText, placeToText } from '../../src/core/events.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
@@ -279,6 +280,23 @@ describe('Subscribers that resume while events are delivered', () => {
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
     await waitUntil(() => subscriber.told.at(-1) === 'POSITION_UNKNOWN')
     assert.equal(stage.fanOut.subscriptions, 0)
+  })
+
+  it('wait while the store is unavailable, and then get everything', async () => {
+    const stage = new FanOutStage()
+    const first = stage.log.add(postAdded(1))
+    for (let n = 2; n <= 5; n++) stage.log.add(postAdded(n))
+    const read = stage.log.after.bind(stage.log)
+    let failures = 2
+    stage.log.after = async position => {
+      if (failures-- > 0) throw unavailable(new Error('an outage'))
+      return read(position)
+    }
+    const subscriber = new FakeSubscriber()
+    const after = placeToText(first)
+    await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
+    await waitUntil(() => subscriber.told.length === 4)
+    assert.deepEqual(stage.reported, [])
   })
 
   it('stop reading when they leave, and end with their post', async () => {

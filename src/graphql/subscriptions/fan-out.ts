@@ -1,23 +1,15 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { AppError, fault } from '../../core/errors.ts'
-import {
-  type Event,
-  type EventLog,
-  isAfter,
-  isLater,
-  type Position,
-  placeFromText,
-  placeToText,
-} from '../../core/events.ts'
+import { type Event, isAfter, isLater, type Position, placeFromText } from '../../core/events.ts'
 import { FairQueue } from '../../core/fair-queue.ts'
-import { isSameTopic, subjectOf, type Topic, topicOf } from '../../core/posts/topics.ts'
-import type { PostStore } from '../../core/store.ts'
-import { Refusal, refusal, refusalFromCore } from '../errors.ts'
+import { isSameTopic, type Topic, topicOf } from '../../core/posts/topics.ts'
+import { type Refusal, refusalFromCore } from '../errors.ts'
 import { SharedMessage } from '../socket/shared-message.ts'
 import { Delivery } from './delivery.ts'
+import { EventReader, type EventReaderParts, type Message, tooExpensive } from './event-reader.ts'
 import type { Group, Member, Pending, Subscriber, Subscription } from './group.ts'
 import { type GroupLimits, Groups } from './groups.ts'
-import { type CatchUpParts, catchUp, fromNow, positionUnknown, type Resume } from './resume.ts'
+import { type CatchUpParts, catchUp, fromNow, positionUnknown, type Resume, whileUnavailable } from './resume.ts'
 
 export type { Subscriber, Subscription } from './group.ts'
 
@@ -30,16 +22,9 @@ export interface FanOutObserver {
   replayed(): void
 }
 
-export interface FanOutParts extends GroupLimits {
-  readonly store: PostStore
-  readonly log: EventLog
+export interface FanOutParts extends GroupLimits, Omit<EventReaderParts, 'onOutage'> {
   readonly observer: FanOutObserver
   readonly now: () => number
-  /** How many event reads run at once. */
-  readonly readsAtOnce: number
-  /** How long one read may take, in milliseconds. */
-  readonly readMs: number
-  readonly report: (error: AppError) => void
 }
 
 /**
@@ -50,24 +35,20 @@ export interface FanOutParts extends GroupLimits {
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #groups: Groups
-  readonly #reads: FairQueue
-  /**
-   * For groups whose last read did not finish in time. These reads run one at a time, so that no group is blamed for
-   * the slow read of another.
-   */
-  readonly #suspects = new FairQueue({ atOnce: 1, perClient: 1 })
+  readonly #reader: EventReader
   /** For the reads of subscribers that resume. */
   readonly #catchUps = new FairQueue({ atOnce: 4, perClient: 2 })
   #underWay: readonly Delivery[] = []
   /** The last event that was handed to the groups. */
   #latest: Position | undefined
-  #probe: Promise<boolean> | undefined
 
   constructor(parts: FanOutParts) {
     this.#parts = parts
     this.#groups = new Groups(parts)
-    // One client may use at most half of the reads.
-    this.#reads = new FairQueue({ atOnce: parts.readsAtOnce, perClient: Math.ceil(parts.readsAtOnce / 2) })
+    const onOutage = (error: AppError) => {
+      for (const delivery of this.#underWay) delivery.fail(error)
+    }
+    this.#reader = new EventReader({ ...parts, onOutage })
   }
 
   get groups(): number {
@@ -124,16 +105,17 @@ export class FanOut {
       const position = await catchUp(parts, place)
       if (position === undefined) return
       member.accepts = event => isLater(event.position, position)
-      if (!(await this.#exists(subscription.topic))) this.#dismiss(group, member, postNotFound(subscription))
+      const exists = await whileUnavailable(() => this.#exists(subscription.topic), parts.isOver)
+      if (!exists) this.#dismiss(group, member, postNotFound(subscription))
     }
-    caughtUp().catch(error => this.#dismiss(group, member, this.#refusalOf(error)))
+    caughtUp().catch(error => this.#dismiss(group, member, this.#reader.refusalOf(error)))
     return () => this.#groups.leave(group, member)
   }
 
   /** Delivers an earlier event to one member. Returns whether its subscription goes on. */
   async #replay(event: Event, group: Group, member: Member): Promise<boolean> {
     let message: Message | 'again' = 'again'
-    while (message === 'again' && group.members.has(member)) message = await this.#messageFor(group, event)
+    while (message === 'again' && group.members.has(member)) message = await this.#reader.messageFor(group, event)
     await member.subscriber.ready()
     if (message === 'again' || !group.members.has(member)) return false
     if (message === 'gone') this.#parts.observer.skipped()
@@ -177,7 +159,7 @@ export class FanOut {
       }
       if (!group.isLate) delivery.waitFor(group)
       group.backlog.push({ event, at, delivery: group.isLate ? undefined : delivery })
-      if (!group.isTelling) this.#work(group).catch(error => this.#end(group, this.#refusalOf(error)))
+      if (!group.isTelling) this.#work(group).catch(error => this.#end(group, this.#reader.refusalOf(error)))
     }
     delivery.start(promptMs)
     return delivery
@@ -200,7 +182,7 @@ export class FanOut {
     do {
       for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
         group.readingSince = performance.now()
-        const message = await this.#messageFor(group, pending.event)
+        const message = await this.#reader.messageFor(group, pending.event)
         if (message === 'again' || group.isOver) continue
         group.backlog.shift()
         await this.#tell(group, pending.event, message)
@@ -244,50 +226,6 @@ export class FanOut {
     delivery?.told(group)
   }
 
-  async #messageFor(group: Group, event: Event): Promise<Message | 'again'> {
-    const subject = subjectOf(event)
-    if (subject === undefined) return undefined
-    const { selection, values, id } = group.subscription
-    const read = async () => {
-      if (group.isOver) return undefined // the group has no members any more
-      const begun = performance.now()
-      const data = await this.#parts.store.find(selection, values.with(id, subject))
-      return { data, ms: performance.now() - begun }
-    }
-    try {
-      const found = await (group.timedOutReads === 0 ? this.#reads : this.#suspects).run(group.owner, read)
-      if (found === undefined) return 'again'
-      group.timedOutReads = found.ms > this.#parts.readMs ? group.timedOutReads + 1 : 0
-      if (group.timedOutReads >= mostTimedOutReads) return tooExpensive()
-      if (found.data === undefined) return 'gone'
-      return new SharedMessage(found.data, group.positions ? placeToText(event) : undefined)
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'unavailable') return this.#refusalOf(error)
-      return this.#missed(group, error)
-    }
-  }
-
-  /** A read got no answer. If the store answers another request, the group's own read is the cause. */
-  async #missed(group: Group, error: AppError): Promise<Message | 'again'> {
-    if (await this.#storeAnswers()) return ++group.timedOutReads < mostTimedOutReads ? 'again' : tooExpensive()
-    for (const delivery of this.#underWay) delivery.fail(error)
-    await pause(retryMs, undefined, { ref: false })
-    return 'again'
-  }
-
-  /** Checks whether the store answers. Concurrent callers share one check (single flight). */
-  #storeAnswers(): Promise<boolean> {
-    const asked = () =>
-      this.#parts.log.now().then(
-        () => true,
-        () => false,
-      )
-    this.#probe ??= asked().finally(() => {
-      this.#probe = undefined
-    })
-    return this.#probe
-  }
-
   async #tell(group: Group, event: Event, message: Message): Promise<void> {
     if (message === 'gone') return this.#parts.observer.skipped()
     let reached = 0
@@ -329,7 +267,7 @@ export class FanOut {
       member.subscriber.next(message)
       return true
     } catch (error) {
-      this.#dismiss(group, member, this.#refusalOf(error))
+      this.#dismiss(group, member, this.#reader.refusalOf(error))
       return false
     }
   }
@@ -348,17 +286,7 @@ export class FanOut {
   #end(group: Group, reason: Refusal): void {
     for (const member of group.members) this.#dismiss(group, member, reason)
   }
-
-  #refusalOf(error: unknown): Refusal {
-    if (error instanceof Refusal) return error
-    if (error instanceof AppError && error.code === 'answer-too-large') return refusalFromCore(error, undefined)
-    this.#parts.report(error instanceof AppError ? error : fault(error))
-    return refusal('INTERNAL_SERVER_ERROR', 'Internal server error')
-  }
 }
-
-/** `'gone'`: the post or comment of the event no longer exists. `undefined`: the subscription is over. */
-type Message = SharedMessage | 'gone' | Refusal | undefined
 
 /** How many events are handed to the groups before the first of them is delivered. */
 const ahead = 8
@@ -368,11 +296,6 @@ const promptMs = 100
 const mostBehind = 1000
 /** A group that is further behind than this is ended. */
 const mostLateMs = 60_000
-/**
- * A group ends after this many reads in a row that did not finish in time. A single one may happen when the store has
- * just come back.
- */
-const mostTimedOutReads = 2
 const retryMs = 250
 /** Maximum milliseconds of sending before other work gets its turn. */
 const sliceMs = 5
@@ -396,8 +319,4 @@ function* batchesOf(events: readonly Event[]): Generator<readonly Event[]> {
 
 function postNotFound({ key }: Subscription): Refusal {
   return refusalFromCore(new AppError('not-found', 'Post not found'), [key])
-}
-
-function tooExpensive(): Refusal {
-  return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
 }

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { AppError } from '../../core/errors.ts'
 import { type Event, type EventLog, isLater, type Place, type Position } from '../../core/events.ts'
 import { isSameTopic, type Topic, topicOf } from '../../core/posts/topics.ts'
 import { type Refusal, refusal } from '../errors.ts'
@@ -36,9 +37,13 @@ export async function catchUp(
 ): Promise<Position | undefined> {
   let place = from
   for (let pages = 0; ; pages++) {
-    const { events, more } = await inTurn(() => readSlowly(log, place.position, pages >= quickPages))
+    const { events, more } = await whileUnavailable(
+      () => inTurn(() => readSlowly(log, place.position, pages >= quickPages)),
+      isOver,
+    )
     // If the place before them is still kept, then no event between it and them has been deleted.
-    if (pages > 0 && events.length > 0 && !(await log.keeps(place))) throw positionUnknown()
+    if (pages > 0 && events.length > 0 && !(await whileUnavailable(() => log.keeps(place), isOver)))
+      throw positionUnknown()
     for (const event of events) {
       if (isOver()) return undefined
       if (isSameTopic(topic, topicOf(event)) && !(await deliver(event))) return undefined
@@ -50,6 +55,18 @@ export async function catchUp(
     const isBehind = handed !== undefined && isLater(handed, position)
     if (!isBehind && (handed !== undefined || !more || events.length === 0)) return position
     if (events.length === 0) await pause(retryMs, undefined, { ref: false })
+  }
+}
+
+/** Repeats a read for as long as the store is unavailable and the subscription goes on. */
+export async function whileUnavailable<Outcome>(read: () => Promise<Outcome>, isOver: () => boolean): Promise<Outcome> {
+  for (;;) {
+    try {
+      return await read()
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unavailable' || isOver()) throw error
+      await pause(outageMs, undefined, { ref: false })
+    }
   }
 }
 
@@ -71,3 +88,4 @@ export function positionUnknown(): Refusal {
 /** Pages of the log that are read without a pause. Few clients need more. */
 const quickPages = 3
 const retryMs = 5
+const outageMs = 250
