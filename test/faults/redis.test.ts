@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { inForm, onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { redis } from '../support/limiters.ts'
 import { serveDuet } from '../support/process.ts'
@@ -65,7 +65,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     assert.equal(sum(await passed(instances, 500, proxy, inOneNetwork)), 100)
   })
 
-  it('would be found out if they were not shared', async () => {
+  it('would be found out if they were not shared', { skip: onlyInFull }, async () => {
     await using parts = new AsyncDisposableStack()
     assert.equal(sum(await passed(await startTwo(parts, {}), 500, direct, forged)), 200)
   })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { programMissing } from '../support/daemon.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { inForm, onlyInFull } from '../support/form.ts'
 import { assertSound, History, summarise } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
@@ -49,7 +49,7 @@ describe('F13: two instances behind a load balancer that are restarted one after
     if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // on a machine without other work
   })
 
-  it('this test fails if they are killed instead', async () => {
+  it('this test fails if they are killed instead', { skip: onlyInFull }, async () => {
     await using database = await postgres.create()
     await using cluster = await Cluster.start(database)
     const history = new History()
