@@ -37,7 +37,8 @@ export class KeyedQueue {
     if (key === undefined) return work()
     let entry = this.#queues.get(key)
     if (entry === undefined) {
-      entry = { queue: new FairQueue({ atOnce: this.#atOnce }), tasks: 0 }
+      // A task may wait for another key while it has this one. So one client has at most one place here.
+      entry = { queue: new FairQueue({ atOnce: this.#atOnce, perClient: 1 }), tasks: 0 }
       this.#queues.set(key, entry)
     }
     entry.tasks++

@@ -56,11 +56,12 @@ export function serveAssets(server: FastifyInstance, assets: readonly Asset[]): 
 
 /** Sends the form that the client accepts, or 304 if the client has it already. */
 export async function sendCompressed(
-  { gzip: zipped, br, hash }: Compressed,
+  file: Compressed,
   type: string,
   { headers }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const { gzip: zipped, br, hash } = file
   const accepted = acceptedEncodings(headers['accept-encoding'])
   const encoding = accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : undefined
   const tag = `"${hash}${encoding === undefined ? '' : `-${encoding}`}"`
@@ -68,9 +69,21 @@ export async function sendCompressed(
   reply.header('etag', tag).header('vary', `${reply.getHeader('vary') ?? 'Origin'}, Accept-Encoding`)
   if (known?.includes(tag)) return reply.code(304).send()
   reply.type(type)
-  if (encoding === undefined) return reply.send(await promisify(gunzip)(zipped))
+  if (encoding === undefined) return reply.send(await plain(file))
   return reply.header('content-encoding', encoding).send(Buffer.from(encoding === 'br' ? br : zipped))
 }
+
+/** The content itself, for the few clients that accept no compression. All of them share it, however slowly they read. */
+function plain(file: Compressed): Promise<Buffer> {
+  let content = contents.get(file)
+  if (content === undefined) {
+    content = promisify(gunzip)(file.gzip)
+    contents.set(file, content)
+  }
+  return content
+}
+
+const contents = new WeakMap<Compressed, Promise<Buffer>>()
 
 function acceptedEncodings(header = ''): ReadonlySet<string> {
   const ranges = String(header).split(',')

@@ -11,10 +11,10 @@ const later = () => performance.now() + 60_000
 function watched(atOnce: number) {
   const queue = new KeyedQueue(atOnce)
   const running = new Map<string, () => void>()
-  const begin = (name: string, keys: readonly string[], deadline = later()) =>
+  const begin = (name: string, keys: readonly string[], client = 'client', deadline = later()) =>
     queue.run(
       keys,
-      'client',
+      client,
       () => new Promise<void>(resolve => running.set(name, resolve)).finally(() => running.delete(name)),
       deadline,
     )
@@ -28,7 +28,8 @@ function watched(atOnce: number) {
 describe('Tasks that share a key', () => {
   it('run as many at once as allowed, and others do not wait for them', async () => {
     const { begin, end, running } = watched(2)
-    const all = [begin('a', ['x']), begin('b', ['x']), begin('c', ['x']), begin('d', ['y']), begin('e', [])]
+    const all = ['a', 'b', 'c'].map(name => begin(name, ['x'], name))
+    all.push(begin('d', ['y'], 'a'), begin('e', [], 'a'))
     await turn()
     assert.deepEqual([...running.keys()].sort(), ['a', 'b', 'd', 'e'])
     await end('a')
@@ -37,11 +38,22 @@ describe('Tasks that share a key', () => {
     await Promise.all(all)
   })
 
+  it('run one at a time for each client', async () => {
+    const { begin, end, running } = watched(2)
+    const all = [begin('a', ['x'], 'one'), begin('b', ['x'], 'one'), begin('c', ['x'], 'other')]
+    await turn()
+    assert.deepEqual([...running.keys()], ['a', 'c'])
+    await end('a')
+    assert.ok(running.has('b'))
+    for (const name of ['b', 'c']) await end(name)
+    await Promise.all(all)
+  })
+
   it('are rejected with `unavailable` when their turn does not come before the deadline', async () => {
     const { begin, end, queue } = watched(1)
     const first = begin('a', ['x', 'y'])
     await assert.rejects(
-      begin('b', ['w', 'y'], performance.now() + 1),
+      begin('b', ['w', 'y'], 'other', performance.now() + 1),
       (error: unknown) => error instanceof AppError && error.code === 'unavailable',
     )
     await end('a')

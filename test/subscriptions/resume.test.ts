@@ -316,6 +316,34 @@ describe('Subscribers that resume while events are delivered', () => {
     assert.deepEqual([whole.told.length, gone.told.length <= length + 1], [500, true])
   })
 
+  it('read at most two messages at a time for a client that does not read, however many it resumes', async () => {
+    const stage = new FanOutStage()
+    const first = stage.log.add(postAdded(1))
+    for (let n = 2; n <= 10; n++) stage.log.add(postAdded(n))
+    const reading = Promise.withResolvers<void>()
+    const subscribers = Array.from({ length: 50 }, () => new FakeSubscriber())
+    // The first message fills the socket, which all of them share.
+    let unread: Promise<void> | undefined
+    const after = placeToText(first)
+    for (const each of subscribers) {
+      const { next, fail, complete } = each
+      const shared = {
+        ready: () => unread,
+        next: (message: Parameters<typeof next>[0]) => {
+          assert.equal(unread, undefined, 'more is sent than the client reads')
+          unread = reading.promise
+          next(message)
+        },
+        fail,
+        complete,
+      }
+      await stage.fanOut.subscribe(stage.subscription(posts), shared, 'c', { positions: true, after })
+    }
+    for (let n = 0; n < 200; n++) await turn()
+    assert.equal(subscribers.flatMap(({ told }) => told).length, 1)
+    assert.ok(stage.store.reads.length <= 2, `${stage.store.reads.length} reads`)
+  })
+
   it('wait until their client has read what was sent', async () => {
     const stage = new FanOutStage()
     const first = stage.log.add(postAdded(1))
@@ -327,6 +355,7 @@ describe('Subscribers that resume while events are delivered', () => {
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
     for (let n = 0; n < 100; n++) await turn()
     assert.equal(subscriber.told.length, 0)
+    subscriber.unread = undefined
     reading.resolve()
     await waitUntil(() => subscriber.told.length === 9)
   })

@@ -74,7 +74,8 @@ export class Tokens {
     })
     if (user === undefined) throw new AppError('unauthenticated', 'Invalid email or password')
     await this.#limits.perEmail.giveBack(attempt)
-    return this.#signer.issue(user)
+    const loggedInAt = Math.floor(this.#clock.now() / 1000)
+    return this.#signer.issue(user, { loggedInAt, endsAt: loggedInAt + this.#sessionTtlSeconds })
   }
 
   async #userOf(loginKey: string, password: string, client: string): Promise<Credentials | undefined> {

@@ -38,6 +38,8 @@ export class FanOut {
   readonly #reader: EventReader
   /** For the reads of subscribers that resume. */
   readonly #catchUps = new FairQueue({ atOnce: 4, perClient: 2 })
+  /** Limits the messages of each client that are read for subscribers that resume, and not sent yet. */
+  readonly #replays = new FairQueue({ atOnce: Number.POSITIVE_INFINITY, perClient: 2 })
   #underWay: readonly Delivery[] = []
   /** The last event that was handed to the groups. */
   #latest: Position | undefined
@@ -114,13 +116,25 @@ export class FanOut {
 
   /** Delivers an earlier event to one member. Returns whether its subscription goes on. */
   async #replay(event: Event, group: Group, member: Member): Promise<boolean> {
-    let message: Message | 'again' = 'again'
-    while (message === 'again' && group.members.has(member)) message = await this.#reader.messageFor(group, event)
-    await member.subscriber.ready()
-    if (message === 'again' || !group.members.has(member)) return false
+    for (;;) {
+      await member.subscriber.ready()
+      const outcome = await this.#replays.run(member.client, () => this.#replayNow(event, group, member))
+      if (outcome !== 'later') return outcome
+    }
+  }
+
+  /** Reads the message only if its client is ready for it: messages that wait would take memory. */
+  async #replayNow(event: Event, group: Group, member: Member): Promise<boolean | 'later'> {
+    const isOver = () => !group.members.has(member)
+    if (isOver()) return false
+    if (member.subscriber.ready() !== undefined) return 'later'
+    const message = await this.#reader.messageFor(group, event)
+    if (isOver()) return false
+    // Another message may have been sent meanwhile.
+    if (message === 'again' || member.subscriber.ready() !== undefined) return 'later'
     if (message === 'gone') this.#parts.observer.skipped()
     else if (this.#send(message, group, member)) this.#parts.observer.replayed()
-    return group.members.has(member)
+    return !isOver()
   }
 
   /**

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
-import { type Event, type EventLog, isLater, type Place, type Position } from '../../core/events.ts'
+import { type Event, type EventLog, isLater, type NextEvents, type Place, type Position } from '../../core/events.ts'
 import { isSameTopic, type Topic, topicOf } from '../../core/posts/topics.ts'
 import { type Refusal, refusal } from '../errors.ts'
 
@@ -38,7 +38,7 @@ export async function catchUp(
   let place = from
   for (let pages = 0; ; pages++) {
     const { events, more } = await whileUnavailable(
-      () => inTurn(() => readSlowly(log, place.position, pages >= quickPages)),
+      () => inTurn(async () => (isOver() ? nothing : readSlowly(log, place.position, pages >= quickPages))),
       isOver,
     )
     // If the place before them is still kept, then no event between it and them has been deleted.
@@ -58,6 +58,8 @@ export async function catchUp(
   }
 }
 
+const nothing: NextEvents = { events: [], more: false }
+
 /** Repeats a read for as long as the store is unavailable and the subscription goes on. */
 export async function whileUnavailable<Outcome>(read: () => Promise<Outcome>, isOver: () => boolean): Promise<Outcome> {
   for (;;) {
@@ -70,11 +72,11 @@ export async function whileUnavailable<Outcome>(read: () => Promise<Outcome>, is
   }
 }
 
-/** A client that was away for long, or says so again and again, gets at most a tenth of the time of one core. */
+/** A client that was away for long, or says so again and again, leaves most of the time to others. */
 async function readSlowly(log: EventLog, position: Position, isSlow: boolean) {
   const begun = performance.now()
   const found = await log.after(position)
-  if (isSlow) await pause(9 * (performance.now() - begun), undefined, { ref: false })
+  if (isSlow) await pause(Math.min(mostPauseMs, 9 * (performance.now() - begun)), undefined, { ref: false })
   return found
 }
 
@@ -88,4 +90,6 @@ export function positionUnknown(): Refusal {
 /** Pages of the log that are read without a pause. Few clients need more. */
 const quickPages = 3
 const retryMs = 5
+/** Longer pauses would leave clients behind that share an address, if events come fast. */
+const mostPauseMs = 10
 const outageMs = 250
