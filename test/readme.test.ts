@@ -53,8 +53,9 @@ test('README: the example of subscriptions gets every post once and in order, al
   })
   try {
     const titles: string[] = []
+    let written = 0
     const write = async (app: { readonly url: string }, token: string) => {
-      titles.push(`post ${titles.length + 1}`)
+      titles.push(`post ${++written}`)
       const query = `mutation { createPost(title: "${titles.at(-1)}", content: "x") { id } }`
       assert.equal((await send(app, 'POST /graphql', { query }, token)).status, 200)
     }

@@ -4,11 +4,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { postgres } from '../support/engines.ts'
+import { onlyInFull } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
 test('npm run cluster serves one database from two instances, and Ctrl-C ends all of it', {
-  skip: postgres.skip,
+  skip: postgres.skip || onlyInFull,
 }, async () => {
   const root = join(import.meta.dirname, '..', '..')
   // A process group of its own, which gets the signal as a whole, as from a terminal.

@@ -36,7 +36,9 @@ describe('A key rotation by SIGHUP on two instances, while clients log in and re
     await parts.disposeAsync()
   })
 
-  it('refuses no token if the new key is added last everywhere, then put first, then the old one is removed', async t => {
+  it('refuses no token if the new key is added last everywhere, then put first, then the old one is removed', {
+    skip: onlyInFull,
+  }, async t => {
     for (let round = 0; round < inForm(1, 5); round++) {
       const fresh = await newKey()
       for (const keys of [[old, fresh], [fresh, old], [fresh]]) {

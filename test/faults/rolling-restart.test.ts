@@ -19,7 +19,9 @@ const skip = postgres.skip || (programMissing('haproxy') ?? false)
 describe('F13: two instances behind a load balancer that are restarted one after the other, under load', {
   skip,
 }, () => {
-  it('lose no request at SIGTERM, close sockets with 1001, and exit with code 0 in time', async t => {
+  it('lose no request at SIGTERM, close sockets with 1001, and exit with code 0 in time', {
+    skip: onlyInFull,
+  }, async t => {
     await using database = await postgres.create()
     await using cluster = await Cluster.start(database)
     const history = new History()

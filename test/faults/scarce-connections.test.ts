@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { postgres, postgresAt } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { inForm, onlyInFull } from '../support/form.ts'
 import { assertSound, History, summarise } from '../support/history.ts'
 import { ask } from '../support/http.ts'
 import { createMember } from '../support/rest.ts'
@@ -12,7 +12,7 @@ import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
 describe('A role that may have 6 connections, and a pool that wants 10', { skip: postgres.skip }, () => {
-  it('serves payments, reads and subscriptions at once without refusing anyone', async t => {
+  it('serves payments, reads and subscriptions at once without refusing anyone', { skip: onlyInFull }, async t => {
     await using database = await postgres.createEmpty()
     const address = new URL(database.location)
     address.username = `scarce_${process.pid}`

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
+import { onlyInFull } from '../support/form.ts'
 import { postJson } from '../support/http.ts'
 import { tokenOf, tryLogin } from '../support/logins.ts'
 import { type Outcome, runDuet } from '../support/process.ts'
@@ -14,7 +15,9 @@ function assertRefused({ code, stdout, stderr }: Outcome, reason: RegExp): void 
 }
 
 for (const kind of engineKinds) {
-  describe(`users on the command line, on ${kind.name}`, { skip: kind.skip }, () => {
+  describe(`users on the command line, on ${kind.name}`, {
+    skip: kind.skip || (kind.kind === 'postgres' && onlyInFull),
+  }, () => {
     async function start() {
       const app = await startTestAppOn(kind)
       const { location } = app.database

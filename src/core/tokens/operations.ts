@@ -74,8 +74,7 @@ export class Tokens {
     })
     if (user === undefined) throw new AppError('unauthenticated', 'Invalid email or password')
     await this.#limits.perEmail.giveBack(attempt)
-    const loggedInAt = Math.floor(this.#clock.now() / 1000)
-    return this.#signer.issue(user, { loggedInAt, endsAt: loggedInAt + this.#sessionTtlSeconds })
+    return this.#signer.issue(user)
   }
 
   async #userOf(loginKey: string, password: string, client: string): Promise<Credentials | undefined> {
