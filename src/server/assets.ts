@@ -75,15 +75,15 @@ export async function sendCompressed(
 
 /** The content itself, for the few clients that accept no compression. All of them share it, however slowly they read. */
 function plain(file: Compressed): Promise<Buffer> {
-  let content = contents.get(file)
-  if (content === undefined) {
-    content = promisify(gunzip)(file.gzip)
-    contents.set(file, content)
+  let load = contents.get(file)
+  if (load === undefined) {
+    load = once(() => promisify(gunzip)(file.gzip))
+    contents.set(file, load)
   }
-  return content
+  return load()
 }
 
-const contents = new WeakMap<Compressed, Promise<Buffer>>()
+const contents = new WeakMap<Compressed, () => Promise<Buffer>>()
 
 function acceptedEncodings(header = ''): ReadonlySet<string> {
   const ranges = String(header).split(',')

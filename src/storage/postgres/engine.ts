@@ -51,8 +51,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #writers: FairQueue
   readonly #heavyReads: FairQueue
   /**
-   * Of the writes that lock the same row, one runs and one waits in PostgreSQL; the row is never idle between them.
-   * The others wait here, so that they take no connection from writes of other rows.
+   * Of the writes that lock the same row, one runs and one of another caller waits in PostgreSQL. The others wait here,
+   * so that they take no connection from writes of other rows.
    */
   readonly #locked = new KeyedQueue(2)
 
