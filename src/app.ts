@@ -5,6 +5,7 @@ import { MemoryEventBus } from './cluster/event-bus.ts'
 import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import type { Config } from './config.ts'
 import { Access } from './core/access.ts'
+import { demoLogin } from './core/demo.ts'
 import type { EventBus } from './core/events.ts'
 import { Janitor } from './core/janitor.ts'
 import { Orders } from './core/orders/operations.ts'
@@ -25,6 +26,7 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
+import { serveConsole } from './server/console.ts'
 import { serveDocs } from './server/docs.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
@@ -152,6 +154,8 @@ export async function startApp(
   if (config.explorers) {
     serveDocs(server)
     serveGraphiqlAssets(server)
+    const metricsFor = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
+    serveConsole(server, { metrics: metricsFor, demoLogin: demoLoginWorks ? demoLogin : undefined })
   }
   answerOtherMethods()
 
