@@ -47,7 +47,7 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
         <Face name={name} />
         <span class="account-text">
           <span class="account-name">
-            {name} <RoleBadge role={role} />
+            <span>{name}</span> <RoleBadge role={role} />
           </span>
           <span class="account-email">{email}</span>
         </span>
