@@ -24,10 +24,15 @@ export interface OpenPage extends AsyncDisposable {
   readonly troubles: readonly string[]
 }
 
-/** A page with its own storage. */
-export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
+/** A page with its own storage. `script` runs before those of the page. */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { script = '', ...options }: BrowserContextOptions & { readonly script?: string } = {},
+): Promise<OpenPage> {
   const context = await browser.newContext(options)
   context.setDefaultTimeout(testTimeoutMs)
+  await context.addInitScript(script)
   const page = await context.newPage()
   const troubles: string[] = []
   page.on('console', message => {

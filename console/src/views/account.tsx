@@ -3,11 +3,12 @@ import { useAction } from '../parts/action.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Face, RoleBadge } from '../parts/person.tsx'
 import { toast } from '../state/messages.ts'
-import { askToSignIn, signOut, who } from '../state/session.ts'
+import { askToSignIn, resuming, signOut, who } from '../state/session.ts'
 
 /** Who is signed in, with a menu; or the button to sign in. */
 export function Account() {
   const person = who.value
+  if (resuming.value) return null
   if (person === undefined) {
     return (
       <button type="button" class="primary" onClick={() => askToSignIn('wanted')}>

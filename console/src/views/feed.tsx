@@ -9,7 +9,7 @@ import { Face } from '../parts/person.tsx'
 import { draft } from '../state/drafts.ts'
 import { createPost, morePosts, posts, readOlderPosts, readPosts } from '../state/feed.ts'
 import { toast } from '../state/messages.ts'
-import { askToSignIn, who } from '../state/session.ts'
+import { askToSignIn, resuming, who } from '../state/session.ts'
 import { PostCard } from './post.tsx'
 
 /** Posts and comments. New ones come in by themselves. */
@@ -21,7 +21,7 @@ export function Feed() {
   return (
     <>
       <Head title="Feed" text="What people write here. New posts and comments arrive by themselves." />
-      {who.value === undefined ? <Invitation /> : <Composer />}
+      {resuming.value || (who.value === undefined ? <Invitation /> : <Composer />)}
       <Notice problem={reading.problem} onAgain={reading.again} />
       <PostList reading={reading} />
     </>

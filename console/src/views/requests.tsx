@@ -43,7 +43,7 @@ export function Requests() {
                   Time
                 </th>
                 <th scope="col" class="end">
-                  Limit left
+                  Rate limit
                 </th>
                 <th scope="col">
                   <span class="visually-hidden">Actions</span>
@@ -76,15 +76,11 @@ function Row({ request }: { readonly request: LoggedRequest }) {
         {attempt > 1 && <span class="badge">attempt {attempt}</span>}{' '}
         {replayed && <span class="badge accent">replay</span>}
       </td>
-      <td data-label="Status">
+      <td>
         <span class={`badge ${toneOf(status)}`}>{status ?? 'no answer'}</span>
       </td>
-      <td class="end number" data-label="Time">
-        {durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms
-      </td>
-      <td class="end number" data-label="Limit left">
-        {rateLimit?.remaining ?? <span class="muted">no limit</span>}
-      </td>
+      <td class="end number">{durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms</td>
+      <td class="end number muted">{rateLimit === undefined ? 'no limit' : `${rateLimit.remaining} left`}</td>
       <td>
         <span class="actions end">
           <button
