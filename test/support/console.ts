@@ -8,6 +8,18 @@ export const password = 'demo-password'
 /** What a browser writes on its console by itself when an answer has such a status, or none came. */
 const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed/
 
+interface ConsoleOptions extends BrowserContextOptions {
+  readonly tab?: string
+  readonly as?: string
+  /** Runs before the scripts of the page. */
+  readonly script?: string
+}
+
+/** A token that the page finds where it keeps its own, unless it has one already. */
+function keep(token: string): string {
+  return `sessionStorage.getItem('duet-token') ?? sessionStorage.setItem('duet-token', '${token}')`
+}
+
 /** The console in a browser, with what the tests do in it. */
 export class ConsolePage implements AsyncDisposable {
   readonly page: Page
@@ -17,12 +29,12 @@ export class ConsolePage implements AsyncDisposable {
   static async open(
     browser: Browser,
     url: string,
-    { tab = 'feed', as, ...options }: BrowserContextOptions & { readonly tab?: string; readonly as?: string } = {},
+    { tab = 'feed', as, script = '', ...options }: ConsoleOptions = {},
   ): Promise<ConsolePage> {
-    const token = as === undefined ? '' : await logIn({ url }, as, password)
-    const script =
-      as === undefined ? '' : `sessionStorage.getItem('duet-token') ?? sessionStorage.setItem('duet-token', '${token}')`
-    const opened = new ConsolePage(await openPage(browser, `${url}/console#${tab}`, { script, ...options }))
+    const token = as === undefined ? undefined : await logIn({ url }, as, password)
+    const scripts = token === undefined ? script : `${keep(token)}\n${script}`
+    const address = `${url}/console#${tab}`
+    const opened = new ConsolePage(await openPage(browser, address, { ...options, script: scripts }))
     if (as !== undefined) await opened.account.waitFor()
     return opened
   }
@@ -37,7 +49,7 @@ export class ConsolePage implements AsyncDisposable {
   }
 
   async fillIn(email: string): Promise<void> {
-    await this.page.getByLabel('E-mail').fill(email)
+    await this.page.getByRole('dialog').getByLabel('E-mail').fill(email)
     await this.page.getByLabel('Password').fill(password)
     await this.page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
     await this.page.getByRole('dialog').waitFor({ state: 'hidden' })
