@@ -25,6 +25,7 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
+import { serveClientScript } from './server/client-script.ts'
 import { serveDocs } from './server/docs.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
@@ -151,6 +152,7 @@ export async function startApp(
   serveDocument(server, openApiDocument(restComponents))
   if (config.explorers) {
     serveDocs(server)
+    serveClientScript(server)
     serveGraphiqlAssets(server)
   }
   answerOtherMethods()
