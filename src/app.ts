@@ -26,6 +26,7 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
+import { serveClientScript } from './server/client-script.ts'
 import { serveConsole } from './server/console.ts'
 import { serveDocs } from './server/docs.ts'
 import { serveHealth } from './server/health.ts'
@@ -153,6 +154,7 @@ export async function startApp(
   serveDocument(server, openApiDocument(restComponents))
   if (config.explorers) {
     serveDocs(server)
+    serveClientScript(server)
     serveGraphiqlAssets(server)
     const metricsFor = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
     serveConsole(server, { metrics: metricsFor, demoLogin: demoLoginWorks ? demoLogin : undefined })

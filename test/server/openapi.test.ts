@@ -187,8 +187,8 @@ test("the document passes Redocly's recommended rules without an error or a warn
   )
 })
 
-/** Routes outside the HTTP interface: the documentation itself, and GraphQL, which has its own. */
-const undocumented = /^(GET \/(openapi\.json|(docs|graphiql)(\/[\w.-]+)?)|(GET|POST) \/graphql)$/
+/** Routes outside the HTTP interface: the documentation itself, the typed client, and GraphQL, which has its own. */
+const undocumented = /^(GET \/(openapi\.json|client\.js|(docs|graphiql)(\/[\w.-]+)?)|(GET|POST) \/graphql)$/
 
 test('every route is documented, and every documented operation is a route, below /api too', async () => {
   const routes = new Set<string>()

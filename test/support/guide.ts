@@ -10,6 +10,7 @@ export function copyOfProject(): Disposable & { readonly path: string } {
   for (const name of [
     'api',
     'bench',
+    'client',
     'deploy',
     'bin',
     'biome.json',
