@@ -9,7 +9,7 @@ import { build, type Rollup } from 'vite'
 import { buildClient } from '../../client/build.ts'
 import { schemaTypes } from '../../client/generate-schema.ts'
 import { startTestApp } from '../support/app.ts'
-import { BrowserPage, browserMissing } from '../support/browser.ts'
+import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -96,9 +96,10 @@ test('README: a page of another origin uses the client without a build', { skip:
   await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
   try {
     const { port } = other.address() as AddressInfo
-    await using page = await BrowserPage.open(`http://127.0.0.1:${port}/`, { width: 800, height: 600 })
-    await page.until("document.body.innerText.includes(' / ')")
-    assert.match(await page.value('document.body.innerText'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)
+    await using browser = await startBrowser()
+    const { page } = await openPage(browser, `http://127.0.0.1:${port}/`)
+    await page.getByText(' / ').waitFor()
+    assert.match(await page.innerText('body'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)
   } finally {
     other.close()
   }
