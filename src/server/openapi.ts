@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { commonComponents } from './openapi-parts.ts'
+import { version } from './version.ts'
 
 /** Any object of an OpenAPI document that our code only passes on. */
 export type Part = Readonly<Record<string, unknown>>
@@ -70,11 +69,9 @@ export function collectOperations(server: FastifyInstance, known: Readonly<Recor
   })
 }
 
-const manifest = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')
-
 const info = {
   title: 'Duet',
-  version: (JSON.parse(manifest) as { version: string }).version,
+  version,
   summary: 'The resource-style HTTP interface of a content-and-account service.',
   description: `Bodies are JSON in UTF-8. Every failure has its real status and the body \`{"error": "<text>"}\`.
 
