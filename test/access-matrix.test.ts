@@ -84,7 +84,8 @@ const askNobody = [
   /^GET \/health\/(live|ready)$/,
   /^GET \/metrics$/,
   /^GET \/\.well-known\/jwks\.json$/,
-  /^GET \/openapi\.json$/,
+  /^GET \/(api\/?)?$/,
+  /^GET \/(openapi\.json|pages\.css|favicon\.ico|icon\.svg)$/,
   /^GET \/docs(\/.*)?$/,
   /^GET \/graphiql\/.*$/,
 ]

@@ -28,7 +28,7 @@ const tags = {
   Orders: 'Orders of users: create, read, pay, cancel and track them.',
   Payments: 'Payments, made once per idempotency key.',
   Tokens: 'Login, renewal of tokens, and logout.',
-  Service: 'Health, metrics and the public keys of tokens. Served at the root only.',
+  Service: 'What runs here, health, metrics and the public keys of tokens. Served at the root only.',
 } as const
 
 /** These routes are not served below `/api`. A gateway may send them to another place than the API. */

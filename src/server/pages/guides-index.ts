@@ -43,8 +43,17 @@ interface Operation {
   readonly address: string
 }
 
+/** All operations, in the order of the document's tags. */
 function operationsIn(document: object): readonly Operation[] {
-  const { paths } = document as { readonly paths: Readonly<Record<string, Part>> }
+  const { paths, tags: groups } = document as {
+    readonly paths: Readonly<Record<string, Part>>
+    readonly tags: readonly { readonly name: string }[]
+  }
+  const all = operationsOf(paths)
+  return groups.flatMap(({ name }) => all.filter(({ address }) => address.startsWith(`docs/api#/${name}/`)))
+}
+
+function operationsOf(paths: Readonly<Record<string, Part>>): readonly Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, part]) => {
       if (method === 'servers') return []
