@@ -26,6 +26,7 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
+import { serveConsole } from './server/console.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
@@ -150,10 +151,11 @@ export async function startApp(
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
+  const shownLogin = demoLoginWorks ? demoLogin : undefined
   serveHome(server, {
     withPage: config.explorers,
     engine: database.kind,
-    demoLogin: demoLoginWorks ? demoLogin : undefined,
+    demoLogin: shownLogin,
     isOpen: config.accessPolicy === 'open',
     linkPrefix: config.linkPrefix,
     proxies,
@@ -163,6 +165,8 @@ export async function startApp(
   if (config.explorers) {
     servePages(server, document)
     serveGraphiqlAssets(server)
+    const metricsFor = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
+    serveConsole(server, { metrics: metricsFor, demoLogin: shownLogin })
   }
   answerOtherMethods()
 

@@ -62,7 +62,7 @@ function parsed(example: string) {
 
 /** The text must be the expected one, in which `…` stands for any value. */
 function assertLike(actual: string, expected: string, where: string): void {
-  const pattern = expected.split('…').map(RegExp.escape).join('.+?')
+  const pattern = expected.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '.+?')
   assert.match(actual, new RegExp(`^${pattern}$`), where)
 }
 

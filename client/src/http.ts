@@ -1,0 +1,39 @@
+export interface CallOptions {
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface Answer<Body = unknown> {
+  readonly status: number
+  readonly headers: Headers
+  /** Parsed, if it is JSON; else the text. */
+  readonly body: Body
+}
+
+/** One request, as a log shows it. */
+export interface RequestEntry {
+  readonly method: string
+  /** With the query, without the host. */
+  readonly path: string
+  readonly url: string
+  /** `undefined`: no answer came. */
+  readonly status: number | undefined
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  readonly durationMs: number
+  /** What is left of the rate limit, where the path has one. */
+  readonly rateLimit: { readonly remaining: number; readonly resetSeconds: number } | undefined
+  readonly requestId: string | undefined
+  /** What was sent, without the token. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether a token was sent. */
+  readonly authorized: boolean
+  /** What was sent, with passwords replaced by `…`. */
+  readonly body: string | undefined
+  /** Whether the answer is that of an earlier request with the same key. */
+  readonly replayed: boolean
+  /** 1, and more for retries. */
+  readonly attempt: number
+}
