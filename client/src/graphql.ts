@@ -8,19 +8,35 @@ export type GraphDocument<Data = unknown, Variables = Record<string, unknown>> =
   | string
   | { toString(): string; readonly __apiType?: (variables: Variables) => Data }
 
+/** Variables may be left out where none is required. */
+export type WithVariables<Variables, Options> =
+  Partial<Variables> extends Variables
+    ? [variables?: Variables | undefined, options?: Options]
+    : [variables: Variables, options?: Options]
+
+type Run = <Data = unknown, Variables = Record<string, unknown>>(
+  document: GraphDocument<Data, Variables>,
+  ...rest: WithVariables<Variables, { readonly signal?: AbortSignal }>
+) => Promise<Data>
+
 export interface GraphQL {
-  query<Data = unknown, Variables = Record<string, unknown>>(
-    document: GraphDocument<Data, Variables>,
-    variables?: Variables,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<Data>
-  mutate<Data = unknown, Variables = Record<string, unknown>>(
-    document: GraphDocument<Data, Variables>,
-    variables?: Variables,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<Data>
+  readonly query: Run
+  readonly mutate: Run
 }
 
-export function graphql(_duet: Duet): GraphQL {
-  throw new Error('Not written yet')
+export function graphql(duet: Duet): GraphQL {
+  const run = (async (document: GraphDocument, variables?: object, { signal }: { signal?: AbortSignal } = {}) => {
+    const body = { query: textOf(document), variables }
+    return (await duet.request<{ data: unknown }>('POST', '/graphql', { body, signal })).body.data
+  }) as Run
+  return { query: run, mutate: run }
+}
+
+/** The text of a document. The trees of other tools have it only if they keep their source. */
+export function textOf(document: object | string): string {
+  const { loc } = document as { loc?: { source?: { body?: string } } }
+  const text = loc?.source?.body ?? String(document)
+  if (text.startsWith('[object '))
+    throw new TypeError("The document has no text. Generate it with documentMode: 'string'.")
+  return text
 }

@@ -1,7 +1,9 @@
 import type { Duet } from './connect.ts'
-import type { PageOptions, Pages } from './pages.ts'
+import { DuetError } from './errors.ts'
+import { underOneKey } from './one-key.ts'
+import { linkIn, type PageOptions, type Pages, pagesOf } from './pages.ts'
 import type { PaymentOptions, PaymentOutcome } from './payments.ts'
-import type { Versioned } from './versions.ts'
+import { unchanged, type Versioned, versioned } from './versions.ts'
 
 export interface Link {
   readonly href: string
@@ -68,6 +70,50 @@ export function actionsOf(order: Order): readonly Exclude<OrderLink, 'self'>[] {
   return Object.keys(order.links).filter(name => name !== 'self') as Exclude<OrderLink, 'self'>[]
 }
 
-export function orders(_duet: Duet): Orders {
-  throw new Error('Not written yet')
+interface RawOrder extends Omit<Order, 'links'> {
+  readonly _links: Order['links']
+}
+
+export function orders(duet: Duet): Orders {
+  const readOrder = async (target: string | URL, signal: AbortSignal | undefined) => {
+    const answer = await duet.request<RawOrder>('GET', target, { signal })
+    return versioned(orderOf(answer.body), answer)
+  }
+  const read = async <Body>(target: string | URL, signal?: AbortSignal) =>
+    (await duet.request<Body>('GET', target, { signal })).body
+  const steps: { [Name in OrderLink]: (order: Order, link: Link, options: PaymentOptions) => Promise<Followed[Name]> } =
+    {
+      self: (_order, { href }, { signal }) => readOrder(new URL(href, duet.url), signal),
+      track: (_order, { href }, { signal }) => read<Tracking>(new URL(href, duet.url), signal),
+      async cancel(order, { href, method = 'GET' }, { signal }) {
+        await duet.request(method, new URL(href, duet.url), { headers: unchanged(order), signal })
+        return undefined
+      },
+      async pay(_order, { href, method = 'GET' }, options) {
+        const target = new URL(href, duet.url)
+        const { answer, ...outcome } = await underOneKey<RawOrder>(duet, method, target, undefined, options)
+        const payment = linkIn(answer.headers.get('link'), 'payment')
+        return {
+          order: orderOf(answer.body),
+          payment: payment === undefined ? undefined : { href: payment },
+          ...outcome,
+        }
+      },
+    }
+  return {
+    list: (userId, options = {}) => pagesOf(duet, `/users/${userId}/orders`, options, orderOf),
+    create: async (userId, items) =>
+      orderOf((await duet.request<RawOrder>('POST', `/users/${userId}/orders`, { body: { items } })).body),
+    get: (id, { signal } = {}) => readOrder(`/orders/${id}`, signal),
+    items: order => read<readonly OrderItem[]>(new URL(`${order.links.self.href}/items`, duet.url)),
+    async follow(order, name, options = {}) {
+      const link = order.links[name]
+      if (link === undefined) throw new DuetError('conflict', `The order has no link to ${name} it.`)
+      return steps[name](order, link, options)
+    },
+  }
+}
+
+function orderOf({ _links, ...order }: RawOrder): Order {
+  return { ...order, links: _links }
 }

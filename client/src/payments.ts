@@ -1,6 +1,7 @@
 import type { Duet } from './connect.ts'
+import { underOneKey } from './one-key.ts'
 import type { Link } from './orders.ts'
-import type { Versioned } from './versions.ts'
+import { type Versioned, versioned } from './versions.ts'
 
 export interface Payment extends Versioned {
   readonly id: number
@@ -38,6 +39,16 @@ export interface Payments {
   get(payment: number | Link, options?: { readonly signal?: AbortSignal }): Promise<Payment>
 }
 
-export function payments(_duet: Duet): Payments {
-  throw new Error('Not written yet')
+export function payments(duet: Duet): Payments {
+  return {
+    async pay(amount, options) {
+      const { answer, ...outcome } = await underOneKey<Payment>(duet, 'POST', '/payments', { amount }, options)
+      return { payment: answer.body, ...outcome }
+    },
+    async get(payment, { signal } = {}) {
+      const target = typeof payment === 'number' ? `/payments/${payment}` : new URL(payment.href, duet.url)
+      const answer = await duet.request<Payment>('GET', target, { signal })
+      return versioned(answer.body, answer)
+    },
+  }
 }

@@ -1,6 +1,6 @@
 import type { Duet } from './connect.ts'
-import type { PageOptions, Pages } from './pages.ts'
-import type { Versioned } from './versions.ts'
+import { type PageOptions, type Pages, pagesOf } from './pages.ts'
+import { unchanged, type Versioned, versioned } from './versions.ts'
 
 export interface User extends Versioned {
   readonly id: number
@@ -42,6 +42,26 @@ export interface Users {
   delete(user: User | number): Promise<void>
 }
 
-export function users(_duet: Duet): Users {
-  throw new Error('Not written yet')
+export function users(duet: Duet): Users {
+  const get = async (id: number | 'me', signal: AbortSignal | undefined) => {
+    const answer = await duet.request<User>('GET', `/users/${id}`, { signal })
+    return versioned(answer.body, answer)
+  }
+  const write = async (method: string, user: User | number, body?: object, more: Record<string, string> = {}) => {
+    const id = typeof user === 'number' ? user : user.id
+    const headers = { ...unchanged(user), ...more }
+    return (await duet.request<User>(method, `/users/${id}`, { body, headers })).body
+  }
+  return {
+    list: (options = {}) => pagesOf(duet, '/users', options, (user: User) => user),
+    me: ({ signal } = {}) => get('me', signal),
+    get: (id, { signal } = {}) => get(id, signal),
+    create: async input => (await duet.request<User>('POST', '/users', { body: input })).body,
+    replace: (user, input, { onlyNew = false } = {}) =>
+      write('PUT', user, input, onlyNew ? { 'if-none-match': '*' } : {}),
+    update: (user, changes) => write('PATCH', user, changes),
+    delete: async user => {
+      await write('DELETE', user)
+    },
+  }
 }
