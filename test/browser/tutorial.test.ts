@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -52,12 +53,11 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   insert('</script>', only(3, 'js'))
   await page.reload()
   await comments.first().waitFor()
-  const commented = () => {
-    const { status, stdout } = spawnSync('sh', ['-c', here(only(3, 'sh'))], { encoding: 'utf8' })
-    assert.equal(status, 0)
+  const commentInTerminal = async () => {
+    const { stdout } = await promisify(execFile)('sh', ['-c', here(only(3, 'sh'))])
     assert.match(stdout, /"addComment":\{"id":/)
   }
-  commented()
+  await commentInTerminal()
   await page.getByText('Grace Hopper: Hello from the terminal').waitFor()
 
   insert('<script type="module">', only(4, 'html'))
@@ -76,7 +76,7 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   const count = await comments.count()
   await app[Symbol.asyncDispose]()
   app = parts.use(await startTestApp(env))
-  commented()
+  await commentInTerminal()
   await comments.nth(count).waitFor()
   assert.equal(await comments.count(), count + 1)
   const expected = /401 \(Unauthorized\)|ERR_CONNECTION_REFUSED|WebSocket/ // the wrong password, and the restart

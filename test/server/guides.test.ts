@@ -35,7 +35,7 @@ test('every file of the documentation is a page, and no link on any page is brok
   }
   const files = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   const named = files.filter(file => file.endsWith('.md')).map(file => file.replace(/\.md$/, ''))
-  for (const name of [...named, 'readme', 'architecture', 'contributing', 'changelog', 'security'])
+  for (const name of [...named, 'readme', 'architecture', 'contributing', 'changelog', 'security', 'client'])
     assert.ok(pages.has(`${app.url}/docs/${name}`), `/docs/${name} cannot be reached from /docs`)
 })
 
@@ -113,7 +113,7 @@ if (a < b && c) "x"
 })
 
 test('every link in a Markdown file of the project names something that exists', () => {
-  const files = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
+  const files = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'client/README.md']
   const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter(file =>
     file.endsWith('.md'),
   )

@@ -28,12 +28,15 @@ export interface Chapter {
 
 /** What is in the documentation, in the order of reading. A folder stands for all of its files. */
 const chapters: Readonly<Record<string, readonly string[]>> = {
-  Start: ['README.md', 'docs/tutorial.md', 'docs/clients.md'],
+  Start: ['README.md', 'docs/tutorial.md', 'client/README.md', 'docs/clients.md'],
   Reference: ['docs/http.md', 'docs/graphql.md', 'docs/limits.md', 'docs/rules.md'],
   'In production': ['docs/operations.md', 'docs/reliability.md', 'SECURITY.md', 'CHANGELOG.md'],
   'Working on it': ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/how-to'],
   Decisions: ['docs/decisions'],
 }
+
+/** Files whose heading says too little in a list. */
+const ownTitles: Readonly<Record<string, string>> = { 'README.md': 'Overview', 'client/README.md': 'The typed client' }
 
 /** Reads all files of the documentation. */
 export async function readContents(): Promise<Contents> {
@@ -53,9 +56,9 @@ async function filesOf(entry: string, ending = '.md'): Promise<readonly string[]
 
 async function readGuide(file: string): Promise<Guide> {
   const text = await readFile(join(projectFolder, file), 'utf8')
-  const path = file.replace(/\.md$/, '')
+  const path = file.replace(/(?:\/README)?\.md$/, '')
   const address = path.startsWith('docs/') ? path : `docs/${path.toLowerCase()}`
   const [, heading = file] = /^# (.+)$/m.exec(text) ?? []
-  const title = file === 'README.md' ? 'Overview' : heading.replaceAll('`', '')
+  const title = ownTitles[file] ?? heading.replaceAll('`', '')
   return { file, address, title, text }
 }
