@@ -26,6 +26,7 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
+import { serveClientScript } from './server/client-script.ts'
 import { serveConsole } from './server/console.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
@@ -164,6 +165,7 @@ export async function startApp(
   serveDocument(server, document)
   if (config.explorers) {
     servePages(server, document)
+    serveClientScript(server)
     serveGraphiqlAssets(server)
     const metricsFor = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
     serveConsole(server, { metrics: metricsFor, demoLogin: shownLogin })

@@ -85,9 +85,10 @@ const askNobody = [
   /^GET \/metrics$/,
   /^GET \/\.well-known\/jwks\.json$/,
   /^GET \/(api\/?)?$/,
-  /^GET \/(openapi\.json|pages\.css|favicon\.ico|icon\.svg)$/,
+  /^GET \/(openapi\.json|client\.js|pages\.css|favicon\.ico|icon\.svg)$/,
   /^GET \/docs(\/.*)?$/,
   /^GET \/graphiql\/.*$/,
+  /^GET \/console(\/.*)?$/,
 ]
 
 const alive = ['anonymous', 'owner', 'other user', 'admin'] as const

@@ -46,7 +46,7 @@ export class DuetError extends Error {
   readonly key: string | undefined
 
   constructor(kind: ErrorKind, message: string, details: ErrorDetails = {}) {
-    super(message, { cause: details.cause })
+    super(message, details.cause === undefined ? {} : { cause: details.cause })
     this.name = 'DuetError'
     this.kind = kind
     this.status = details.status

@@ -36,8 +36,9 @@ const mostAttempts = 6
 const longestPauseMs = 20_000
 
 /** How long to wait before the request is sent again, or `undefined` if that cannot help. */
-function pauseAfter({ kind, retryAfter = 0 }: DuetError, attempts: number): number | undefined {
-  if (kind !== 'offline' && kind !== 'server' && kind !== 'rateLimited') return undefined
+function pauseAfter({ kind, status, retryAfter = 0 }: DuetError, attempts: number): number | undefined {
+  const mayPass = kind === 'rateLimited' || (kind === 'server' && status !== undefined)
+  if (kind !== 'offline' && !mayPass) return undefined
   const pause = retryAfter * 1000 + backoff(attempts)
   return pause <= longestPauseMs ? pause : undefined
 }

@@ -175,9 +175,11 @@ function tokenIn(text: string | null | undefined, arrivedAt?: number): Token | u
     const [, payload = ''] = (text ?? '').split('.')
     const { sub, role, iat, exp } = JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/')))
     const lifeMs = (exp - iat) * 1000
-    const begin = arrivedAt ?? iat * 1000
     if (!text || !(lifeMs > 0)) return undefined
-    return { text, userId: Number(sub), role, expiresAt: begin + lifeMs, renewAt: begin + (lifeMs * 2) / 3 }
+    // The times in a token are whole seconds, so it may be a second older than it says.
+    const leftMs = Math.max(lifeMs - 1000, lifeMs / 4)
+    const begin = arrivedAt ?? iat * 1000
+    return { text, userId: Number(sub), role, expiresAt: begin + leftMs, renewAt: begin + (leftMs * 2) / 3 }
   } catch {
     return undefined
   }

@@ -4,6 +4,11 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
+import { codegen } from '@graphql-codegen/core'
+import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
+import * as typescript from '@graphql-codegen/typescript'
+import * as typescriptOperations from '@graphql-codegen/typescript-operations'
+import { parse } from 'graphql'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -12,7 +17,7 @@ const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'client', 'README.md'), 'utf8')
 
 /** The code blocks that name a file, with what each prints. */
-const examples = [...page.matchAll(/```\w+\n\/\/ (\S+)\n(.*?)```\n\n```\n(.*?)```/gs)].map(
+const examples = [...page.matchAll(/```[jt]s\n\/\/ (\S+)\n(.*?)```\n\n```\n(.*?)```/gs)].map(
   ([, file = '', code = '', output = '']) => ({ file, code, output }),
 )
 
@@ -22,12 +27,15 @@ describe('The examples of client/README.md', () => {
   before(async () => {
     app = await startTestAppOn(sqlite, { DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
     mkdirSync(join(folder.path, 'node_modules'))
-    for (const name of ['@types', 'undici-types']) link(join('node_modules', name), name)
+    for (const name of ['@types', 'undici-types', '@graphql-typed-document-node', 'graphql']) {
+      link(join('node_modules', name), name)
+    }
     link('client', 'duet-client')
     writeFileSync(join(folder.path, 'package.json'), '{ "type": "module" }')
     for (const { file, code } of examples) {
       writeFileSync(join(folder.path, file), code.replaceAll('http://127.0.0.1:4000', app.url))
     }
+    await generateOperations(folder.path)
   })
   after(async () => {
     folder[Symbol.dispose]()
@@ -39,7 +47,7 @@ describe('The examples of client/README.md', () => {
   }
 
   it('have one for each area', () => {
-    const files = ['sign-in.mjs', 'users.mjs', 'orders.mjs', 'typed.ts', 'live.mjs']
+    const files = ['sign-in.mjs', 'users.mjs', 'orders.mjs', 'text.ts', 'typed.ts', 'live.mjs']
     assert.deepEqual(
       examples.map(({ file }) => file),
       files,
@@ -53,11 +61,28 @@ describe('The examples of client/README.md', () => {
   }
 
   it('have types, from the built client', async () => {
-    const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', target: 'es2024', types: ['node'] }
-    writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['*.ts'] }))
+    const checks = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true }
+    const compilerOptions = { ...checks, noEmit: true, module: 'nodenext', target: 'es2024', types: ['node'] }
+    const settings = { compilerOptions: { ...compilerOptions, allowImportingTsExtensions: true }, include: ['*.ts'] }
+    writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify(settings))
     await run(folder.path, join(root, 'node_modules', '.bin', 'tsc'))
   })
 })
+
+/** Does what the command line of GraphQL Code Generator does with the settings of the page. */
+async function generateOperations(folder: string): Promise<void> {
+  const { generates, schema } = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? assert.fail())
+  const { plugins, config } = generates['operations.ts']
+  const code = await codegen({
+    filename: 'operations.ts',
+    schema: parse(readFileSync(join(root, schema), 'utf8')),
+    documents: [{ document: parse(/```graphql\n(.*?)```/s.exec(page)?.[1] ?? assert.fail()) }],
+    config,
+    plugins: plugins.map((name: string) => ({ [name]: {} })),
+    pluginMap: { typescript, 'typescript-operations': typescriptOperations, 'typed-document-node': typedDocumentNode },
+  })
+  writeFileSync(join(folder, 'operations.ts'), code)
+}
 
 /** Runs a program to its end, and returns what it printed. */
 async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {

@@ -187,9 +187,11 @@ test("the document passes Redocly's recommended rules without an error or a warn
   )
 })
 
-/** Routes outside the HTTP interface: the documentation itself, and GraphQL, which has its own. */
-const undocumented =
-  /^(GET \/(api\/?|openapi\.json|pages\.css|favicon\.ico|icon\.svg|(docs|graphiql)(\/[\w.*-]+)?)|(GET|POST) \/graphql)$/
+/** Routes outside the HTTP interface: pages and their files, the typed client, and GraphQL, which has its own. */
+const files = ['api\\/?', 'openapi\\.json', 'client\\.js', 'pages\\.css', 'favicon\\.ico', 'icon\\.svg']
+const undocumented = new RegExp(
+  `^(GET \\/(${files.join('|')}|(docs|graphiql|console)(\\/[\\w.*-]*)?)|(GET|POST) \\/graphql)$`,
+)
 
 test('every route is documented, and every documented operation is a route, below /api too', async () => {
   const routes = new Set<string>()
