@@ -11,6 +11,7 @@ export function copyOfProject(): Disposable & { readonly path: string } {
     'api',
     'bench',
     'client',
+    'console',
     'deploy',
     'bin',
     'biome.json',
