@@ -161,9 +161,9 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     bodyOf(await send(app, `PATCH /users/${user.id}`, { email: 'mary@example.com' }))
     await page.reload()
     await change('somerville@example.com', { email: 'somerville@example.com' })
-    await view.button('Save mine').click()
+    await view.button('Save my changes').click()
     await page.getByRole('row', { name: /Mary Somerville .* 41/ }).waitFor()
-    assert.deepEqual(await stored(), { ...user, age: 41 })
+    assert.deepEqual(await stored(), { ...user, email: 'somerville@example.com', age: 41 })
     view.assertNoTroubles({ refusals: true })
   })
 
