@@ -7,6 +7,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field, textsOf } from '../parts/field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { toast } from '../state/messages.ts'
+import { userChanged } from '../state/session.ts'
 import { readUsersAgain } from '../state/users.ts'
 import { Conflict } from './conflict.tsx'
 
@@ -43,11 +44,13 @@ export function UserForm({ user, email = '', onClose }: Props) {
     saving.run(async () => {
       try {
         if (on === undefined) await api.users.create(input)
-        else await api.users.update(on, changes(input))
+        else userChanged(await api.users.update(on, changes(input)))
         await done(on === undefined ? `${input.name} is created` : `${input.name} is saved`)
       } catch (error) {
         if (!isDuetError(error, 'conflict') || error.status !== 412 || on === undefined) throw error
-        conflict.value = { mine: input, theirs: await api.users.get(on.id) }
+        const theirs = await api.users.get(on.id)
+        userChanged(theirs)
+        conflict.value = { mine: input, theirs }
       }
     })
 
