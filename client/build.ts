@@ -32,7 +32,9 @@ export async function buildClient(folder: string): Promise<void> {
     '--rootDir',
     join(here, 'src'),
   ]
-  await promisify(execFile)(tsc, ['-p', here, ...emit])
+  await promisify(execFile)(tsc, ['-p', here, ...emit]).catch(({ stdout }) => {
+    throw new Error(stdout)
+  })
 }
 
 if (import.meta.main) {

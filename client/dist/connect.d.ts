@@ -41,7 +41,7 @@ export interface Duet {
      * status from 400 on.
      */
     request<Body = unknown>(method: string, path: string | URL, options?: CallOptions): Promise<Answer<Body>>;
-    /** Stops all timers and ends all subscriptions. */
+    /** Ends all subscriptions, and renews the token no more. */
     close(): void;
 }
 export declare function connect(options: ConnectOptions): Duet;

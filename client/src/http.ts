@@ -62,7 +62,7 @@ export type Send = <Body>(
 export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOptions): Send {
   const { origin } = new URL(base)
   return async (method, path, { body, headers: own = {}, signal, token, attempt = 1 }) => {
-    const url = typeof path === 'string' ? new URL(base + path) : path
+    const url = typeof path === 'string' ? new URL(`${base}/${path.replace(/^\/+/, '')}`) : path
     // A link must not lead the token to another host.
     if (url.origin !== origin) throw new DuetError('server', `The service links to another host: ${url.origin}`)
     signal?.throwIfAborted()

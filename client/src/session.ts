@@ -45,6 +45,7 @@ export class SessionKeeper {
   #token: Token | undefined
   #renewal: Promise<void> | undefined
   #cancelTimer = () => {}
+  #isClosed = false
 
   constructor(send: Send, storage: TokenStorage, clock: Clock) {
     this.#send = send
@@ -94,20 +95,20 @@ export class SessionKeeper {
 
   /** A request with this token was refused with 401. Returns another token of the same user to try again with, if any. */
   async afterRefusal(token: string): Promise<string | undefined> {
-    const refused = this.#token
-    if (refused === undefined) return undefined
     // Whether the session is over is decided by the renewal: some paths refuse a valid token.
-    if (refused.text === token) await this.#renew()
-    const next = this.#textFor(refused.userId)
+    if (this.#token?.text === token) await this.#renew()
+    const next = this.#textFor(tokenIn(token)?.userId)
     return next === token ? undefined : next
   }
 
   close(): void {
+    this.#isClosed = true
     this.#cancelTimer()
   }
 
-  #textFor(userId: number): string | undefined {
-    return this.#token?.userId === userId ? this.#token.text : undefined
+  #textFor(userId: number | undefined): string | undefined {
+    const current = this.#token
+    return current !== undefined && current.userId === userId ? current.text : undefined
   }
 
   #renew(): Promise<void> {
@@ -134,14 +135,14 @@ export class SessionKeeper {
 
   #change(token: Token | undefined, change: SessionChange): void {
     this.#token = token
-    this.#storage.set(token?.text)
+    notify([() => this.#storage.set(token?.text)]) // without storage the session lives in memory
     this.#schedule()
     notify(this.#listeners, this.session, change)
   }
 
   #schedule(): void {
     this.#cancelTimer()
-    if (this.#token === undefined) return
+    if (this.#token === undefined || this.#isClosed) return
     const due = Math.max(this.#token.renewAt - this.#clock.now(), 0)
     // A timer can run for at most 24 days.
     const run = () => (due > longestTimerMs ? this.#schedule() : this.#renew())

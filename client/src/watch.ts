@@ -11,7 +11,7 @@ export interface Watcher<Data> {
   readonly onReadAnew?: (why: 'start' | 'gap') => void
   /** The subscription has ended with an error. Lost connections are no errors: they are renewed. */
   readonly onError?: (error: DuetError) => void
-  /** The subscription has ended: its post was deleted. */
+  /** The subscription has ended: its post was deleted, or the connection was closed by `duet.close()`. */
   readonly onEnd?: () => void
   /** Where to begin: the position of an earlier subscription. Default: now. */
   readonly after?: string | undefined

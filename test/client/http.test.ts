@@ -4,7 +4,7 @@ import { type DuetError, graphql, isDuetError, orders, users } from '../../clien
 import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember, createUser, somebody } from '../support/rest.ts'
-import { connectTo, HeldClock, interceptedFetch } from './support.ts'
+import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
 
 const env = { LOGIN_LIMIT_MAX: '0' }
 
@@ -116,26 +116,13 @@ describe('Requests of the client', () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0' })
     const { id } = await createUser(app)
     const fault = new Error('a fault of the application')
-    const uncaught: unknown[] = []
-    const original = globalThis.queueMicrotask
-    globalThis.queueMicrotask = run =>
-      original(() => {
-        try {
-          run()
-        } catch (error) {
-          uncaught.push(error)
-        }
-      })
-    try {
-      using client = connectTo(app, {
-        onRequest: () => {
-          throw fault
-        },
-      })
-      assert.equal((await users(client.duet).get(id)).id, id)
-    } finally {
-      globalThis.queueMicrotask = original
+    const onRequest = () => {
+      throw fault
     }
+    const uncaught = await uncaughtDuring(async () => {
+      using client = connectTo(app, { onRequest })
+      assert.equal((await users(client.duet).get(id)).id, id)
+    })
     assert.deepEqual(uncaught, [fault])
   })
 

@@ -5,7 +5,7 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HeldClock, interceptedFetch } from './support.ts'
+import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
 const hour = 3_600_000
@@ -166,6 +166,42 @@ describe('A session of the client', () => {
     await assert.rejects(client.duet.request('GET', '/metrics'), { kind: 'unauthenticated' })
     assert.notEqual(client.duet.session, undefined)
     await users(client.duet).me()
+  })
+
+  it('sends a refused request again with its renewed token, and never with that of another user', async () => {
+    const [ada, grace] = [await createMember(app), await createMember(app)]
+    let meanwhile: (() => Promise<unknown>) | undefined
+    const fetch = interceptedFetch(async ({ path }) => {
+      const act = path === '/users/me' ? meanwhile : undefined
+      meanwhile = undefined
+      await act?.()
+      return (act && Response.json({ error: 'Invalid token' }, { status: 401 })) as Response
+    })
+    using client = connectTo(app, { fetch })
+    await client.duet.signIn({ email: ada.email, password })
+    meanwhile = async () => {}
+    assert.equal((await users(client.duet).me()).id, ada.id)
+    assert.deepEqual(client.lines().slice(1), ['GET /users/me 401', 'POST /tokens 200', 'GET /users/me 200'])
+    meanwhile = () => client.duet.signIn({ email: grace.email, password })
+    await assert.rejects(users(client.duet).me(), { kind: 'unauthenticated' })
+    assert.equal(client.duet.session?.userId, grace.id)
+  })
+
+  it('does not end, nor does a call fail, if the token cannot be stored', async () => {
+    const { email, id } = await createMember(app)
+    const noRoom = new Error('no room')
+    const full = {
+      get: () => null,
+      set() {
+        throw noRoom
+      },
+    }
+    const uncaught = await uncaughtDuring(async () => {
+      using client = connectTo(app, { storage: full })
+      await client.duet.signIn({ email, password })
+      assert.equal((await users(client.duet).me()).id, id)
+    })
+    assert.deepEqual(uncaught, [noRoom])
   })
 
   it('is kept where the caller says, and found there by the next visit', async () => {

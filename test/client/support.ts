@@ -83,3 +83,23 @@ export function interceptedFetch(
     return (await intercept({ method: init?.method ?? 'GET', path: pathname + search })) ?? fetch(input, init)
   }
 }
+
+/** The errors that are thrown in microtasks while something runs. Otherwise they would end the process. */
+export async function uncaughtDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
+  const uncaught: unknown[] = []
+  const original = globalThis.queueMicrotask
+  globalThis.queueMicrotask = run =>
+    original(() => {
+      try {
+        run()
+      } catch (error) {
+        uncaught.push(error)
+      }
+    })
+  try {
+    await work()
+  } finally {
+    globalThis.queueMicrotask = original
+  }
+  return uncaught
+}
