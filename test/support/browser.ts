@@ -14,7 +14,7 @@ export const browserMissing = program === undefined && process.env.CI !== 'true'
 /** The machine's own Chromium, without a window. One for each test file is enough. */
 export async function startBrowser(): Promise<Browser> {
   if (program === undefined) throw new Error('chromium is not on the PATH')
-  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu'] })
+  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu', '--process-per-site'] })
 }
 
 export interface OpenPage extends AsyncDisposable {
@@ -24,16 +24,30 @@ export interface OpenPage extends AsyncDisposable {
   readonly troubles: readonly string[]
 }
 
-/** A page with its own storage. */
-export async function openPage(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<OpenPage> {
-  const context = await browser.newContext(options)
+/**
+ * A page of its own, which is a tab with its own `sessionStorage`. Pages without options share the rest, because a new
+ * context takes the browser as long as a test. `script` runs before the scripts of the page.
+ */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { script, ...options }: BrowserContextOptions & { readonly script?: string } = {},
+): Promise<OpenPage> {
+  const isShared = Object.keys(options).length === 0
+  const known = isShared ? shared.get(browser) : undefined
+  const context = known ?? (await browser.newContext({ reducedMotion: 'reduce', ...options }))
+  if (isShared) shared.set(browser, context)
   context.setDefaultTimeout(testTimeoutMs)
   const page = await context.newPage()
+  if (script !== undefined) await page.addInitScript(script)
   const troubles: string[] = []
   page.on('console', message => {
     if (message.type() === 'error' || message.type() === 'warning') troubles.push(message.text())
   })
   page.on('pageerror', error => troubles.push(String(error)))
   await page.goto(url)
-  return { page, context, troubles, [Symbol.asyncDispose]: () => context.close() }
+  const close = () => (isShared ? page.close() : context.close())
+  return { page, context, troubles, [Symbol.asyncDispose]: close }
 }
+
+const shared = new WeakMap<Browser, BrowserContext>()

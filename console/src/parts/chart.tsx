@@ -3,23 +3,29 @@ interface Props {
   readonly unit: string
   /** One value for each point in time, oldest first. */
   readonly values: readonly number[]
-  /** How many points the whole width has. */
-  readonly width: number
   readonly format: (value: number) => string
 }
 
 const height = 40
+const leastPoints = 12
+
+/** What is not known is drawn as nothing. */
+function drawn(value: number): number {
+  return Number.isNaN(value) ? 0 : value
+}
 
 /** The latest value in large figures, and how it got there. */
-export function Chart({ title, unit, values, width, format }: Props) {
+export function Chart({ title, unit, values, format }: Props) {
   const latest = values.at(-1)
-  const most = Math.max(...values, Number.MIN_VALUE)
+  // A few points fill a part of the width; later ones share it.
+  const width = Math.max(values.length, leastPoints)
+  const most = Math.max(...values.map(drawn), Number.MIN_VALUE)
   const points = values.map((value, index) => {
     const x = width - values.length + index + 1
-    return `${x} ${(height - 3 - (value / most) * (height - 6)).toFixed(2)}`
+    return `${x} ${(height - 3 - (drawn(value) / most) * (height - 12)).toFixed(2)}`
   })
   const first = points[0]?.split(' ')[0]
-  const shown = latest === undefined ? '–' : format(latest)
+  const shown = latest === undefined || Number.isNaN(latest) ? '–' : format(latest)
   return (
     <figure class="card chart">
       <figcaption>{title}</figcaption>

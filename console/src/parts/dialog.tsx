@@ -19,7 +19,11 @@ export function Dialog({ title, onClose, wide = false, children }: Props) {
     element?.showModal()
     return () => {
       element?.close()
-      if (opener instanceof HTMLElement && opener.isConnected) opener.focus()
+      // What was opened from may disappear together with the window.
+      queueMicrotask(() => {
+        const target = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('main')
+        target?.focus()
+      })
     }
   }, [])
   return (

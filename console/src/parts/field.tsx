@@ -1,5 +1,5 @@
 import type { ComponentChildren, InputHTMLAttributes, LooseInputHTMLAttributes } from 'preact'
-import { useId } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 
 interface Props extends LooseInputHTMLAttributes<HTMLInputElement> {
   readonly label: string
@@ -9,6 +9,10 @@ interface Props extends LooseInputHTMLAttributes<HTMLInputElement> {
 /** An input with its label above and a hint below. */
 export function Field({ label, hint, ...input }: Props) {
   const id = useId()
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (input.autofocus) element.current?.focus()
+  }, [])
   return (
     <div class="field">
       <label for={id}>{label}</label>

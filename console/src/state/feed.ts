@@ -2,6 +2,7 @@ import { effect, signal } from '@preact/signals'
 import type { Subscription } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
 import { type CommentData, documents, type NewComment, type PostData } from './documents.ts'
+import { byId, withNewest } from './lists.ts'
 import { announce } from './messages.ts'
 import { who } from './session.ts'
 
@@ -158,10 +159,6 @@ function watchComments(shown: readonly FeedPost[]): void {
   }
 }
 
-function byId(one: { readonly id: string }, other: { readonly id: string }): number {
-  return Number(one.id) - Number(other.id)
-}
-
 function postOf(id: string): FeedPost | undefined {
   return posts.peek()?.find(post => post.id === id)
 }
@@ -173,7 +170,8 @@ function withComments(post: FeedPost | undefined): Partial<FeedPost> {
 function addPost(post: PostData): void {
   const shown = posts.peek() ?? []
   if (shown.some(({ id }) => id === post.id)) return
-  posts.value = [{ ...post, arrived: true }, ...shown].sort((one, other) => byId(other, one))
+  posts.value = withNewest(shown, { ...post, arrived: true })
+  if (posts.value.length <= shown.length) morePosts.value = true
   if (Number(post.author.id) !== who.peek()?.id) announce(`New post by ${post.author.name}: ${post.title}`)
 }
 

@@ -31,7 +31,7 @@ export const points = signal<readonly Point[]>([])
 export const metricsToken = signal('')
 export const metricsRefused = signal(false)
 
-export const pointsKept = 60
+const pointsKept = 60
 const everyMs = 2000
 
 let previous: Sample | undefined
@@ -86,7 +86,11 @@ function take(sample: Sample): void {
     inFlight: sample.inFlight,
     sockets: sample.sockets,
     subscriptions: sample.subscriptions,
-    eventDelayMs: events > 0 ? ((sample.eventSeconds - before.eventSeconds) / events) * 1000 : 0,
+    // Without events there is nothing to measure: the latest value stays.
+    eventDelayMs:
+      events > 0
+        ? ((sample.eventSeconds - before.eventSeconds) / events) * 1000
+        : (points.peek().at(-1)?.eventDelayMs ?? Number.NaN),
     loopDelayMs: sample.loopDelay * 1000,
   }
   points.value = [...points.peek(), point].slice(-pointsKept)

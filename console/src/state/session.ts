@@ -12,6 +12,9 @@ export interface Person {
 /** Who is signed in, if somebody is. */
 export const who = signal<Person | undefined>(undefined)
 
+/** Whether there is a session whose person is not known yet. */
+export const resuming = signal(duet.session !== undefined)
+
 /** Counts the people who came and went: what is shown may depend on who looks. */
 export const visits = signal(0)
 
@@ -49,12 +52,12 @@ export async function signOut(everywhere: boolean): Promise<void> {
 
 /** After a reload: the token is still here. */
 export async function resumeSession(): Promise<void> {
-  if (duet.session === undefined) return
   try {
-    await readOneself()
-  } catch (error) {
-    if (isDuetError(error, 'unauthenticated')) see(undefined)
+    if (duet.session !== undefined) await readOneself()
+  } catch {
+    // The person stays unknown. Whatever needs a session says so.
   }
+  resuming.value = false
 }
 
 /** Does something. If the session turns out to be over, it asks to sign in again and then does it once more. */

@@ -3,11 +3,12 @@ import { useAction } from '../parts/action.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Face, RoleBadge } from '../parts/person.tsx'
 import { toast } from '../state/messages.ts'
-import { askToSignIn, signOut, who } from '../state/session.ts'
+import { askToSignIn, resuming, signOut, who } from '../state/session.ts'
 
 /** Who is signed in, with a menu; or the button to sign in. */
 export function Account() {
   const person = who.value
+  if (resuming.value) return null
   if (person === undefined) {
     return (
       <button type="button" class="primary" onClick={() => askToSignIn('wanted')}>
@@ -47,7 +48,7 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
         <Face name={name} />
         <span class="account-text">
           <span class="account-name">
-            {name} <RoleBadge role={role} />
+            <span>{name}</span> <RoleBadge role={role} />
           </span>
           <span class="account-email">{email}</span>
         </span>

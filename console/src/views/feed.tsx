@@ -1,12 +1,15 @@
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { type Action, useAction } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Field } from '../parts/field.tsx'
+import { Head } from '../parts/head.tsx'
 import { Notice } from '../parts/notice.tsx'
+import { Face } from '../parts/person.tsx'
 import { draft } from '../state/drafts.ts'
 import { createPost, morePosts, posts, readOlderPosts, readPosts } from '../state/feed.ts'
 import { toast } from '../state/messages.ts'
-import { askToSignIn, who } from '../state/session.ts'
+import { askToSignIn, resuming, who } from '../state/session.ts'
 import { PostCard } from './post.tsx'
 
 /** Posts and comments. New ones come in by themselves. */
@@ -17,13 +20,8 @@ export function Feed() {
   }, [])
   return (
     <>
-      <div class="head">
-        <div>
-          <h1>Feed</h1>
-          <p>What people write here. New posts and comments arrive by themselves.</p>
-        </div>
-      </div>
-      {who.value === undefined ? <Invitation /> : <Composer />}
+      <Head title="Feed" text="What people write here. New posts and comments arrive by themselves." />
+      {resuming.value || (who.value === undefined ? <Invitation /> : <Composer />)}
       <Notice problem={reading.problem} onAgain={reading.again} />
       <PostList reading={reading} />
     </>
@@ -69,17 +67,36 @@ function Invitation() {
   )
 }
 
+/** A line that becomes a form. What was written stays, whatever happens. */
 function Composer() {
   const title = draft('title')
   const content = draft('content')
-  const { busy, problem, run, again } = useAction()
+  const wanted = useSignal(false)
+  const { busy, problem, run, again, clear } = useAction()
+  const empty = () => {
+    title.value = ''
+    content.value = ''
+    wanted.value = false
+  }
   const publish = () =>
     run(async () => {
       await createPost(title.peek(), content.peek())
-      title.value = ''
-      content.value = ''
+      empty()
       toast('Your post is published')
     })
+  if (!wanted.value && title.value === '' && content.value === '') {
+    return (
+      <button
+        type="button"
+        class="card composer-line"
+        onClick={() => {
+          wanted.value = true
+        }}
+      >
+        <Face name={who.value?.name ?? ''} /> Write a post
+      </button>
+    )
+  }
   return (
     <form
       class="card composer fields"
@@ -95,6 +112,7 @@ function Composer() {
         value={title.value}
         maxLength={300}
         required
+        autofocus={wanted.value}
         onInput={event => {
           title.value = event.currentTarget.value
         }}
@@ -103,7 +121,7 @@ function Composer() {
         <label for="new-content">Text</label>
         <textarea
           id="new-content"
-          rows={3}
+          rows={4}
           value={content.value}
           maxLength={65_536}
           required
@@ -113,6 +131,15 @@ function Composer() {
         />
       </div>
       <div class="actions end">
+        <button
+          type="button"
+          onClick={() => {
+            empty()
+            clear()
+          }}
+        >
+          Discard
+        </button>
         <button type="submit" class="primary" disabled={busy}>
           {busy ? 'Publishing…' : 'Publish'}
         </button>

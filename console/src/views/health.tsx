@@ -1,16 +1,9 @@
 import { useEffect } from 'preact/hooks'
 import { Chart } from '../parts/chart.tsx'
 import { Field, textsOf } from '../parts/field.tsx'
+import { Head } from '../parts/head.tsx'
 import { settings } from '../settings.ts'
-import {
-  metricsRefused,
-  metricsToken,
-  type Point,
-  points,
-  pointsKept,
-  readiness,
-  watchHealth,
-} from '../state/health.ts'
+import { metricsRefused, metricsToken, type Point, points, readiness, watchHealth } from '../state/health.ts'
 
 const states = {
   unknown: ['', 'Looking…', 'The first answer is under way.'],
@@ -41,12 +34,7 @@ export function Health() {
   const [tone, title, text] = states[readiness.value]
   return (
     <>
-      <div class="head">
-        <div>
-          <h1>Health</h1>
-          <p>How the instance that answers this page is, every two seconds.</p>
-        </div>
-      </div>
+      <Head title="Health" text="How the instance that answers this page is, every two seconds." />
       <div class="card ready" role="status">
         <span class={`dot ${tone}`} />
         <p>
@@ -67,14 +55,7 @@ function Figures() {
   return (
     <div class="charts">
       {charts.map(({ title, unit, field, format }) => (
-        <Chart
-          key={field}
-          title={title}
-          unit={unit}
-          format={format}
-          width={pointsKept}
-          values={points.value.map(point => point[field])}
-        />
+        <Chart key={field} title={title} unit={unit} format={format} values={points.value.map(point => point[field])} />
       ))}
     </div>
   )

@@ -4,6 +4,7 @@ import type { Order, OrderStatus } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
 import { useAction } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
+import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { askToSignIn, who } from '../state/session.ts'
@@ -41,11 +42,7 @@ export function Orders() {
 
   return (
     <>
-      <div class="head">
-        <div>
-          <h1>Orders</h1>
-          <p>Each order says what can be done with it. Its buttons are its links, nothing else.</p>
-        </div>
+      <Head title="Orders" text="Each order says what can be done with it. Its buttons are its links, nothing else.">
         {userId !== undefined && (
           <button
             type="button"
@@ -57,7 +54,7 @@ export function Orders() {
             <Icon name="plus" /> New order
           </button>
         )}
-      </div>
+      </Head>
       <div class="toolbar">
         <div class="field short">
           <label for="orders-of">Orders of user</label>

@@ -4,6 +4,7 @@ import { api } from '../client.ts'
 import { useAction } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Field } from '../parts/field.tsx'
+import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Age } from '../parts/time.tsx'
@@ -32,12 +33,7 @@ export function Payments() {
     })
   return (
     <>
-      <div class="head">
-        <div>
-          <h1>Payments</h1>
-          <p>A key identifies a payment. Send it as often as you like: it is paid once.</p>
-        </div>
-      </div>
+      <Head title="Payments" text="A key identifies a payment. Send it as often as you like: it is paid once." />
       <form
         class="card panel pay-form"
         onSubmit={event => {

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import { useAction } from '../parts/action.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Field, textsOf } from '../parts/field.tsx'
@@ -14,16 +15,22 @@ import { Comments } from './comments.tsx'
 export function PostCard({ post }: { readonly post: FeedPost }) {
   const { id, title, content, author, likes, commentCount, publishedAt, comments, arrived } = post
   const editing = useSignal(false)
+  const edited = useRef(false)
   const deleting = useSignal(false)
   const action = useAction()
   const isOpen = comments !== undefined
+  const card = useRef<HTMLLIElement>(null)
   const close = () => {
     editing.value = false
     deleting.value = false
   }
+  useEffect(() => {
+    if (!editing.value && edited.current) card.current?.focus() // the form that had it is gone
+    edited.current = editing.value
+  }, [editing.value])
   if (editing.value) return <Editor post={post} onDone={close} />
   return (
-    <li class={arrived ? 'card post arrived' : 'card post'}>
+    <li ref={card} class={arrived ? 'card post arrived' : 'card post'} tabIndex={-1}>
       <article aria-labelledby={`post-${id}`}>
         <div class="byline">
           <Face name={author.name} />

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { Empty } from '../parts/empty.tsx'
+import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { toast } from '../state/messages.ts'
 import { clearRequests, curl, type LoggedRequest, requests } from '../state/requests.ts'
@@ -10,15 +11,11 @@ export function Requests() {
   const shown = requests.value.filter(({ background }) => withBackground.value || !background)
   return (
     <>
-      <div class="head">
-        <div>
-          <h1>Requests</h1>
-          <p>What this page has asked the service, newest first. Events come over a socket and are not listed.</p>
-        </div>
+      <Head title="Requests" text="What this page has asked the service. Events come over a socket and are not listed.">
         <button type="button" disabled={requests.value.length === 0} onClick={clearRequests}>
           Clear
         </button>
-      </div>
+      </Head>
       <label class="check">
         <input
           type="checkbox"
@@ -39,13 +36,14 @@ export function Requests() {
             <caption class="visually-hidden">Requests, newest first</caption>
             <thead>
               <tr>
+                <th scope="col">At</th>
                 <th scope="col">Request</th>
                 <th scope="col">Status</th>
                 <th scope="col" class="end">
                   Time
                 </th>
                 <th scope="col" class="end">
-                  Limit left
+                  Rate limit
                 </th>
                 <th scope="col">
                   <span class="visually-hidden">Actions</span>
@@ -66,27 +64,23 @@ export function Requests() {
 
 function Row({ request }: { readonly request: LoggedRequest }) {
   const { method, path, status, durationMs, rateLimit, startedAt, attempt, replayed } = request
-  const time = new Date(startedAt).toLocaleTimeString()
   return (
     <tr>
-      <td>
+      <td class="number muted">{new Date(startedAt).toLocaleTimeString('en-GB')}</td>
+      <td class="request">
         <span class="method">{method}</span>
-        <span class="path mono" title={`${time}, request id ${request.requestId ?? 'unknown'}`}>
+        <span class="path mono" title={`Request id ${request.requestId ?? 'unknown'}`}>
           {path}
         </span>{' '}
         {operationOf(request)}
         {attempt > 1 && <span class="badge">attempt {attempt}</span>}{' '}
         {replayed && <span class="badge accent">replay</span>}
       </td>
-      <td data-label="Status">
+      <td>
         <span class={`badge ${toneOf(status)}`}>{status ?? 'no answer'}</span>
       </td>
-      <td class="end number" data-label="Time">
-        {durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms
-      </td>
-      <td class="end number" data-label="Limit left">
-        {rateLimit?.remaining ?? <span class="muted">no limit</span>}
-      </td>
+      <td class="end number">{durationMs < 10 ? durationMs.toFixed(1) : Math.round(durationMs)} ms</td>
+      <td class="end number muted">{rateLimit === undefined ? 'no limit' : `${rateLimit.remaining} left`}</td>
       <td>
         <span class="actions end">
           <button

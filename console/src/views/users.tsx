@@ -6,6 +6,7 @@ import { useAction } from '../parts/action.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Field, textsOf } from '../parts/field.tsx'
+import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Face, RoleBadge } from '../parts/person.tsx'
@@ -28,11 +29,7 @@ export function Users() {
   const page = userPage.value
   return (
     <>
-      <div class="head">
-        <div>
-          <h1>Users</h1>
-          <p>Everybody who has an account.</p>
-        </div>
+      <Head title="Users" text="Everybody who has an account.">
         <button
           type="button"
           class="primary"
@@ -42,7 +39,7 @@ export function Users() {
         >
           <Icon name="plus" /> New user
         </button>
-      </div>
+      </Head>
       <Search email={page?.email ?? ''} onSearch={email => reading.run(() => readUsers(email))} />
       <Notice problem={reading.problem} onAgain={reading.again} />
       {page !== undefined && reading.problem === undefined && (
