@@ -109,6 +109,16 @@ test('the examples of the home page are those of the README, with the address th
   }
 })
 
+test('without demo data, or without access to it, the page offers neither a login nor an example that fails', async () => {
+  await using empty = await startTestApp()
+  const { body } = await home(empty.url, browser)
+  assert.doesNotMatch(body, /demo|users\/1/i)
+  await using enforced = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' })
+  const page = await home(enforced.url, browser)
+  assert.match(page.body, /demo-password/)
+  assert.doesNotMatch(page.body, /users\/1/)
+})
+
 test('a Host or X-Forwarded-Proto that cannot be trusted is not in the page', async () => {
   await using app = await startTestApp()
   await using behind = await startTestApp({ TRUST_PROXY: '127.0.0.1', LINK_PREFIX: '/shop' })
