@@ -83,13 +83,13 @@ async function failOver(t: TestContext, replication: Replication): Promise<Outco
       if (history.isSettled(intent)) intent = history.intend()
     }
   })
-  await waitUntil(() => history.acknowledged >= inForm(200, 1000))
+  await waitUntil(() => history.acknowledged >= inForm(50, 1000))
   await primary.kill()
   await standby.promote()
   const promoted = performance.now()
   await waitUntil(async () => (await ask(`${instance.url}/health/ready`)).status === 200)
   const readyMs = performance.now() - promoted
-  const enough = history.acknowledged + 100
+  const enough = history.acknowledged + inForm(50, 100)
   await waitUntil(() => history.acknowledged >= enough)
   going = false
   await paying
