@@ -5,6 +5,7 @@ import { MemoryEventBus } from './cluster/event-bus.ts'
 import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import type { Config } from './config.ts'
 import { Access } from './core/access.ts'
+import { demoLogin } from './core/demo.ts'
 import type { EventBus } from './core/events.ts'
 import { Janitor } from './core/janitor.ts'
 import { Orders } from './core/orders/operations.ts'
@@ -25,12 +26,15 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
-import { serveDocs } from './server/docs.ts'
+import { serveClientScript } from './server/client-script.ts'
+import { serveConsole } from './server/console.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { Metrics, serveMetrics } from './server/metrics.ts'
 import { collectOperations, serveDocument } from './server/openapi.ts'
+import { serveHome } from './server/pages/home.ts'
+import { servePages } from './server/pages/serve.ts'
 import { rememberMethods } from './server/routing.ts'
 import { createServer, type ServerOptions } from './server/server.ts'
 import { serviceOperations } from './server/service-operations.ts'
@@ -148,10 +152,23 @@ export async function startApp(
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
-  serveDocument(server, openApiDocument(restComponents))
+  const shownLogin = demoLoginWorks ? demoLogin : undefined
+  serveHome(server, {
+    withPage: config.explorers,
+    engine: database.kind,
+    demoLogin: shownLogin,
+    isOpen: config.accessPolicy === 'open',
+    linkPrefix: config.linkPrefix,
+    proxies,
+  })
+  const document = openApiDocument(restComponents)
+  serveDocument(server, document)
   if (config.explorers) {
-    serveDocs(server)
+    servePages(server, document)
+    serveClientScript(server)
     serveGraphiqlAssets(server)
+    const metricsFor = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
+    serveConsole(server, { metrics: metricsFor, demoLogin: shownLogin })
   }
   answerOtherMethods()
 

@@ -251,7 +251,7 @@ export const settings = {
   },
   EXPLORERS: {
     fallback: '',
-    meaning: 'on or off: pages for trying the interfaces in a browser, /docs and GraphiQL',
+    meaning: 'on or off: pages for browsers: /, /console, /docs and GraphiQL',
     default: 'off in production, else on',
   },
   TRUSTED_DOCUMENTS: {

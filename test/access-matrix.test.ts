@@ -84,9 +84,11 @@ const askNobody = [
   /^GET \/health\/(live|ready)$/,
   /^GET \/metrics$/,
   /^GET \/\.well-known\/jwks\.json$/,
-  /^GET \/openapi\.json$/,
+  /^GET \/(api\/?)?$/,
+  /^GET \/(openapi\.json|client\.js|pages\.css|favicon\.ico|icon\.svg)$/,
   /^GET \/docs(\/.*)?$/,
   /^GET \/graphiql\/.*$/,
+  /^GET \/console(\/.*)?$/,
 ]
 
 const alive = ['anonymous', 'owner', 'other user', 'admin'] as const

@@ -44,7 +44,12 @@ function greeting(url: string, withPages: boolean, withDemoData: boolean): strin
   return `
   Duet is ready.
 
-    GraphQL         ${url}/graphql${withPages ? '      (open it in a browser to try it)' : ''}
+${
+  withPages
+    ? `    Home            ${url}/             (open it in a browser)
+`
+    : ''
+}    GraphQL         ${url}/graphql
     HTTP interface  ${url}/users        (also under ${url}/api)
     Docs            ${withPages ? `${url}/docs         (as data: ${url}/openapi.json)` : `${url}/openapi.json`}
     Health          ${url}/health/ready

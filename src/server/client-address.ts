@@ -35,6 +35,11 @@ export class TrustedProxies {
     return farthest
   }
 
+  /** Whether a trusted proxy sent this request, so that its other headers can be trusted too. */
+  sent({ socket }: IncomingMessage): boolean {
+    return this.includes(plain(socket.remoteAddress ?? ''))
+  }
+
   includes(address: string): boolean {
     if (this.#none) return false
     const family = isIP(address)

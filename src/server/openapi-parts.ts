@@ -75,7 +75,7 @@ function nameOf(sentence: string): string {
     .replace(/-$/, '')
 }
 
-const retryAfter = { 'Retry-After': header('RetryAfter') }
+export const retryAfterHeader = { 'Retry-After': header('RetryAfter') }
 export const challengeHeader = { 'WWW-Authenticate': header('Challenge') }
 export const busy = 'Service temporarily unavailable. Try again later.'
 
@@ -90,14 +90,18 @@ const responses = {
     'Request body is too large',
   ]),
   NotJson: failure('The body has another content type.', ['Content-Type must be application/json']),
-  TooManyRequests: failure('The rate limit is exceeded.', ['Too many requests. Try again later.'], retryAfter),
+  TooManyRequests: failure('The rate limit is exceeded.', ['Too many requests. Try again later.'], retryAfterHeader),
   Fault: failure('An internal error of the service.', ['Internal server error']),
   Unavailable: failure(
     'The service is under maintenance, or a part that it needs, such as the database, does not respond.',
     ['Service under maintenance. Try again later.', busy],
-    retryAfter,
+    retryAfterHeader,
   ),
-  NotReady: unlimitedFailure('The database does not respond, or the service is shutting down.', [busy], retryAfter),
+  NotReady: unlimitedFailure(
+    'The database does not respond, or the service is shutting down.',
+    [busy],
+    retryAfterHeader,
+  ),
   BadRequest: failure('The request is malformed.', ['Malformed URL', 'One Host header required']),
   Other: unlimitedFailure(
     'Errors of HTTP itself: the request is not valid HTTP or did not arrive in time (408, 417, 431, 505).',

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { commonComponents } from './openapi-parts.ts'
+import { version } from './version.ts'
 
 /** Any object of an OpenAPI document that our code only passes on. */
 export type Part = Readonly<Record<string, unknown>>
@@ -29,7 +28,7 @@ const tags = {
   Orders: 'Orders of users: create, read, pay, cancel and track them.',
   Payments: 'Payments, made once per idempotency key.',
   Tokens: 'Login, renewal of tokens, and logout.',
-  Service: 'Health, metrics and the public keys of tokens. Served at the root only.',
+  Service: 'What runs here, health, metrics and the public keys of tokens. Served at the root only.',
 } as const
 
 /** These routes are not served below `/api`. A gateway may send them to another place than the API. */
@@ -70,11 +69,9 @@ export function collectOperations(server: FastifyInstance, known: Readonly<Recor
   })
 }
 
-const manifest = readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')
-
 const info = {
   title: 'Duet',
-  version: (JSON.parse(manifest) as { version: string }).version,
+  version,
   summary: 'The resource-style HTTP interface of a content-and-account service.',
   description: `Bodies are JSON in UTF-8. Every failure has its real status and the body \`{"error": "<text>"}\`.
 

@@ -5,6 +5,7 @@ import {
   challengeHeader,
   failure,
   response,
+  retryAfterHeader,
   tokenIgnored,
   unlimitedFailure,
 } from './openapi-parts.ts'
@@ -12,6 +13,12 @@ import {
 const tags = ['Service'] as const
 const requestId = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }
 const badRequest = unlimitedFailure('The request is malformed.', ['One Host header required'])
+
+const homeExample = {
+  name: 'Duet',
+  version: '0.1.0',
+  links: { graphql: '/graphql', openapi: '/openapi.json', health: '/health/ready' },
+}
 
 function state(name: string): Part {
   return {
@@ -28,6 +35,33 @@ function state(name: string): Part {
 
 /** The routes of the server itself, by path. All of them are GET routes. */
 export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
+  '/': {
+    operationId: 'getHome',
+    summary: 'Find out what runs here',
+    description:
+      'To a browser (`Accept: text/html`) this is a page, unless `EXPLORERS` is off. It has no rate limit. `/api` and ' +
+      '`/api/` answer with the same JSON.',
+    tags,
+    security: tokenIgnored,
+    responses: {
+      200: {
+        description: 'The name and version of the service, and the paths that a client can start from.',
+        headers: requestId,
+        content: {
+          'application/json': { schema: home(), example: homeExample },
+          'text/html': { schema: { type: 'string' }, example: '<!doctype html>…' },
+        },
+      },
+      400: badRequest,
+      500: response('Fault'),
+      503: unlimitedFailure(
+        'The service is under maintenance.',
+        ['Service under maintenance. Try again later.'],
+        retryAfterHeader,
+      ),
+      default: response('Other'),
+    },
+  },
   '/health/live': {
     operationId: 'getLiveness',
     summary: 'Check that the process is alive',
@@ -120,6 +154,31 @@ export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
       ...always,
     },
   },
+}
+
+function home(): Part {
+  const link = (description: string) => ({ type: 'string', description })
+  return {
+    type: 'object',
+    required: ['name', 'version', 'links'],
+    properties: {
+      name: { const: 'Duet' },
+      version: { type: 'string' },
+      links: {
+        type: 'object',
+        description: 'Only what this service has under its settings.',
+        required: ['graphql', 'openapi', 'health'],
+        properties: {
+          console: link('A page to use the service.'),
+          graphql: link('The GraphQL endpoint; in a browser, GraphiQL.'),
+          docs: link('The documentation.'),
+          openapi: link('This document.'),
+          health: link('Whether the service can take requests.'),
+          client: link('A typed client, as a JavaScript module.'),
+        },
+      },
+    },
+  }
 }
 
 function key(): Part {

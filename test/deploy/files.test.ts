@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { join, matchesGlob } from 'node:path'
 import { test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { readConfig, settings } from '../../src/config.ts'
+import { readContents } from '../../src/server/pages/contents.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 
@@ -65,6 +66,18 @@ test('deploy/nginx.conf and deploy/Caddyfile pass requests on to the instances o
   for (const file of ['deploy/nginx.conf', 'deploy/Caddyfile']) {
     const named = new Set(read(file).match(/\bduet-\d+(?=:4000\b)/g))
     assert.deepEqual([...named], ['duet-1', 'duet-2'], file)
+  }
+})
+
+test('the image of deploy/Dockerfile has every file that the pages of the documentation show', async () => {
+  const copied = Array.from(read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), line => line[1] ?? '')
+  const patterns = copied.flatMap(line => line.split(' '))
+  const { chapters } = await readContents()
+  for (const { file } of chapters.flatMap(({ guides }) => guides)) {
+    assert.ok(
+      patterns.some(pattern => matchesGlob(file, pattern) || file.startsWith(`${pattern}/`)),
+      `${file} is not in the image`,
+    )
   }
 })
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { preferredType } from '../../src/graphql/http/accept.ts'
+import { preferredType } from '../../src/server/accept.ts'
 
 const json = 'application/json'
 const modern = 'application/graphql-response+json'

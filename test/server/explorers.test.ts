@@ -61,7 +61,7 @@ for (const [name, env] of Object.entries({
 
 test('in production with EXPLORERS=on there are pages', async () => {
   await using app = await startTestApp({ NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys })
-  for (const path of ['/docs', '/graphql']) {
+  for (const path of ['/docs', '/graphql', '/console']) {
     const { status, headers } = await ask(app.url + path, { headers: { accept: browser } })
     assert.deepEqual([status, headers.get('content-type')], [200, 'text/html; charset=utf-8'])
   }

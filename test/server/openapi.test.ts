@@ -187,8 +187,11 @@ test("the document passes Redocly's recommended rules without an error or a warn
   )
 })
 
-/** Routes outside the HTTP interface: the documentation itself, and GraphQL, which has its own. */
-const undocumented = /^(GET \/(openapi\.json|(docs|graphiql)(\/[\w.-]+)?)|(GET|POST) \/graphql)$/
+/** Routes outside the HTTP interface: pages and their files, the typed client, and GraphQL, which has its own. */
+const files = ['api\\/?', 'openapi\\.json', 'client\\.js', 'pages\\.css', 'favicon\\.ico', 'icon\\.svg']
+const undocumented = new RegExp(
+  `^(GET \\/(${files.join('|')}|(docs|graphiql|console)(\\/[\\w.*-]*)?)|(GET|POST) \\/graphql)$`,
+)
 
 test('every route is documented, and every documented operation is a route, below /api too', async () => {
   const routes = new Set<string>()
@@ -269,7 +272,7 @@ test('successful requests are answered as documented, and the example bodies suc
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const check = async (name: string, status: number, request?: Request) =>
     assertDocumented(name, status, await send(app.url, name, request))
-  for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
+  for (const path of ['/', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
     await check(`GET ${path}`, 200)
   for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
   await check('POST /tokens', 200, { token: await logIn(app.url, 'grace@example.com') })
@@ -476,9 +479,9 @@ after(() => {
   )
 })
 
-test('/docs shows the document with its own files, and nothing is loaded from other hosts', async () => {
+test('/docs/api shows the document with its own files, and nothing is loaded from other hosts', async () => {
   await using app = await startTestApp()
-  const page = await ask(`${app.url}/docs`)
+  const page = await ask(`${app.url}/docs/api`)
   assert.equal(page.status, 200)
   assert.equal(page.headers.get('content-type'), 'text/html; charset=utf-8')
   const policy = page.headers.get('content-security-policy') ?? ''
@@ -487,10 +490,10 @@ test('/docs shows the document with its own files, and nothing is loaded from ot
   assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';/)
   assert.doesNotMatch(page.body, /\/\//)
   const addresses = [...page.body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address)
-  const loaded = addresses.filter(address => address !== 'data:,')
+  const loaded = addresses.filter(address => address !== '../favicon.ico')
   assert.deepEqual(loaded.map(address => address.replace(/.*\.(?=\w+$)/, '')).sort(), ['css', 'js', 'js', 'json'])
   for (const address of loaded) {
-    const { status, headers, body } = await ask(new URL(address, `${app.url}/docs`).href)
+    const { status, headers, body } = await ask(new URL(address, `${app.url}/docs/api`).href)
     assert.equal(status, 200, address)
     const type = { css: 'text/css', json: 'application/json' }[address.split('.').at(-1) ?? ''] ?? 'text/javascript'
     assert.equal(headers.get('content-type'), `${type}; charset=utf-8`)
@@ -501,14 +504,14 @@ test('/docs shows the document with its own files, and nothing is loaded from ot
 
 test('the documentation ignores Authorization, is served at the root only, and not under maintenance', async () => {
   await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
-  for (const path of ['/docs', '/docs/start.js', '/openapi.json']) {
+  for (const path of ['/docs', '/docs/api', '/docs/graphql', '/docs/start.js', '/openapi.json']) {
     const { status } = await ask(app.url + path, { headers: { authorization: 'Basic eDp5' } })
     assert.equal(status, 200)
     assertRefusal(await ask(`${app.url}/api${path}`), 404)
     assertRefusal(await ask(app.url + path, { method: 'POST' }), 405)
   }
-  for (const path of ['/docs/', '/docs/package.json', '/docs/..%2fpackage.json'])
+  for (const path of ['/docs/none', '/docs/package.json', '/docs/..%2fpackage.json'])
     assertRefusal(await ask(app.url + path), 404)
   app.app.toggleMaintenance()
-  for (const path of ['/docs', '/openapi.json']) assertRefusal(await ask(app.url + path), 503)
+  for (const path of ['/docs', '/docs/graphql', '/openapi.json']) assertRefusal(await ask(app.url + path), 503)
 })

@@ -187,13 +187,21 @@ for (const env of [
   { NODE_ENV: 'production', METRICS_TOKEN: 'm' },
   { HOST: 'LOCALHOST', METRICS_TOKEN: 'm' },
 ]) {
-  test(`with ${JSON.stringify(env)} every path counts except health, metrics and OPTIONS`, async () => {
+  test(`with ${JSON.stringify(env)} every path counts except /, health, metrics and OPTIONS`, async () => {
     await using app = await start({ ...env, LOG_LEVEL: 'error' })
-    const targets = ['/users', '/', '/nothing', '/a%zz', '*', 'http://host/users', 'http://host', 'ws://host/users']
+    const targets = ['/users', '/api', '/nothing', '/a%zz', 'http://host/users', 'ws://host/users']
     for (const [index, target] of [...targets, 'http:///users', '/.well-known/jwks.json'].entries()) {
       assert.equal(await app.left(target), 99 - index, target)
     }
-    for (const target of ['/health/live', '/health/ready', '/metrics', 'http://host/health/live']) {
+    for (const target of [
+      '/',
+      '*',
+      'http://host',
+      '/health/live',
+      '/health/ready',
+      '/metrics',
+      'http://host/health/live',
+    ]) {
       assert.equal(await app.left(target), 'not limited', target)
     }
     const head = await ask(`${app.url}/health/ready`, { method: 'HEAD' })

@@ -1,96 +1,53 @@
-import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { WebSocket } from 'ws'
-import { temporaryFolder } from './folder.ts'
-import { waitUntil, within } from './wait.ts'
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { testTimeoutMs } from './wait.ts'
 
-const programs = (process.env.PATH ?? '').split(':').map(folder => join(folder, 'chromium'))
+const program = (process.env.PATH ?? '')
+  .split(':')
+  .map(folder => join(folder, 'chromium'))
+  .find(existsSync)
 
-/** Why tests in a browser are skipped, if they are. */
-export const browserMissing = !programs.some(existsSync) && 'chromium is not installed'
+/** Why tests in a browser are skipped, if they are. Where CI is set, they run and fail without a browser. */
+export const browserMissing = program === undefined && process.env.CI !== 'true' && 'chromium is not installed'
 
-interface Message {
-  readonly id?: number
-  readonly method?: string
-  readonly params?: Readonly<Record<string, unknown>>
-  readonly result?: Readonly<Record<string, unknown>>
-  readonly error?: unknown
+/** The machine's own Chromium, without a window. One for each test file is enough. */
+export async function startBrowser(): Promise<Browser> {
+  if (program === undefined) throw new Error('chromium is not on the PATH')
+  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu', '--process-per-site'] })
 }
 
-/** A page in Chromium, by the DevTools protocol. */
-export class BrowserPage implements AsyncDisposable {
-  /** What happened in the page. */
-  readonly events: Message[] = []
-  readonly #program: ChildProcess
-  readonly #folder: Disposable
-  readonly #socket: WebSocket
-  readonly #answers = new Map<number, (message: Message) => void>()
-  #session: unknown
-  #calls = 0
-
-  static async open(url: string, size: { readonly width: number; readonly height: number }): Promise<BrowserPage> {
-    const folder = temporaryFolder()
-    const switches = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0']
-    const args = [...switches, `--user-data-dir=${folder.path}`, 'about:blank']
-    const program = spawn('chromium', args, {
-      stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, TMPDIR: folder.path },
-    })
-    let printed = ''
-    program.stderr.setEncoding('utf8').on('data', text => {
-      printed += text
-    })
-    await waitUntil(() => /listening on ws:\S+\n/.test(printed))
-    const socket = new WebSocket(/listening on (ws:\S+)\n/.exec(printed)?.[1] ?? assert.fail(printed))
-    await within(once(socket, 'open'), 'Chromium')
-    const page = new BrowserPage(program, folder, socket)
-    const { targetInfos } = await page.call('Target.getTargets')
-    const [target] = (targetInfos as { type: string; targetId: string }[]).filter(({ type }) => type === 'page')
-    const { sessionId } = await page.call('Target.attachToTarget', { targetId: target?.targetId, flatten: true })
-    page.#session = sessionId
-    for (const domain of ['Page', 'Runtime', 'Log', 'Network']) await page.call(`${domain}.enable`)
-    await page.call('Emulation.setDeviceMetricsOverride', { ...size, deviceScaleFactor: 1, mobile: size.width < 700 })
-    await page.call('Page.navigate', { url })
-    return page
-  }
-
-  private constructor(program: ChildProcess, folder: Disposable, socket: WebSocket) {
-    this.#program = program
-    this.#folder = folder
-    this.#socket = socket
-    socket.on('message', data => {
-      const message: Message = JSON.parse(String(data))
-      if (message.id === undefined) this.events.push(message)
-      else this.#answers.get(message.id)?.(message)
-    })
-  }
-
-  async call(method: string, params: object = {}): Promise<Readonly<Record<string, unknown>>> {
-    const id = ++this.#calls
-    const { promise, resolve } = Promise.withResolvers<Message>()
-    this.#answers.set(id, resolve)
-    this.#socket.send(JSON.stringify({ id, method, params, sessionId: this.#session }))
-    const { result, error } = await within(promise, method)
-    return result ?? assert.fail(`${method}: ${JSON.stringify(error)}`)
-  }
-
-  /** The value of an expression in the page. */
-  async value<Value = unknown>(expression: string): Promise<Value> {
-    const { result } = await this.call('Runtime.evaluate', { expression, awaitPromise: true, returnByValue: true })
-    return (result as { value: Value }).value
-  }
-
-  async until(expression: string): Promise<void> {
-    await waitUntil(async () => (await this.value<boolean>(`!!(${expression})`)) === true)
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const exited = once(this.#program, 'exit')
-    this.#socket.send(JSON.stringify({ id: ++this.#calls, method: 'Browser.close' }))
-    await within(exited, 'the end of Chromium')
-    this.#folder[Symbol.dispose]()
-  }
+export interface OpenPage extends AsyncDisposable {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** What went wrong in the page: errors on its console, uncaught exceptions and files that did not load. */
+  readonly troubles: readonly string[]
 }
+
+/**
+ * A page of its own, which is a tab with its own `sessionStorage`. Pages without options share the rest, because a new
+ * context takes the browser as long as a test. `script` runs before the scripts of the page.
+ */
+export async function openPage(
+  browser: Browser,
+  url: string,
+  { script, ...options }: BrowserContextOptions & { readonly script?: string } = {},
+): Promise<OpenPage> {
+  const isShared = Object.keys(options).length === 0
+  const known = isShared ? shared.get(browser) : undefined
+  const context = known ?? (await browser.newContext({ reducedMotion: 'reduce', ...options }))
+  if (isShared) shared.set(browser, context)
+  context.setDefaultTimeout(testTimeoutMs)
+  const page = await context.newPage()
+  if (script !== undefined) await page.addInitScript(script)
+  const troubles: string[] = []
+  page.on('console', message => {
+    if (message.type() === 'error' || message.type() === 'warning') troubles.push(message.text())
+  })
+  page.on('pageerror', error => troubles.push(String(error)))
+  await page.goto(url)
+  const close = () => (isShared ? page.close() : context.close())
+  return { page, context, troubles, [Symbol.asyncDispose]: close }
+}
+
+const shared = new WeakMap<Browser, BrowserContext>()

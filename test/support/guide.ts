@@ -10,6 +10,8 @@ export function copyOfProject(): Disposable & { readonly path: string } {
   for (const name of [
     'api',
     'bench',
+    'client',
+    'console',
     'deploy',
     'bin',
     'biome.json',

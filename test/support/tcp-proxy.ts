@@ -53,8 +53,13 @@ export class TcpProxy implements AsyncDisposable {
     this.port = (server.address() as AddressInfo).port
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Cuts all connections, also those on which nothing is sent. */
+  cutAll(): void {
     for (const socket of this.#sockets) socket.destroy()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cutAll()
     this.#server.close()
     await once(this.#server, 'close')
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../../core/errors.ts'
+import { preferredType } from '../../server/accept.ts'
 import { answerError, keepOpen, prepareErrorAnswer, statusOf } from '../../server/errors.ts'
 import type { Fields } from '../../server/fields.ts'
 import type { Lifecycle } from '../../server/lifecycle.ts'
@@ -8,7 +9,6 @@ import { type Code, Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../operation-request.ts'
 import type { Sockets } from '../socket/sockets.ts'
-import { preferredType } from './accept.ts'
 import { operationIn } from './request.ts'
 
 export interface GraphQLServer {

@@ -29,7 +29,7 @@ const page = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Duet: GraphQL</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="favicon.ico">
 <link rel="stylesheet" href="${parts.css}">
 <link rel="stylesheet" href="graphiql/page.css">
 </head>

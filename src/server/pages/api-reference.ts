@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { compress, serveAssets } from './assets.ts'
+import { compress, serveAssets } from '../assets.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
 const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
@@ -24,20 +24,20 @@ const page = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Duet: the HTTP interface</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${assets[0].address}">
+<link rel="icon" href="../favicon.ico">
+<link rel="stylesheet" href="../${assets[0].address}">
 </head>
 <body>
 <div id="docs"></div>
-<noscript>This page needs JavaScript. <a href="openapi.json">openapi.json</a> holds the same as data.</noscript>
-<script src="${assets[1].address}"></script>
-<script src="${starter}"></script>
+<noscript>This page needs JavaScript. <a href="../openapi.json">openapi.json</a> holds the same as data.</noscript>
+<script src="../${assets[1].address}"></script>
+<script src="../${starter}"></script>
 </body>
 </html>
 `
 
 // By default `validatorUrl` sends the URL of the document to a third party.
-const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null })
+const start = `SwaggerUIBundle({ url: '../openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null })
 `
 
 /** Nothing is loaded from other hosts. The images in the style sheet are `data:` URLs. */
@@ -52,9 +52,9 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** `GET /docs` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
-export function serveDocs(server: FastifyInstance): void {
-  server.get('/docs', (_request, reply) => {
+/** `GET /docs/api` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
+export function serveApiReference(server: FastifyInstance): void {
+  server.get('/docs/api', (_request, reply) => {
     reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
     return reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
   })

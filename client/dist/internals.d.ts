@@ -1,0 +1,13 @@
+import type { Clock } from './clock.ts';
+import type { SessionKeeper } from './session.ts';
+import type { SocketConstructor } from './socket.ts';
+export interface Internals {
+    readonly clock: Clock;
+    readonly keeper: SessionKeeper;
+    /** Called when the connection is closed. */
+    readonly closing: Set<() => void>;
+    readonly WebSocket: SocketConstructor | undefined;
+}
+/** What the areas need of a connection and applications do not. */
+export declare const internals: WeakMap<object, Internals>;
+export declare function internalsOf(duet: object): Internals;

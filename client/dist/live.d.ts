@@ -1,0 +1,28 @@
+import type { Duet } from './connect.ts';
+import { type GraphDocument, type WithVariables } from './graphql.ts';
+import { type Subscription, type Watcher } from './watch.ts';
+export type { Subscription, Watcher } from './watch.ts';
+/**
+ * - `idle`: nothing is subscribed, so there is no socket.
+ * - `connecting`: a socket is being opened.
+ * - `live`: events arrive.
+ * - `waiting`: the connection is lost; the next attempt is at `retryAt`, in milliseconds since 1970.
+ */
+export type LiveState = {
+    readonly state: 'idle' | 'connecting' | 'live';
+} | {
+    readonly state: 'waiting';
+    readonly retryAt: number;
+};
+export interface Live {
+    readonly state: LiveState;
+    /** Calls the listener at each change of the state. Returns the function that stops this. */
+    onState(listener: (state: LiveState) => void): () => void;
+    subscribe<Data = unknown, Variables = Record<string, unknown>>(document: GraphDocument<Data, Variables>, variables: Variables | undefined, watcher: Watcher<Data>): Subscription;
+    /** The same, for `for await`. Leaving the loop ends the subscription. An error is thrown. */
+    iterate<Data = unknown, Variables = Record<string, unknown>>(document: GraphDocument<Data, Variables>, ...rest: WithVariables<Variables, Pick<Watcher<Data>, 'onReadAnew' | 'after'>>): AsyncIterableIterator<Data>;
+    /** Tries to connect now, if it waits. */
+    retryNow(): void;
+}
+/** The subscriptions of a connection. All share one socket. */
+export declare function live(duet: Duet): Live;

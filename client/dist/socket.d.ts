@@ -1,0 +1,42 @@
+import type { Clock } from './clock.ts';
+/** The part of `WebSocket` that the client uses. That of browsers, of Node and of `ws` have it. */
+export interface Socket {
+    onopen: ((event: never) => void) | null;
+    onmessage: ((event: never) => void) | null;
+    onclose: ((event: never) => void) | null;
+    onerror: ((event: never) => void) | null;
+    send(text: string): void;
+    close(code?: number, reason?: string): void;
+}
+export type SocketConstructor = new (url: string, protocol: string) => Socket;
+export interface Message {
+    readonly type: string;
+    readonly id?: string;
+    readonly payload?: unknown;
+}
+export interface ChannelOptions {
+    readonly WebSocket: SocketConstructor;
+    readonly url: string;
+    readonly token: string | undefined;
+    readonly clock: Clock;
+    /** The service has accepted the connection. */
+    readonly onReady: () => void;
+    /** A message of an operation. */
+    readonly onMessage: (message: Message) => void;
+    /** Called once, however the connection ends, except by `close`. */
+    readonly onLost: (code: number) => void;
+}
+/**
+ * One socket that speaks graphql-transport-ws. A connection can be lost without a sign, as when a laptop sleeps or changes
+ * its network. So a silent one is asked for an answer, and given up if none comes.
+ */
+export declare class Channel {
+    #private;
+    constructor(options: ChannelOptions);
+    get isReady(): boolean;
+    send(message: object): void;
+    /** Calls the function when the service has read everything that was sent before. */
+    ping(onPong: () => void): void;
+    /** Ends the connection. Nothing is called any more. */
+    close(): void;
+}

@@ -1,0 +1,42 @@
+import type { Duet } from './connect.ts'
+
+/**
+ * A GraphQL document: its text, or an object that turns into it, as GraphQL Code Generator writes with
+ * `documentMode: 'string'`. Such an object also has the types of the result and the variables.
+ */
+export type GraphDocument<Data = unknown, Variables = Record<string, unknown>> =
+  | string
+  | { toString(): string; readonly __apiType?: (variables: Variables) => Data }
+
+/** Variables may be left out where none is required. */
+export type WithVariables<Variables, Options> =
+  Partial<Variables> extends Variables
+    ? [variables?: Variables | undefined, options?: Options]
+    : [variables: Variables, options?: Options]
+
+type Run = <Data = unknown, Variables = Record<string, unknown>>(
+  document: GraphDocument<Data, Variables>,
+  ...rest: WithVariables<Variables, { readonly signal?: AbortSignal }>
+) => Promise<Data>
+
+export interface GraphQL {
+  readonly query: Run
+  readonly mutate: Run
+}
+
+export function graphql(duet: Duet): GraphQL {
+  const run = (async (document: GraphDocument, variables?: object, { signal }: { signal?: AbortSignal } = {}) => {
+    const body = { query: textOf(document), variables }
+    return (await duet.request<{ data: unknown }>('POST', '/graphql', { body, signal })).body.data
+  }) as Run
+  return { query: run, mutate: run }
+}
+
+/** The text of a document. The trees of other tools have it only if they keep their source. */
+export function textOf(document: object | string): string {
+  const { loc } = document as { loc?: { source?: { body?: string } } }
+  const text = loc?.source?.body ?? String(document)
+  if (text.startsWith('[object '))
+    throw new TypeError("The document has no text. Generate it with documentMode: 'string'.")
+  return text
+}

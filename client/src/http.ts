@@ -1,0 +1,195 @@
+import type { Clock } from './clock.ts'
+import { DuetError, type ErrorKind } from './errors.ts'
+import { notify } from './notify.ts'
+
+export interface CallOptions {
+  /** Sent as JSON. */
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal | undefined
+  /** For the log: 1, and more for retries. */
+  readonly attempt?: number
+}
+
+export interface Answer<Body = unknown> {
+  readonly status: number
+  readonly headers: Headers
+  /** Parsed, if it is JSON; else the text. */
+  readonly body: Body
+}
+
+/** One request, as a log shows it. */
+export interface RequestEntry {
+  readonly method: string
+  /** With the query, without the host. */
+  readonly path: string
+  readonly url: string
+  /** `undefined`: no answer came. */
+  readonly status: number | undefined
+  /** Milliseconds since 1970. */
+  readonly startedAt: number
+  readonly durationMs: number
+  /** What is left of the rate limit, where the path has one. */
+  readonly rateLimit: { readonly remaining: number; readonly resetSeconds: number } | undefined
+  readonly requestId: string | undefined
+  /** What was sent, without the token. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Whether a token was sent. */
+  readonly authorized: boolean
+  /** What was sent, with passwords replaced by `…`. */
+  readonly body: string | undefined
+  /** Whether the answer is that of an earlier request with the same key. */
+  readonly replayed: boolean
+  /** 1, and more for retries. */
+  readonly attempt: number
+}
+
+export interface HttpOptions {
+  readonly url: string
+  readonly fetch: typeof globalThis.fetch
+  readonly clock: Clock
+  readonly timeoutMs: number
+  readonly onRequest: ((entry: RequestEntry) => void) | undefined
+}
+
+export type Send = <Body>(
+  method: string,
+  path: string | URL,
+  options: CallOptions & { readonly token?: string | undefined },
+) => Promise<Answer<Body>>
+
+/** Sends requests to the service, and reports each. A path is relative to the service, a URL must be on its host. */
+export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOptions): Send {
+  const { origin } = new URL(base)
+  return async (method, path, { body, headers: own = {}, signal, token, attempt = 1 }) => {
+    const url = typeof path === 'string' ? new URL(`${base}/${path.replace(/^\/+/, '')}`) : path
+    // A link must not lead the token to another host.
+    if (url.origin !== origin) throw new DuetError('server', `The service links to another host: ${url.origin}`)
+    signal?.throwIfAborted()
+    const headers = body === undefined ? own : { 'content-type': 'application/json', ...own }
+    const startedAt = clock.now()
+    let received: Response | undefined
+    const timeout = new AbortController()
+    const stop = () => timeout.abort()
+    const cancel = clock.after(timeoutMs, stop)
+    signal?.addEventListener('abort', stop)
+    try {
+      const response = await fetch(url, {
+        method,
+        headers: token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        signal: timeout.signal,
+        credentials: 'omit',
+      })
+      const text = await response.text()
+      received = response
+      const answer = { status: response.status, headers: response.headers, body: parsed(response, text) }
+      if (!response.ok) throw refusal(answer)
+      return answer as Answer<never>
+    } catch (error) {
+      if (error instanceof DuetError) throw error
+      signal?.throwIfAborted()
+      const message = timeout.signal.aborted ? 'The service did not answer in time.' : 'The service cannot be reached.'
+      throw new DuetError('offline', message, { cause: error })
+    } finally {
+      cancel()
+      signal?.removeEventListener('abort', stop)
+      notify([onRequest], {
+        method,
+        path: url.pathname + url.search,
+        url: url.href,
+        status: received?.status,
+        startedAt,
+        durationMs: clock.now() - startedAt,
+        rateLimit: rateLimitIn(received),
+        requestId: requestIdIn(received),
+        headers,
+        authorized: token !== undefined,
+        body: body === undefined ? undefined : JSON.stringify(body, withoutPasswords),
+        replayed: isReplay(received),
+        attempt,
+      })
+    }
+  }
+}
+
+export function isReplay(answer: Pick<Answer, 'headers'> | undefined): boolean {
+  return answer?.headers.get('idempotent-replayed') === 'true'
+}
+
+function parsed(response: Response, text: string): unknown {
+  if (!/\bjson\b/.test(response.headers.get('content-type') ?? '')) return text
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    const { status } = response
+    throw new DuetError('server', 'The answer is not JSON.', { status, requestId: requestIdIn(response), cause })
+  }
+}
+
+function refusal({ status, headers, body }: Answer): DuetError {
+  const { error, errors } = (body ?? {}) as { error?: string; errors?: readonly GraphQLError[] }
+  return errorOf(errors, error ?? `The service answered ${status}.`, {
+    status,
+    retryAfter: secondsIn(headers.get('retry-after')),
+    requestId: requestIdIn({ headers }),
+    body,
+  })
+}
+
+export interface GraphQLError {
+  readonly message: string
+  readonly extensions?: { readonly code?: string }
+}
+
+/** The error of a refusal, by HTTP or by a message over a socket. */
+export function errorOf(
+  errors: readonly GraphQLError[] | undefined,
+  message: string,
+  details: { status?: number; retryAfter?: number | undefined; requestId?: string | undefined; body: unknown },
+): DuetError {
+  const [first] = errors ?? []
+  const code = first?.extensions?.code
+  const status = details.status ?? statusOfCode[code ?? ''] ?? 400
+  return new DuetError(kindOf(status), first?.message ?? message, { ...details, code })
+}
+
+function kindOf(status: number): ErrorKind {
+  return status >= 500 ? 'server' : (kinds[status] ?? 'badInput')
+}
+
+const kinds: Readonly<Record<number, ErrorKind>> = {
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'notFound',
+  409: 'conflict',
+  412: 'conflict',
+  429: 'rateLimited',
+}
+
+/** The status that an error over a socket would have over HTTP. All others are 400. */
+const statusOfCode: Readonly<Record<string, number>> = {
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  RATE_LIMITED: 429,
+  INTERNAL_SERVER_ERROR: 500,
+  SERVICE_UNAVAILABLE: 503,
+}
+
+function secondsIn(header: string | null): number | undefined {
+  return header !== null && /^\d+$/.test(header) ? Number(header) : undefined
+}
+
+function rateLimitIn(answer: Pick<Answer, 'headers'> | undefined): RequestEntry['rateLimit'] {
+  const [, remaining, reset] = /;r=(\d+);t=(\d+)/.exec(answer?.headers.get('ratelimit') ?? '') ?? []
+  return remaining === undefined ? undefined : { remaining: Number(remaining), resetSeconds: Number(reset) }
+}
+
+function requestIdIn(answer: Pick<Answer, 'headers'> | undefined): string | undefined {
+  return answer?.headers.get('x-request-id') ?? undefined
+}
+
+function withoutPasswords(name: string, value: unknown): unknown {
+  return name === 'password' && value ? '…' : value
+}

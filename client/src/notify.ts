@@ -1,0 +1,23 @@
+/** Calls functions of the application. If one throws, that is reported as uncaught, and the client goes on. */
+export function notify<Values extends readonly unknown[]>(
+  listeners: Iterable<((...values: Values) => void) | undefined>,
+  ...values: Values
+): void {
+  for (const listener of [...listeners]) {
+    try {
+      listener?.(...values)
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error
+      })
+    }
+  }
+}
+
+/** Adds a listener. Returns the function that removes it. */
+export function listen<Listener>(listeners: Set<Listener>, listener: Listener): () => void {
+  listeners.add(listener)
+  return () => {
+    listeners.delete(listener)
+  }
+}

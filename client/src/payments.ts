@@ -1,0 +1,54 @@
+import type { Duet } from './connect.ts'
+import { underOneKey } from './one-key.ts'
+import type { Link } from './orders.ts'
+import { type Versioned, versioned } from './versions.ts'
+
+export interface Payment extends Versioned {
+  readonly id: number
+  readonly amount: number
+  /** The order that it paid, if it paid one. */
+  readonly order_id: number | null
+  readonly created_at: string
+}
+
+export interface PaymentOptions {
+  /** Default: a new one. The same key again never pays twice. */
+  readonly key?: string
+  readonly signal?: AbortSignal
+}
+
+export interface PaymentOutcome {
+  /** The Idempotency-Key that was sent. */
+  readonly key: string
+  /** Whether the answer is that of an earlier request with this key, of this call or another one. */
+  readonly replayed: boolean
+  /** How many requests were sent. */
+  readonly attempts: number
+}
+
+export interface MadePayment extends PaymentOutcome {
+  readonly payment: Payment
+}
+
+/**
+ * A payment that gets no answer, a 5xx or a 429 is sent again under the same key, a few times and with growing pauses.
+ * If it still fails, the error has the `key`.
+ */
+export interface Payments {
+  pay(amount: number, options?: PaymentOptions): Promise<MadePayment>
+  get(payment: number | Link, options?: { readonly signal?: AbortSignal }): Promise<Payment>
+}
+
+export function payments(duet: Duet): Payments {
+  return {
+    async pay(amount, options) {
+      const { answer, ...outcome } = await underOneKey<Payment>(duet, 'POST', '/payments', { amount }, options)
+      return { payment: answer.body, ...outcome }
+    },
+    async get(payment, { signal } = {}) {
+      const target = typeof payment === 'number' ? `/payments/${payment}` : new URL(payment.href, duet.url)
+      const answer = await duet.request<Payment>('GET', target, { signal })
+      return versioned(answer.body, answer)
+    },
+  }
+}

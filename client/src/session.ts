@@ -1,0 +1,187 @@
+import type { Clock } from './clock.ts'
+import { DuetError, isDuetError } from './errors.ts'
+import type { Send } from './http.ts'
+import { listen, notify } from './notify.ts'
+
+/** Where a token is kept between visits. */
+export interface TokenStorage {
+  get(): string | null | undefined
+  /** `undefined` deletes it. */
+  set(token: string | undefined): void
+}
+
+export interface Session {
+  readonly userId: number
+  readonly role: string
+  /** When the present token expires, in milliseconds since 1970. It is renewed before. */
+  readonly expiresAt: number
+}
+
+export type SessionChange = 'signedIn' | 'renewed' | 'signedOut' | 'ended'
+export type SessionListener = (session: Session | undefined, change: SessionChange) => void
+
+/** Keeps the token in `localStorage` or `sessionStorage`. */
+export function keepIn(
+  storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>,
+  name = 'duet-token',
+): TokenStorage {
+  return {
+    get: () => storage.getItem(name),
+    set: token => (token === undefined ? storage.removeItem(name) : storage.setItem(name, token)),
+  }
+}
+
+interface Token extends Session {
+  readonly text: string
+  readonly renewAt: number
+}
+
+/** Holds the token, renews it in time, and notices when the session is over. */
+export class SessionKeeper {
+  readonly #send: Send
+  readonly #storage: TokenStorage
+  readonly #clock: Clock
+  readonly #listeners = new Set<SessionListener>()
+  #token: Token | undefined
+  #renewal: Promise<void> | undefined
+  #cancelTimer = () => {}
+  #isClosed = false
+
+  constructor(send: Send, storage: TokenStorage, clock: Clock) {
+    this.#send = send
+    this.#storage = storage
+    this.#clock = clock
+    this.#token = tokenIn(storage.get())
+    this.#schedule()
+  }
+
+  get session(): Session | undefined {
+    return this.#token && sessionOf(this.#token)
+  }
+
+  listen(listener: SessionListener): () => void {
+    return listen(this.#listeners, listener)
+  }
+
+  async signIn(credentials: object): Promise<Session> {
+    const { body } = await this.#send<{ token: string }>('POST', '/tokens', { body: credentials })
+    const token = tokenOf(body, this.#clock.now())
+    this.#change(token, 'signedIn')
+    return sessionOf(token)
+  }
+
+  async signOut(everywhere: boolean): Promise<void> {
+    const token = everywhere ? await this.current() : undefined
+    try {
+      if (token !== undefined) await this.#send('DELETE', '/tokens', { token })
+    } catch (error) {
+      // The session is over here, but the caller must know that other devices may still be signed in.
+      if (isDuetError(error, 'unauthenticated')) this.#change(undefined, 'ended')
+      throw error
+    }
+    if (this.#token !== undefined) this.#change(undefined, 'signedOut')
+  }
+
+  /** The token for the next request. Rejects if the session turns out to be over. */
+  async current(): Promise<string | undefined> {
+    if (this.#token === undefined) return undefined
+    const { renewAt, expiresAt, userId } = this.#token
+    const now = this.#clock.now()
+    if (now >= renewAt) this.#renew()
+    // While the old token is valid, nothing waits for the new one.
+    if (now >= expiresAt) await this.#renewal
+    return this.#textFor(userId) ?? Promise.reject(sessionEnded())
+  }
+
+  /** A request with this token was refused with 401. Returns another token of the same user to try again with, if any. */
+  async afterRefusal(token: string): Promise<string | undefined> {
+    // Whether the session is over is decided by the renewal: some paths refuse a valid token.
+    if (this.#token?.text === token) await this.#renew()
+    const next = this.#textFor(tokenIn(token)?.userId)
+    return next === token ? undefined : next
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelTimer()
+  }
+
+  #textFor(userId: number | undefined): string | undefined {
+    const current = this.#token
+    return current !== undefined && current.userId === userId ? current.text : undefined
+  }
+
+  #renew(): Promise<void> {
+    this.#renewal ??= this.#renewNow().finally(() => {
+      this.#renewal = undefined
+    })
+    return this.#renewal
+  }
+
+  async #renewNow(): Promise<void> {
+    const old = this.#token
+    if (old === undefined) return
+    try {
+      const { body } = await this.#send<{ token: string }>('POST', '/tokens', { token: old.text })
+      const renewed = tokenOf(body, this.#clock.now())
+      if (this.#token === old) this.#change(renewed, 'renewed')
+    } catch (error) {
+      if (this.#token !== old) return // somebody has signed in or out meanwhile
+      if (isDuetError(error, 'unauthenticated')) return this.#change(undefined, 'ended')
+      this.#token = { ...old, renewAt: this.#clock.now() + retryMs * (0.5 + Math.random()) }
+      this.#schedule()
+    }
+  }
+
+  #change(token: Token | undefined, change: SessionChange): void {
+    this.#token = token
+    notify([() => this.#storage.set(token?.text)]) // without storage the session lives in memory
+    this.#schedule()
+    notify(this.#listeners, this.session, change)
+  }
+
+  #schedule(): void {
+    this.#cancelTimer()
+    if (this.#token === undefined || this.#isClosed) return
+    const due = Math.max(this.#token.renewAt - this.#clock.now(), 0)
+    // A timer can run for at most 24 days.
+    const run = () => (due > longestTimerMs ? this.#schedule() : this.#renew())
+    this.#cancelTimer = this.#clock.after(Math.min(due, longestTimerMs), run, true)
+  }
+}
+
+const retryMs = 10_000
+const longestTimerMs = 2_000_000_000
+
+function sessionOf({ userId, role, expiresAt }: Token): Session {
+  return { userId, role, expiresAt }
+}
+
+function tokenOf({ token }: { readonly token: string }, arrivedAt: number): Token {
+  const found = tokenIn(token, arrivedAt)
+  if (found === undefined) throw new DuetError('server', 'The service gave no valid token.')
+  return found
+}
+
+function sessionEnded(): DuetError {
+  return new DuetError('unauthenticated', 'The session has ended. Sign in again.')
+}
+
+/**
+ * What a token says. It is not verified, which is the work of the service. With the moment of its arrival, the times do
+ * not depend on whether the clock of this machine is right.
+ */
+function tokenIn(text: string | null | undefined, arrivedAt?: number): Token | undefined {
+  try {
+    const [, payload = ''] = (text ?? '').split('.')
+    const { sub, role, iat, exp } = JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/')))
+    const lifeMs = (exp - iat) * 1000
+    if (!text || !(lifeMs > 0)) return undefined
+    // The times in a token are whole seconds, so it may be a second older than it says.
+    const leftMs = Math.max(lifeMs - 1000, lifeMs / 4)
+    const begin = arrivedAt ?? iat * 1000
+    return { text, userId: Number(sub), role, expiresAt: begin + leftMs, renewAt: begin + (leftMs * 2) / 3 }
+  } catch {
+    return undefined
+  }
+}

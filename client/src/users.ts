@@ -1,0 +1,67 @@
+import type { Duet } from './connect.ts'
+import { type PageOptions, type Pages, pagesOf } from './pages.ts'
+import { unchanged, type Versioned, versioned } from './versions.ts'
+
+export interface User extends Versioned {
+  readonly id: number
+  readonly name: string
+  readonly email: string
+  readonly age?: number
+  readonly avatar?: string
+}
+
+export interface UserInput {
+  readonly name: string
+  readonly email: string
+  readonly age?: number | null
+  readonly avatar?: string | null
+  readonly password?: string | null
+}
+
+/** What is absent stays; `null` removes it. */
+export interface UserChanges {
+  readonly name?: string
+  readonly email?: string
+  readonly age?: number | null
+  readonly avatar?: string | null
+  readonly password?: string
+}
+
+/**
+ * Writes take a user or its id. A user from `get` or `me` has an `ETag`: the write happens only if nobody has changed the
+ * user since, else it fails with `conflict` and `status` 412. An id stands for whatever is there.
+ */
+export interface Users {
+  list(options?: PageOptions & { readonly email?: string }): Pages<User>
+  me(options?: { readonly signal?: AbortSignal }): Promise<User>
+  get(id: number, options?: { readonly signal?: AbortSignal }): Promise<User>
+  create(input: UserInput): Promise<User>
+  /** Replaces the user, or creates it under this id. `onlyNew` never replaces one. */
+  replace(user: User | number, input: UserInput, options?: { readonly onlyNew?: boolean }): Promise<User>
+  update(user: User | number, changes: UserChanges): Promise<User>
+  delete(user: User | number): Promise<void>
+}
+
+export function users(duet: Duet): Users {
+  const get = async (id: number | 'me', signal: AbortSignal | undefined) => {
+    const answer = await duet.request<User>('GET', `/users/${id}`, { signal })
+    return versioned(answer.body, answer)
+  }
+  const write = async (method: string, user: User | number, body?: object, more: Record<string, string> = {}) => {
+    const id = typeof user === 'number' ? user : user.id
+    const headers = { ...unchanged(user), ...more }
+    return (await duet.request<User>(method, `/users/${id}`, { body, headers })).body
+  }
+  return {
+    list: (options = {}) => pagesOf(duet, '/users', options, (user: User) => user),
+    me: ({ signal } = {}) => get('me', signal),
+    get: (id, { signal } = {}) => get(id, signal),
+    create: async input => (await duet.request<User>('POST', '/users', { body: input })).body,
+    replace: (user, input, { onlyNew = false } = {}) =>
+      write('PUT', user, input, onlyNew ? { 'if-none-match': '*' } : {}),
+    update: (user, changes) => write('PATCH', user, changes),
+    delete: async user => {
+      await write('DELETE', user)
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { Icon } from './icon.tsx'
+
+interface Props {
+  readonly title: string
+  readonly onClose: () => void
+  readonly wide?: boolean
+  readonly children: ComponentChildren
+}
+
+/** A modal window. The browser keeps the focus in it, closes it with Escape and gives the focus back. */
+export function Dialog({ title, onClose, wide = false, children }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const heading = useId()
+  useEffect(() => {
+    const element = dialog.current
+    const opener = document.activeElement
+    element?.showModal()
+    return () => {
+      element?.close()
+      // What was opened from may disappear together with the window.
+      queueMicrotask(() => {
+        const target = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('main')
+        target?.focus()
+      })
+    }
+  }, [])
+  return (
+    <dialog
+      ref={dialog}
+      class={wide ? 'dialog wide' : 'dialog'}
+      aria-labelledby={heading}
+      onCancel={event => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <header>
+        <h2 id={heading}>{title}</h2>
+        <button type="button" class="quiet icon-only" aria-label="Close" onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  )
+}

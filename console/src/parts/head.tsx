@@ -1,0 +1,21 @@
+import type { ComponentChildren } from 'preact'
+
+interface Props {
+  readonly title: string
+  readonly text: string
+  /** What can be done here, beside the title. */
+  readonly children?: ComponentChildren
+}
+
+/** The beginning of a view. */
+export function Head({ title, text, children }: Props) {
+  return (
+    <div class="head">
+      <div>
+        <h1>{title}</h1>
+        <p>{text}</p>
+      </div>
+      {children}
+    </div>
+  )
+}

@@ -1,0 +1,49 @@
+/** Simple shapes on a grid of 24, drawn with lines. */
+const shapes = {
+  feed: 'M4 5h16M4 12h16M4 19h10',
+  users:
+    'M9 11a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM2.5 21c0-4 2.5-6.5 6.5-6.5s6.5 2.5 6.5 6.5M16 3.3a4 4 0 0 1 0 7.4M18 14.8c2.3.8 3.5 2.9 3.5 6.2',
+  orders: 'M4 8 12 4l8 4v8l-8 4-8-4ZM4 8l8 4 8-4M12 12v8',
+  payments: 'M3 6h18v12H3ZM3 10h18M7 14.5h4',
+  requests: 'M7 4v16M7 20l-3.5-3.5M7 20l3.5-3.5M17 20V4M17 4l-3.5 3.5M17 4l3.5 3.5',
+  health: 'M2.5 12H7l2.5-7 5 14 2.5-7h4.5',
+  heart: 'M12 20S4 15 4 9.3C4 6.5 6 5 8 5c1.7 0 3.2 1 4 2.6C12.8 6 14.3 5 16 5c2 0 4 1.5 4 4.3C20 15 12 20 12 20Z',
+  comment: 'M4 5h16v11H10l-5 4v-4H4Z',
+  edit: 'M4 20h4L19 9l-4-4L4 16ZM13 7l4 4',
+  trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',
+  copy: 'M8 8h12v12H8ZM16 8V4H4v12h4',
+  check: 'M4 12.5 10 18 20 6',
+  close: 'M5 5l14 14M19 5 5 19',
+  plus: 'M12 4v16M4 12h16',
+  search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13ZM15.5 15.5 21 21',
+  refresh: 'M20 12a8 8 0 1 1-2.5-5.8M20 3v4.5h-4.5',
+  out: 'M14 4H5v16h9M10 12h11M17 8l4 4-4 4',
+  clock: 'M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM12 7v5l3.5 2',
+  lock: 'M5 11h14v9H5ZM8 11V8a4 4 0 0 1 8 0v3',
+  offline:
+    'M2.5 9a14 14 0 0 1 6-3.2M21.5 9a14 14 0 0 0-8-3.7M6 13a9 9 0 0 1 4-2.3M18 13a9 9 0 0 0-3-2M12 18.5h.01M3 3l18 18',
+  warning: 'M12 4 2.5 20h19ZM12 10v5M12 17.5h.01',
+  key: 'M8 16a4 4 0 1 0 0-8 4 4 0 0 0 0 8ZM12 12h9v3M17.5 12v2.5',
+} as const
+
+export type IconName = keyof typeof shapes
+
+/** A picture beside a text that says the same, so it is hidden from screen readers. */
+export function Icon({ name }: { readonly name: IconName }) {
+  return (
+    <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+      <path d={shapes[name]} />
+    </svg>
+  )
+}
+
+/** Two circles that share a part. */
+export function Mark() {
+  return (
+    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <circle class="one" cx="11.5" cy="16" r="9.5" />
+      <circle class="other" cx="20.5" cy="16" r="9.5" />
+      <path d="M16 7.63a9.5 9.5 0 0 1 0 16.74a9.5 9.5 0 0 1 0-16.74z" />
+    </svg>
+  )
+}

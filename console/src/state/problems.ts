@@ -1,0 +1,58 @@
+import { isDuetError } from '../../../client/src/index.ts'
+
+/** A failure, in words for a person. */
+export interface Problem {
+  readonly kind: 'offline' | 'unauthenticated' | 'forbidden' | 'rate-limited' | 'other'
+  readonly title: string
+  readonly text: string
+  /** Whether the same may work later. */
+  readonly retry: boolean
+  /** When it may, in milliseconds since 1970. */
+  readonly until?: number
+}
+
+export function problemOf(error: unknown): Problem {
+  if (!isDuetError(error)) {
+    return { kind: 'other', title: 'The console has a defect', text: String(error), retry: false }
+  }
+  const { kind, message, retryAfter, requestId } = error
+  switch (kind) {
+    case 'offline':
+      return {
+        kind,
+        title: 'The service cannot be reached',
+        text: 'Nothing you wrote is lost. Try again when you are online.',
+        retry: true,
+      }
+    case 'unauthenticated':
+      return { kind, title: 'You are not signed in', text: 'This needs a session.', retry: false }
+    case 'forbidden':
+      return {
+        kind,
+        title: 'You may not do this',
+        text: 'It is for its owner and for admins. Nothing has changed.',
+        retry: false,
+      }
+    case 'rateLimited':
+      return {
+        kind: 'rate-limited',
+        title: 'Too many requests',
+        text: 'The service asks for a pause.',
+        retry: true,
+        until: Date.now() + (retryAfter ?? 1) * 1000,
+      }
+    case 'server':
+      return {
+        kind: 'other',
+        title: 'The service could not do this',
+        text: `${sentence(message)} ${requestId === undefined ? '' : `Its log knows it as ${requestId}.`}`,
+        retry: true,
+      }
+    default:
+      return { kind: 'other', title: 'That did not work', text: sentence(message), retry: false }
+  }
+}
+
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`
+}

@@ -1,0 +1,23 @@
+import { signal } from '@preact/signals'
+
+export const tabs = [
+  { name: 'feed', title: 'Feed' },
+  { name: 'users', title: 'Users' },
+  { name: 'orders', title: 'Orders' },
+  { name: 'payments', title: 'Payments' },
+  { name: 'requests', title: 'Requests' },
+  { name: 'health', title: 'Health' },
+] as const
+
+export type TabName = (typeof tabs)[number]['name']
+
+/** The tab that is shown, as the address says: `#users`. */
+export const tab = signal<TabName>(tabInAddress())
+
+addEventListener('hashchange', () => {
+  tab.value = tabInAddress()
+})
+
+function tabInAddress(): TabName {
+  return tabs.find(({ name }) => name === location.hash.slice(1))?.name ?? 'feed'
+}

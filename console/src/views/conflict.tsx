@@ -1,0 +1,54 @@
+import type { User, UserInput } from '../../../client/src/index.ts'
+
+interface Props {
+  readonly mine: UserInput
+  readonly theirs: User
+  readonly busy: boolean
+  readonly onMine: () => void
+  readonly onTheirs: () => void
+}
+
+const rows = [
+  ['Name', 'name'],
+  ['E-mail', 'email'],
+  ['Age', 'age'],
+] as const
+
+/** Both versions of a user, side by side, for a person to choose. Nothing was written yet. */
+export function Conflict({ mine, theirs, busy, onMine, onTheirs }: Props) {
+  return (
+    <>
+      <p>While you were editing, this user was changed. Nothing of yours is written yet. Which version shall stay?</p>
+      <table class="versions">
+        <caption class="visually-hidden">Both versions</caption>
+        <thead>
+          <tr>
+            <td />
+            <th scope="col">Yours</th>
+            <th scope="col">Stored now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([label, field]) => {
+            const values = [mine[field] ?? '–', theirs[field] ?? '–']
+            return (
+              <tr key={field} class={values[0] === values[1] ? '' : 'differs'}>
+                <th scope="row">{label}</th>
+                <td>{values[0]}</td>
+                <td>{values[1]}</td>
+              </tr>
+            )
+          })}
+        </tbody>
+      </table>
+      <div class="actions end">
+        <button type="button" disabled={busy} onClick={onTheirs}>
+          Keep what is stored
+        </button>
+        <button type="button" class="primary" disabled={busy} onClick={onMine}>
+          Save mine
+        </button>
+      </div>
+    </>
+  )
+}

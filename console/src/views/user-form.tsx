@@ -1,0 +1,129 @@
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { isDuetError, type User, type UserInput } from '../../../client/src/index.ts'
+import { api } from '../client.ts'
+import { type Action, useAction } from '../parts/action.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Field, textsOf } from '../parts/field.tsx'
+import { Notice } from '../parts/notice.tsx'
+import { toast } from '../state/messages.ts'
+import { readUsersAgain } from '../state/users.ts'
+import { Conflict } from './conflict.tsx'
+
+interface Props {
+  /** Absent: a new one. */
+  readonly user?: User
+  readonly email?: string
+  readonly onClose: () => void
+}
+
+/** Creates a user, or changes one: only if nobody else has changed the user meanwhile. */
+export function UserForm({ user, email = '', onClose }: Props) {
+  /** The user as the form began with it. */
+  const base = useSignal<User | undefined>(undefined)
+  const conflict = useSignal<{ readonly mine: UserInput; readonly theirs: User } | undefined>(undefined)
+  const reading = useAction()
+  const saving = useAction()
+  useEffect(() => {
+    // The list has no version of each user, so the user is read once more.
+    if (user !== undefined) {
+      reading.run(async () => {
+        base.value = await api.users.get(user.id)
+      })
+    }
+  }, [user?.id])
+
+  const done = async (text: string) => {
+    onClose()
+    toast(text)
+    await readUsersAgain()
+  }
+  const save = (input: UserInput, on: User | undefined) =>
+    saving.run(async () => {
+      try {
+        if (on === undefined) await api.users.create(input)
+        else await api.users.update(on, changesOf(on, input))
+        await done(on === undefined ? `${input.name} is created` : `${input.name} is saved`)
+      } catch (error) {
+        if (!isDuetError(error, 'conflict') || error.status !== 412 || on === undefined) throw error
+        conflict.value = { mine: input, theirs: await api.users.get(on.id) }
+      }
+    })
+
+  const title = user === undefined ? 'New user' : `Edit ${user.name}`
+  if (conflict.value !== undefined) {
+    const { mine, theirs } = conflict.value
+    return (
+      <Dialog title="Somebody else was faster" onClose={onClose} wide>
+        <Notice problem={saving.problem} onAgain={saving.again} />
+        <Conflict
+          mine={mine}
+          theirs={theirs}
+          busy={saving.busy}
+          onMine={() => save(mine, theirs)}
+          onTheirs={() => done(`${theirs.name} stays as it is`)}
+        />
+      </Dialog>
+    )
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <Notice problem={reading.problem} onAgain={reading.again} />
+      {(user === undefined || base.value !== undefined) && (
+        <Fields user={base.value} email={email} saving={saving} onSave={input => save(input, base.value)} />
+      )}
+    </Dialog>
+  )
+}
+
+interface FieldsProps {
+  readonly user: User | undefined
+  readonly email: string
+  readonly saving: Action
+  readonly onSave: (input: UserInput) => void
+}
+
+function Fields({ user, email, saving, onSave }: FieldsProps) {
+  return (
+    <form
+      class="fields"
+      onSubmit={event => {
+        event.preventDefault()
+        onSave(inputOf(textsOf(event.currentTarget)))
+      }}
+    >
+      <Notice problem={saving.problem} onAgain={saving.again} />
+      <Field label="Name" name="name" defaultValue={user?.name ?? ''} maxLength={320} required autofocus />
+      <Field label="E-mail" name="email" type="email" defaultValue={user?.email ?? email} maxLength={320} required />
+      <Field label="Age" name="age" type="number" min={0} max={150} defaultValue={user?.age ?? ''} />
+      <Field
+        label="Password"
+        name="password"
+        type="password"
+        autocomplete="new-password"
+        minLength={8}
+        maxLength={128}
+        hint={user === undefined ? 'Without one, this user cannot sign in.' : 'Leave it empty to keep the present one.'}
+      />
+      <div class="actions end">
+        <button type="submit" class="primary" disabled={saving.busy}>
+          {user === undefined ? 'Create' : 'Save'}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function inputOf({ name = '', email = '', age = '', password = '' }: Readonly<Record<string, string>>): UserInput {
+  return { name, email, age: age === '' ? null : Number(age), ...(password !== '' && { password }) }
+}
+
+/** What differs from the user as it was. */
+function changesOf(user: User, { name, email, age = null, password }: UserInput) {
+  return {
+    ...(name !== user.name && { name }),
+    ...(email !== user.email && { email }),
+    ...(age !== (user.age ?? null) && { age }),
+    ...(password && { password }),
+  }
+}

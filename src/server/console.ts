@@ -1,0 +1,64 @@
+import { readdirSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { extname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { type Asset, compress, once, sendCompressed, serveAssets } from './assets.ts'
+
+/** The committed build of `console/`. `npm run build` writes it. */
+const built = fileURLToPath(new URL('../../console/dist', import.meta.url))
+
+const types: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+}
+
+/** Nothing is loaded from other hosts, and nothing inline is run. `'self'` includes sockets to this host. */
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join('; ')
+
+/** What the console cannot find out by itself. Everybody can read it. */
+export interface ConsoleSettings {
+  /** Only if the demo data exists and its public login still works. */
+  readonly demoLogin?: { readonly email: string; readonly password: string } | undefined
+  /** Whether `/metrics` answers everybody, only those with its token, or nobody. */
+  readonly metrics: 'open' | 'token' | 'off'
+}
+
+/**
+ * `GET /console`: a page to use the service in a browser. Its scripts and styles have the hash of their content in their
+ * names, so that browsers may keep them.
+ */
+export function serveConsole(server: FastifyInstance, settings: ConsoleSettings): void {
+  const page = once(async () => {
+    const html = await readFile(join(built, 'index.html'), 'utf8')
+    return compress(html.replace('data-settings=""', () => `data-settings="${escaped(JSON.stringify(settings))}"`))
+  })
+  server.get('/console', async (request, reply) => {
+    reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
+    reply.header('cache-control', 'no-cache')
+    return sendCompressed(await page(), 'text/html; charset=utf-8', request, reply)
+  })
+  // The addresses in the page are relative, because a gateway may publish the service below a prefix. So is this one.
+  server.get('/console/', (_request, reply) => reply.header('cache-control', 'no-cache').redirect('../console', 308))
+  const files = readdirSync(join(built, 'console'))
+  const assets = files.map((file): Asset => {
+    const load = async () => compress(await readFile(join(built, 'console', file)))
+    return { address: `console/${file}`, type: types[extname(file)] ?? 'text/plain', immutable: true, load }
+  })
+  serveAssets(server, assets)
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
+}

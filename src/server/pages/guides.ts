@@ -1,0 +1,89 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../../core/errors.ts'
+import { type Compressed, compress, once, sendCompressed, serveAssets } from '../assets.ts'
+import { type Chapter, type Contents, type Guide, projectFolder, readContents } from './contents.ts'
+import { asPage, escapeHtml, frame, htmlType, type Page, placesOf } from './frame.ts'
+import { indexPage } from './guides-index.ts'
+import { type Rendered, renderMarkdown } from './markdown.ts'
+
+/**
+ * `/docs` lists the documentation, `/docs/…` shows each of its files. They are read at the first request, because most
+ * processes never show them, and each page is rendered once.
+ */
+export function serveGuides(server: FastifyInstance, openApiDocument: object): void {
+  const contents = once(readContents)
+  const made = new Map<string, () => Promise<Compressed>>()
+  /** What `make` returned when it was first called for this address, compressed. */
+  const kept = (address: string, make: () => Promise<string | Uint8Array>) => {
+    const load = made.get(address) ?? once(async () => compress(await make()))
+    made.set(address, load)
+    return load()
+  }
+  const pageAt = (address: string, make: () => Promise<Page>) =>
+    kept(address, async () => frame(await make(), placesOf(server)))
+
+  server.get('/docs', async (request, reply) => {
+    const make = async () => {
+      const { chapters } = await contents()
+      const body = indexPage(chapters, openApiDocument)
+      return { title: 'Duet: documentation', root: '', place: 'Docs', body }
+    }
+    return sendCompressed(await pageAt('docs', make), htmlType, request, asPage(reply))
+  })
+  server.get('/docs/*', async (request, reply) => {
+    const { '*': path } = request.params as { readonly '*': string }
+    if (path === '') return reply.redirect('../docs', 308)
+    const address = `docs/${path}`
+    const all = await contents()
+    if (all.images.includes(address)) {
+      const image = await kept(address, () => readFile(join(projectFolder, address)))
+      return sendCompressed(image, 'image/png', request, reply.header('cache-control', 'no-cache'))
+    }
+    const guide = all.chapters.flatMap(({ guides }) => guides).find(each => each.address === address)
+    if (guide === undefined) throw new AppError('not-found', 'Not found')
+    return sendCompressed(await pageAt(address, () => guidePage(guide, all)), htmlType, request, asPage(reply))
+  })
+  const load = async () => compress(await readFile(join(projectFolder, 'api', 'schema.graphql')))
+  serveAssets(server, [{ address: 'docs/schema.graphql', type: 'text/plain; charset=utf-8', immutable: false, load }])
+}
+
+/** What links in the files may name, besides other files of the documentation. */
+const others: Readonly<Record<string, string>> = {
+  'api/openapi.json': 'openapi.json',
+  'api/schema.graphql': 'docs/schema.graphql',
+  'docs/decisions': 'docs#decisions',
+}
+
+async function guidePage(guide: Guide, { chapters, images }: Contents): Promise<Page> {
+  const root = '../'.repeat(guide.address.split('/').length - 1)
+  const addresses = new Map(chapters.flatMap(({ guides }) => guides.map(({ file, address }) => [file, address])))
+  const addressOf = (file: string) => {
+    const address = addresses.get(file) ?? others[file] ?? images.find(image => image === file)
+    return address === undefined ? undefined : root + address
+  }
+  const rendered = await renderMarkdown(guide.text, guide.file, addressOf)
+  const body = `<div class="guide">
+<main id="content" class="text">
+${rendered.html}</main>
+<nav class="contents" aria-label="Documentation">
+${chapters.map(chapter => contentsOf(chapter, guide, rendered, root)).join('\n')}
+</nav>
+</div>`
+  return { title: `${guide.title} · Duet`, root, place: 'Docs', body }
+}
+
+/** The links to the pages of a chapter. The present page also has links to its sections. */
+function contentsOf({ name, guides }: Chapter, present: Guide, { headings }: Rendered, root: string): string {
+  // They are many, and only some of them matter to somebody who reads something else.
+  if (name === 'Decisions' && !guides.includes(present)) return `<p><a href="${root}docs#decisions">Decisions</a></p>`
+  const sections = headings.map(({ id, text }) => `<li><a href="#${id}">${text}</a></li>`)
+  const items = guides.map(guide => {
+    const title = escapeHtml(guide.title)
+    if (guide !== present) return `<li><a href="${root}${guide.address}">${title}</a></li>`
+    const below = sections.length === 0 ? '' : `\n<ul>${sections.join('')}</ul>`
+    return `<li><a href="#content" aria-current="page">${title}</a>${below}</li>`
+  })
+  return `<p>${name}</p>\n<ul>${items.join('\n')}</ul>`
+}

@@ -1,0 +1,80 @@
+import { posix } from 'node:path'
+import type { Tokens } from 'marked'
+import { escapeHtml } from './frame.ts'
+
+export interface Heading {
+  readonly id: string
+  /** As HTML. */
+  readonly text: string
+}
+
+export interface Rendered {
+  readonly html: string
+  /** The headings of the second level. */
+  readonly headings: readonly Heading[]
+}
+
+/**
+ * Renders a Markdown file of this project to HTML. `addressOf` gives the address of the file that a link names, or nothing
+ * if that file is not served: then only the text of the link remains.
+ */
+export async function renderMarkdown(
+  text: string,
+  file: string,
+  addressOf: (file: string) => string | undefined,
+): Promise<Rendered> {
+  const { Marked } = await import('marked') // only those who read the documentation pay for it
+  const headings: Heading[] = []
+  const ids = new Map<string, number>()
+  const targetOf = (href: string) => {
+    if (/^(?:https?:|#)/.test(href)) return href
+    const [path = '', anchor] = href.split('#')
+    const address = addressOf(posix.join(posix.dirname(file), path).replace(/\/$/, ''))
+    return address === undefined || anchor === undefined ? address : `${address}#${anchor}`
+  }
+  const marked = new Marked({
+    renderer: {
+      heading({ tokens, depth, text: source }) {
+        const id = uniqueId(source, ids)
+        const inner = this.parser.parseInline(tokens)
+        if (depth === 2) headings.push({ id, text: inner })
+        const anchor = depth === 1 ? '' : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
+        return `<h${depth} id="${id}">${inner}${anchor}</h${depth}>\n`
+      },
+      link({ href, tokens }) {
+        const inner = this.parser.parseInline(tokens)
+        const target = targetOf(href)
+        return target === undefined ? inner : `<a href="${escapeHtml(target)}">${inner}</a>`
+      },
+      image({ href, text: alternative }) {
+        const target = targetOf(href)
+        return target === undefined ? '' : `<img src="${escapeHtml(target)}" alt="${escapeHtml(alternative)}">`
+      },
+      // What is too wide scrolls. It can be reached by keyboard, so that it can be scrolled by keyboard.
+      code: ({ text: code }) => `<pre tabindex="0"><code>${escapeHtml(code)}</code></pre>\n`,
+      table(token) {
+        return `<div class="table" tabindex="0">${tableOf(token, tokens => this.parser.parseInline(tokens))}</div>\n`
+      },
+    },
+  })
+  return { html: await marked.parse(text), headings }
+}
+
+type Inline = (tokens: Tokens.TableCell['tokens']) => string
+
+function tableOf({ header, rows }: Tokens.Table, inline: Inline): string {
+  const heads = header.map(({ tokens }) => `<th scope="col">${inline(tokens)}</th>`)
+  const lines = rows.map(row => `<tr>${row.map(({ tokens }) => `<td>${inline(tokens)}</td>`).join('')}</tr>`)
+  return `<table>\n<thead><tr>${heads.join('')}</tr></thead>\n<tbody>\n${lines.join('\n')}\n</tbody>\n</table>`
+}
+
+/** The id that code hosts give to a heading, so that links in the files work there and here. */
+function uniqueId(heading: string, ids: Map<string, number>): string {
+  const id = heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-')
+  const earlier = ids.get(id) ?? 0
+  ids.set(id, earlier + 1)
+  return earlier === 0 ? id : `${id}-${earlier}`
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, startBrowser } from '../support/browser.ts'
+import { ConsolePage } from '../support/console.ts'
+import { onlyInFull } from '../support/form.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const ada = 'ada@example.com'
+const tabs = ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health']
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+interface Finding {
+  readonly id: string
+  readonly impact: string
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
+}
+
+/** What a person with assistive technology would miss, as axe-core sees it. */
+async function findings(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
+  const options = rules === undefined ? {} : { runOnly: rules }
+  const { violations } = await page.evaluate<{ violations: readonly Finding[] }>(
+    `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...options })})`,
+  )
+  return violations.flatMap(({ id, impact, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${impact} ${id}: ${html} ${failureSummary}`),
+  )
+}
+
+describe('the console, for everybody', { skip: browserMissing }, () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let browser: Browser
+  before(async () => {
+    app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+    await app?.[Symbol.asyncDispose]()
+  })
+
+  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+
+  /** Opens comments, a payment and the account's menu, so that there is more to look at. */
+  async function fill(view: ConsolePage, tab: string): Promise<void> {
+    if (tab === 'Feed') {
+      await view.page
+        .getByRole('button', { name: /comments?$/ })
+        .first()
+        .click()
+      await view.page.getByLabel('Your comment').waitFor()
+    }
+    if (tab === 'Users') await view.button('Edit Ada Lovelace').waitFor()
+    if (tab === 'Orders') await view.button('Track').first().click()
+    if (tab === 'Orders') await view.page.getByText('Carrier').waitFor()
+    if (tab === 'Payments') await view.button('Pay').click()
+    if (tab === 'Payments') await view.page.getByText('Paid', { exact: true }).waitFor()
+    if (tab === 'Health') await view.page.getByText('Ready', { exact: true }).waitFor()
+  }
+
+  it('has no tab and no window in which axe-core finds a fault, in light or dark', async () => {
+    await using view = await open({ as: ada, script: axe, colorScheme: 'light', reducedMotion: 'reduce' })
+    const { page } = view
+    const look = async (what: string) => {
+      assert.deepEqual(await findings(page), [], what)
+      if (onlyInFull && what !== 'Feed') return // the colours are those of the theme
+      await page.emulateMedia({ colorScheme: 'dark' })
+      assert.deepEqual(await findings(page, ['color-contrast']), [], `${what}, dark`)
+      await page.emulateMedia({ colorScheme: 'light' })
+    }
+    for (const tab of tabs) {
+      await view.show(tab)
+      await fill(view, tab)
+      await look(tab)
+    }
+    await view.show('Users')
+    await view.button('New user').click()
+    await look('New user')
+    await page.keyboard.press('Escape')
+    await view.account.locator('summary').click()
+    await view.button('Sign out').click()
+    await view.button('Sign in').click()
+    await look('Sign in')
+    view.assertNoTroubles()
+  })
+
+  it('fits a phone: no tab is wider than 375 pixels, and every control can be touched', async () => {
+    await using view = await open({ as: ada, viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true })
+    for (const tab of tabs) {
+      await view.show(tab)
+      await fill(view, tab)
+      assert.equal(await view.page.evaluate('document.documentElement.scrollWidth'), 375, tab)
+      const small = await view.page.evaluate(`[...document.querySelectorAll('button, a, input, select, summary')]
+        .map(each => [each.getAttribute('aria-label') ?? each.textContent, each.getBoundingClientRect()])
+        .filter(([, { width, height }]) => width > 0 && (width < 24 || height < 24) && height > 1)
+        .map(([name]) => name)`)
+      assert.deepEqual(small, tab === 'Requests' ? [''] : [], tab) // a checkbox, whose label can be touched as well
+    }
+    view.assertNoTroubles()
+  })
+
+  it('can be used with the keyboard alone, and puts the focus where a person goes on', {
+    skip: onlyInFull,
+  }, async () => {
+    await using view = await open({ as: ada })
+    const { page } = view
+    const focused = () =>
+      page.evaluate<string>(
+        `document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim().slice(0, 30)`,
+      )
+    await view.post('Testing shows the presence of bugs').waitFor()
+    await page.keyboard.press('Tab')
+    assert.equal(await focused(), 'Skip to the content')
+    await page.keyboard.press('Enter')
+    assert.equal(await page.evaluate('document.activeElement.tagName'), 'MAIN')
+    await page.keyboard.press('Tab')
+    assert.match(await focused(), /Write a post$/)
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('By keyboard')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('All of it.')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Tab')
+    assert.equal(await focused(), 'Publish')
+    await page.keyboard.press('Enter')
+    await view.post('By keyboard').waitFor()
+
+    await view.button('Delete “By keyboard”').focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Delete this post?' }).waitFor()
+    await page.keyboard.press('Escape')
+    await waitUntil(async () => (await focused()) === 'Delete “By keyboard”')
+    assert.equal(await view.post('By keyboard').count(), 1)
+    await page.keyboard.press('Enter')
+    await view.button('Delete the post').focus()
+    await page.keyboard.press('Enter')
+    await view.post('By keyboard').waitFor({ state: 'detached' })
+    await waitUntil(async () => (await page.evaluate('document.activeElement.tagName')) === 'MAIN')
+
+    await page.getByRole('link', { name: 'Users', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor()
+    await waitUntil(async () => (await page.evaluate('document.activeElement.tagName')) === 'MAIN')
+    assert.equal(await page.title(), 'Users · Duet console')
+    assert.deepEqual(await page.getByRole('link', { name: 'Users', exact: true }).getAttribute('aria-current'), 'page')
+    view.assertNoTroubles()
+  })
+})

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { mostPosts, withNewest } from '../../console/src/state/lists.ts'
+import { curl, logRequest, requests } from '../../console/src/state/requests.ts'
+
+const entry = {
+  method: 'GET',
+  path: '/users',
+  url: 'http://127.0.0.1:4000/users',
+  status: 200,
+  startedAt: 0,
+  durationMs: 1,
+  rateLimit: undefined,
+  requestId: undefined,
+  headers: {},
+  authorized: false,
+  body: undefined,
+  replayed: false,
+  attempt: 1,
+}
+
+test('the log of the console keeps the newest 200 requests, and 50 health checks beside them', () => {
+  for (let count = 0; count < 300; count++) {
+    logRequest({ ...entry, path: `/users?after=${count}` })
+    logRequest({ ...entry, path: '/metrics' })
+  }
+  const paths = requests.value.map(({ path }) => path)
+  assert.equal(paths.filter(path => path === '/metrics').length, 50)
+  const others = paths.filter(path => path !== '/metrics')
+  assert.deepEqual([others.length, others[0], others[199]], [200, '/users?after=299', '/users?after=100'])
+})
+
+test('the feed of the console keeps 500 posts, and more only if somebody asked for older ones', () => {
+  const posts = (count: number) => Array.from({ length: count }, (_, index) => ({ id: String(count - index) }))
+  assert.equal(mostPosts, 500)
+  assert.deepEqual(withNewest(posts(2), { id: '10' }), [{ id: '10' }, { id: '2' }, { id: '1' }])
+  assert.deepEqual(withNewest([{ id: '12' }, { id: '2' }], { id: '10' }), [{ id: '12' }, { id: '10' }, { id: '2' }])
+  const full = withNewest(posts(500), { id: '501' })
+  assert.deepEqual([full.length, full[0]?.id, full.at(-1)?.id], [500, '501', '2'])
+  assert.equal(withNewest(posts(700), { id: '701' }).length, 700)
+})
+
+test('a copied command names the method only where curl would take another one', () => {
+  const url = "'http://127.0.0.1:4000/users'"
+  assert.equal(curl(entry), `curl -sS ${url}`)
+  assert.equal(curl({ ...entry, method: 'DELETE' }), `curl -sS -X DELETE ${url}`)
+  assert.equal(curl({ ...entry, method: 'POST', body: "it's" }), `curl -sS ${url} --data-raw 'it'\\''s'`)
+  assert.equal(curl({ ...entry, method: 'PATCH', body: '{}' }), `curl -sS -X PATCH ${url} --data-raw '{}'`)
+  assert.equal(curl({ ...entry, authorized: true }), `curl -sS ${url} -H "Authorization: Bearer $TOKEN"`)
+})

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, before, describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import type { Browser } from 'playwright-core'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, startBrowser } from '../support/browser.ts'
+import { ConsolePage, password } from '../support/console.ts'
+import { read } from '../support/graphql.ts'
+import { bodyOf, createUser, logIn, type PaymentBody, send } from '../support/rest.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const ada = 'ada@example.com'
+const grace = 'grace@example.com'
+
+describe('the console', { skip: browserMissing }, () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let browser: Browser
+  before(async () => {
+    app = await startTestApp({
+      DEMO_DATA: 'true',
+      ACCESS_POLICY: 'enforced',
+      RATE_LIMIT_PATHS: '/users',
+      RATE_LIMIT_MAX: '1000',
+      LOGIN_LIMIT_MAX: '0',
+    })
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+    await app?.[Symbol.asyncDispose]()
+  })
+
+  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+  const write = async (title: string) => {
+    const token = await logIn(app, grace, password)
+    const text = 'mutation ($title: String!) { createPost(title: $title, content: "Some text.") { id } }'
+    const { createPost } = await read<{ createPost: { id: string } }>(app, text, { token, variables: { title } })
+    return createPost.id
+  }
+  const comment = async (postId: string, text: string) => {
+    const token = await logIn(app, grace, password)
+    const document = 'mutation ($postId: ID!, $text: String!) { addComment(postId: $postId, text: $text) { id } }'
+    await read(app, document, { token, variables: { postId, text } })
+  }
+
+  it('shows the feed to anyone, and after the demo login who one is; a reload keeps that, signing out ends it', async () => {
+    await using view = await open()
+    await view.post('Testing shows the presence of bugs').waitFor()
+    assert.equal(await view.button('Write a post').count(), 0)
+    await view.button('Sign in').click()
+    await view.button('Use the demo login').click()
+    await view.button('Write a post').waitFor()
+    const words = async () => (await view.account.innerText()).split(/\s+/)
+    assert.deepEqual(await words(), ['AL', 'Ada', 'Lovelace', 'admin', ada])
+    await view.page.reload()
+    await view.account.waitFor()
+    assert.deepEqual(await words(), ['AL', 'Ada', 'Lovelace', 'admin', ada])
+    await view.account.click()
+    await view.button('Sign out').click()
+    await view.button('Sign in').waitFor()
+    await view.page.reload()
+    await view.button('Sign in').waitFor()
+    view.assertNoTroubles()
+  })
+
+  it('shows new posts and comments as they are written, and after a lost connection those that were missed', async () => {
+    await using proxy = await TcpProxy.to({ host: '127.0.0.1', port: app.port })
+    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
+    await view.page.getByText('Live', { exact: true }).waitFor()
+    const id = await write('Written elsewhere')
+    await view.post('Written elsewhere').waitFor()
+    const said = view.page.locator('[aria-live=polite]').getByText('New post by Grace Hopper: Written elsewhere')
+    await said.waitFor({ state: 'attached' }) // for screen readers
+    await view.post('Written elsewhere').getByRole('button', { name: '0 comments' }).click()
+    await comment(id, 'A first comment')
+    await view.post('Written elsewhere').getByText('A first comment').waitFor()
+    await view.post('Written elsewhere').getByRole('button', { name: '1 comment' }).waitFor()
+
+    proxy.decide = () => 'cut before'
+    proxy.cutAll()
+    await view.page.getByText('The service cannot be reached').waitFor()
+    await write('Written meanwhile')
+    await comment(id, 'A second comment')
+    proxy.decide = () => 'pass'
+    await view.post('Written meanwhile').waitFor()
+    await view.post('Written elsewhere').getByText('A second comment').waitFor()
+    assert.equal(await view.post('Written meanwhile').count(), 1)
+    assert.equal(await view.page.getByText('A first comment').count(), 1)
+    await view.page.getByText('The service cannot be reached').waitFor({ state: 'hidden' })
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('writes, edits, likes, comments and deletes, and offers that only to those who may', async () => {
+    await using view = await open({ as: ada })
+    const { page } = view
+    await view.button('Write a post').click()
+    await page.getByLabel('Title').fill('A post of mine')
+    await page.getByLabel('Text').fill('Its <b>text</b>.')
+    await view.button('Publish').click()
+    const post = view.post('A post of mine')
+    await post.getByText('Its <b>text</b>.').waitFor()
+    await view.button('Write a post').waitFor()
+
+    await post.getByRole('button', { name: 'Like, 0 so far' }).click()
+    await post.getByRole('button', { name: 'Like, 1 so far' }).waitFor()
+    await post.getByRole('button', { name: '0 comments' }).click()
+    await page.getByLabel('Your comment').fill('My comment')
+    await view.button('Send').click()
+    await post.getByRole('button', { name: '1 comment' }).waitFor()
+    await post.getByRole('button', { name: 'Edit the comment of Ada Lovelace' }).click()
+    await page.getByLabel('The comment', { exact: true }).fill('My changed comment')
+    await view.button('Save').click()
+    await post.getByText('My changed comment').waitFor()
+    await post.getByRole('button', { name: 'Delete the comment of Ada Lovelace' }).click()
+    await post.getByRole('button', { name: '0 comments' }).waitFor()
+    assert.equal(await post.getByText('My changed comment').count(), 0)
+
+    await post.getByRole('button', { name: 'Edit “A post of mine”' }).click()
+    await page.getByLabel('Title').fill('A changed post')
+    await view.button('Save').click()
+    await view.post('A changed post').getByText('Its <b>text</b>.').waitFor()
+
+    await using other = await open({ as: grace })
+    const seen = other.post('A changed post')
+    await seen.getByRole('button', { name: 'Like, 1 so far' }).waitFor()
+    assert.equal(await seen.getByRole('button', { name: /^(Edit|Delete)/ }).count(), 0)
+
+    await view.button('Delete “A changed post”').click()
+    await view.button('Delete the post').click()
+    for (const each of [view, other]) {
+      await each.post('A changed post').waitFor({ state: 'detached' }) // the other page hears of it
+      each.assertNoTroubles()
+    }
+  })
+
+  it('lists users page by page, finds one by e-mail, creates and edits, and refuses those who may not', async () => {
+    const token = await logIn(app, ada, password)
+    const created = await Promise.all(Array.from({ length: 8 }, () => createUser(app)))
+    await using view = await open({ tab: 'users', as: ada })
+    const { page } = view
+    const names = async () => (await page.locator('tbody tr .who').allInnerTexts()).map(text => text.split('\n')[1])
+    await page.getByText('Page 1').waitFor()
+    assert.match(await page.getByRole('row', { name: /Ada Lovelace/ }).innerText(), /you\s+admin/)
+    const first = await names()
+    assert.equal(first.length, 10)
+    await view.button('Next').click()
+    await page.getByText('Page 2').waitFor()
+    const second = await names()
+    assert.deepEqual(
+      first.filter(name => second.includes(name)),
+      [],
+    )
+    await view.button('Previous').click()
+    await page.getByText('Page 1').waitFor()
+    assert.deepEqual(await names(), first)
+
+    await page.getByLabel('Find by e-mail').fill(created[7]?.email.toUpperCase() ?? '')
+    await view.button('Search').click()
+    await waitUntil(async () => (await names()).length === 1)
+    assert.match(String(await names()), new RegExp(`^${created[7]?.name} `))
+
+    await page.getByLabel('Find by e-mail').fill('barbara@example.com')
+    await view.button('Search').click()
+    await view.button('Create a user with it').click()
+    await page.getByLabel('Name').fill('Barbara Liskov')
+    assert.equal(await page.getByLabel('E-mail', { exact: true }).inputValue(), 'barbara@example.com')
+    await view.button('Create').click()
+    await view.button('Edit Barbara Liskov').click()
+    await page.getByLabel('Age').fill('86')
+    await view.button('Save').click()
+    await page.getByRole('row', { name: /Barbara Liskov .*86/ }).waitFor()
+    const [stored] = bodyOf<{ name: string; age: number }[]>(
+      await send(app, 'GET /users?email=barbara@example.com', undefined, token),
+    )
+    assert.deepEqual([stored?.name, stored?.age], ['Barbara Liskov', 86])
+    await view.button('Delete Barbara Liskov').click()
+    await view.button('Delete the user').click()
+    await page.getByText('Nobody has this e-mail').waitFor()
+    view.assertNoTroubles()
+
+    await using other = await open({ tab: 'users' })
+    await other.page.getByText('You are not signed in').waitFor()
+    await other.page.getByRole('alert').getByRole('button', { name: 'Sign in' }).click()
+    await other.fillIn(grace)
+    await other.page.getByText('You may not do this').waitFor()
+    other.assertNoTroubles({ refusals: true })
+  })
+
+  it('has a button for each link of an order and no other, and follows them: pay, then track, or cancel', async () => {
+    await using view = await open({ tab: 'orders', as: grace })
+    const { page } = view
+    const orders = page.locator('.order')
+    const buttons = (index: number) => orders.nth(index).getByRole('button').allInnerTexts()
+    const place = async (name: string, price: string) => {
+      const before = await orders.count()
+      await view.button('New order').click()
+      await page.getByLabel('Item', { exact: true }).fill(name)
+      await page.getByLabel('Quantity').fill('3')
+      await page.getByLabel('Price each').fill(price)
+      await view.button('Place the order').click()
+      await waitUntil(async () => (await orders.count()) === before + 1)
+    }
+    await view.button('Refresh').first().waitFor()
+    const known = await orders.count()
+    await place('Brass gear', '120')
+    await place('Punched cards', '7')
+    assert.deepEqual(await buttons(known), ['Refresh', 'Pay', 'Cancel'])
+    assert.match(await orders.nth(known).innerText(), /Waiting for payment[\s\S]*360/)
+
+    await orders.nth(known).getByRole('button', { name: 'Pay' }).click()
+    await orders.nth(known).getByRole('button', { name: 'Track' }).click()
+    await orders.nth(known).getByText('Difference Express').waitFor()
+    assert.deepEqual(await buttons(known), ['Refresh', 'Track'])
+    await orders
+      .nth(known + 1)
+      .getByRole('button', { name: 'Cancel' })
+      .click()
+    await waitUntil(async () => (await orders.count()) === known + 1)
+    await page.getByLabel('Status').selectOption('Shipped')
+    await waitUntil(async () => (await page.getByText('Waiting for payment').count()) === 1) // the choice itself
+    view.assertNoTroubles()
+
+    await page.getByLabel('Orders of user').fill('1')
+    await page.getByLabel('Orders of user').press('Enter')
+    await page.getByText('You may not do this').waitFor()
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('sends a payment, sends it again with the same key, and shows that nothing was paid twice', async () => {
+    await using view = await open({ tab: 'payments', as: ada })
+    const { page } = view
+    const receipts = page.locator('.receipt')
+    await page.getByLabel('Amount').fill('12.50')
+    await view.button('Pay').click()
+    await receipts.getByText('Paid', { exact: true }).waitFor()
+    await page.getByLabel('Amount').fill('99')
+    await view.button('Pay').click()
+    await receipts.first().getByText('Replayed: nothing was paid again').waitFor()
+    assert.match(await receipts.first().innerText(), /12\.50 although 99\.00 was sent/)
+    await view.button('New key').click()
+    await view.button('Pay').click()
+    await waitUntil(async () => (await receipts.count()) === 3)
+    const id = async (index: number) => Number(/Payment (\d+)/.exec(await receipts.nth(index).innerText())?.[1])
+    assert.equal(await id(1), await id(2))
+    assert.notEqual(await id(0), await id(1))
+    const token = await logIn(app, ada, password)
+    assert.equal(bodyOf<PaymentBody>(await send(app, `GET /payments/${await id(1)}`, undefined, token)).amount, 12.5)
+    view.assertNoTroubles()
+  })
+
+  it('logs each request with its status, time and rate limit, and copies it for a shell without secrets', async () => {
+    await using view = await open({ permissions: ['clipboard-read', 'clipboard-write'] })
+    const { page } = view
+    await view.button('Sign in').click()
+    await view.fillIn(ada)
+    await view.show('Users')
+    await page.getByLabel('Find by e-mail').fill(`o'neil@example.com`)
+    await view.button('Search').click()
+    await page.getByText('Nobody has this e-mail').waitFor()
+    await view.show('Requests')
+    const rows = await page.locator('tbody tr').allInnerTexts()
+    const list = rows.find(row => row.includes('email='))
+    assert.match(list ?? '', /GET\s*\/users\?\S*email=\S+[\s\S]*200[\s\S]*\d ms[\s\S]*\d+ left/)
+    assert.match(rows.find(row => row.includes('/graphql')) ?? '', /POST\s*\/graphql Posts[\s\S]*200[\s\S]*no limit/)
+
+    const copy = async (name: RegExp) => {
+      await page.getByRole('button', { name }).first().click()
+      await page.getByText('Copied as curl').first().waitFor()
+      return page.evaluate<string>('navigator.clipboard.readText()')
+    }
+    const token = await logIn(app, ada, password)
+    const run = async (command: string) => {
+      const env = { ...process.env, TOKEN: token }
+      const withStatus = command.replace('curl', "curl -w '%{http_code}'")
+      return (await promisify(execFile)('bash', ['-c', withStatus], { env })).stdout
+    }
+    const search = await copy(/^Copy GET \/users\?.*email=/)
+    assert.match(search, /"Authorization: Bearer \$TOKEN"/)
+    assert.equal(await run(search), '[]200')
+    assert.match(await run(await copy(/^Copy POST \/graphql/)), /^\{"data":\{"posts":\[.*\}200$/)
+    const login = await copy(/^Copy POST \/tokens/)
+    assert.match(login, /ada@example\.com/)
+    for (const command of [search, login]) {
+      assert.ok(!command.includes(password))
+      assert.doesNotMatch(command, /eyJ/)
+    }
+    view.assertNoTroubles()
+  })
+
+  it('shows whether the service is ready, and draws its requests, sockets and delays as they come', async () => {
+    await using view = await open({ tab: 'health' })
+    const { page } = view
+    await page.getByText('Ready', { exact: true }).waitFor()
+    const value = async (title: string) =>
+      page.getByRole('figure', { name: title, exact: true }).locator('.value').innerText()
+    await waitUntil(async () => /^[1-9]\d* now$/.test(await value('Open sockets')))
+    assert.match(await value('Requests'), /^\d+(\.\d)? a second$/)
+    assert.match(await value('Delay of the event loop, p99'), /^\d+(\.\d)? ms$/)
+    await write('For the delay')
+    await waitUntil(async () => /^\d+(\.\d)? ms$/.test(await value('From commit to subscriber')))
+    await page.locator('.chart .curve').first().waitFor()
+    view.assertNoTroubles()
+  })
+})

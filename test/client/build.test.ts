@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { build, type Rollup } from 'vite'
+import { buildClient } from '../../client/build.ts'
+import { schemaTypes } from '../../client/generate-schema.ts'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { ask } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+const client = join(import.meta.dirname, '..', '..', 'client')
+const dist = join(client, 'dist')
+const script = readFileSync(join(dist, 'duet-client.js'), 'utf8')
+const mostBytes = 12 * 1024
+
+test('client/dist is what the sources give: `npm run client` writes it', async () => {
+  using folder = temporaryFolder()
+  await buildClient(folder.path)
+  const names = readdirSync(folder.path).sort()
+  assert.deepEqual(readdirSync(dist).sort(), names)
+  for (const name of names) {
+    const [built, committed] = [folder.path, dist].map(each => readFileSync(join(each, name), 'utf8'))
+    assert.ok(built === committed, `${name} is old: run \`npm run client\``)
+  }
+})
+
+test('client/src/schema.ts has the types of api/schema.graphql: `npm run client` writes it', async () => {
+  assert.ok(readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()), 'it is old')
+})
+
+test('the client is one small module that imports nothing', () => {
+  assert.doesNotMatch(script, /\bimport\b/)
+  const bytes = gzipSync(script).length
+  assert.ok(bytes <= mostBytes, `${bytes} bytes`)
+  const { dependencies } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
+  assert.equal(dependencies, undefined)
+})
+
+for (const [name, entry] of [
+  ['the built module', join(dist, 'duet-client.js')],
+  ['the sources', join(client, 'src', 'index.ts')],
+] as const) {
+  test(`a bundle that uses only users has no code for sockets and payments, from ${name}`, async () => {
+    using folder = temporaryFolder()
+    const bundled = async (used: string) => {
+      const path = join(folder.path, `${used}.js`)
+      writeFileSync(
+        path,
+        `import { connect, ${used} } from '${entry}'\nexport default ${used}(connect({ url: 'http://x' }))`,
+      )
+      const lib = { entry: path, formats: ['es' as const] }
+      const settings = { root: folder.path, configFile: false as const, logLevel: 'silent' as const }
+      const [result] = (await build({ ...settings, build: { write: false, lib } })) as Rollup.RollupOutput[]
+      return result?.output[0].code ?? assert.fail()
+    }
+    const parts = { sockets: /graphql-transport-ws/, payments: /idempotency-key/, session: /\/tokens/ }
+    const partsOf = (code: string) => Object.entries(parts).flatMap(([part, text]) => (text.test(code) ? [part] : []))
+    assert.deepEqual(partsOf(await bundled('users')), ['session'])
+    assert.deepEqual(partsOf(await bundled('live')), ['sockets', 'session'])
+    assert.deepEqual(partsOf(await bundled('payments')), ['payments', 'session'])
+  })
+}
+
+test('GET /client.js is the client for pages of any origin, and browsers revalidate it', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  const headers = { origin: 'https://app.example' }
+  const served = await ask(`${app.url}/client.js`, { headers })
+  assert.deepEqual([served.status, served.body], [200, script])
+  assert.equal(served.headers.get('content-type'), 'text/javascript; charset=utf-8')
+  assert.equal(served.headers.get('cache-control'), 'no-cache')
+  assert.equal(served.headers.get('access-control-allow-origin'), '*')
+  const known = { ...headers, 'if-none-match': served.headers.get('etag') ?? assert.fail() }
+  assert.equal((await ask(`${app.url}/client.js`, { headers: known })).status, 304)
+  for (const path of ['/client', '/client/dist/duet-client.js', '/index.d.ts', '/client/package.json']) {
+    assertRefusal(await ask(app.url + path), 404, 'Not found')
+  }
+})
+
+test('with EXPLORERS=off there is no /client.js', async () => {
+  await using app = await startTestApp({ EXPLORERS: 'off' })
+  assertRefusal(await ask(`${app.url}/client.js`), 404, 'Not found')
+})
+
+test('README: a page of another origin uses the client without a build', { skip: browserMissing }, async () => {
+  const readme = readFileSync(join(client, 'README.md'), 'utf8')
+  const [, html = assert.fail()] = /```html\n(.*?)```/s.exec(readme) ?? []
+  await using app = await startTestApp({ DEMO_DATA: 'true' })
+  const content = `<!doctype html><body>${html.replaceAll('http://127.0.0.1:4000', app.url)}</body>`
+  const other = createServer((_request, response) => response.setHeader('content-type', 'text/html').end(content))
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+  try {
+    const { port } = other.address() as AddressInfo
+    await using browser = await startBrowser()
+    const { page } = await openPage(browser, `http://127.0.0.1:${port}/`)
+    await page.getByText(' / ').waitFor()
+    assert.match(await page.innerText('body'), /^[^/]+ \/ [^/]+ \/ [^/]+$/)
+  } finally {
+    other.close()
+  }
+})

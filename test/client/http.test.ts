@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type DuetError, graphql, isDuetError, orders, users } from '../../client/src/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { freePort } from '../support/ports.ts'
+import { createMember, createUser, somebody } from '../support/rest.ts'
+import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
+
+const env = { LOGIN_LIMIT_MAX: '0' }
+
+describe('Requests of the client', () => {
+  it('fail with one of a few kinds of errors', async () => {
+    await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
+    const member = await createMember(app)
+    using client = connectTo(app)
+    const { duet } = client
+    const { create, get, me, update } = users(duet)
+    const { query } = graphql(duet)
+    await assert.rejects(me(), { kind: 'unauthenticated', status: 401 })
+    await assert.rejects(query('{ me { id } }'), { kind: 'unauthenticated', status: 401, code: 'UNAUTHENTICATED' })
+    await duet.signIn({ email: member.email, password: 'right password' })
+    await assert.rejects(get(1_000_000), { kind: 'forbidden', status: 403 })
+    await assert.rejects(orders(duet).get(1_000_000), { kind: 'notFound', message: 'Order not found' })
+    await assert.rejects(update(member.id, { age: -1 }), { kind: 'badInput', status: 400 })
+    await assert.rejects(create({ ...somebody(), email: member.email, password: 'long enough' }), {
+      kind: 'conflict',
+      status: 409,
+    })
+    await assert.rejects(query('{ posts(limit: 1000) { id title } }'), (error: DuetError) => {
+      assert.deepEqual([error.kind, error.status, error.code], ['badInput', 400, 'COMPLEXITY_LIMIT_EXCEEDED'])
+      const { errors } = error.body as { errors: { extensions: object }[] }
+      assert.deepEqual(errors[0]?.extensions, { code: error.code, cost: 2000, limit: 1000 })
+      return true
+    })
+    await assert.rejects(duet.request('POST', '/nothing'), { kind: 'notFound', message: 'Not found' })
+    app.app.toggleMaintenance()
+    await assert.rejects(me(), (error: DuetError) => {
+      assert.deepEqual([error.kind, error.status, typeof error.retryAfter], ['server', 503, 'number'])
+      return isDuetError(error) && isDuetError(error, 'server') && !isDuetError(error, 'offline')
+    })
+    assert.ok(!isDuetError(new Error('another')))
+  })
+
+  it('are reported with the rate limit that is left, and a refusal says when to try again', async () => {
+    await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '2', RATE_LIMIT_PATHS: '/' })
+    using client = connectTo(app)
+    const before = Date.now()
+    for (const remaining of [1, 0]) {
+      await users(client.duet).list({ limit: 3 }).toArray()
+      const entry = client.requests.at(-1) ?? assert.fail()
+      assert.deepEqual([entry.method, entry.path, entry.status], ['GET', '/users?limit=3', 200])
+      assert.equal(entry.url, `${app.url}/users?limit=3`)
+      assert.deepEqual(entry.rateLimit, { remaining, resetSeconds: entry.rateLimit?.resetSeconds })
+      assert.match(entry.requestId ?? '', /^[\w-]{20,}$/)
+      assert.ok(entry.startedAt >= before && entry.durationMs >= 0 && entry.durationMs < 60_000)
+      assert.deepEqual([entry.authorized, entry.body, entry.attempt, entry.replayed], [false, undefined, 1, false])
+    }
+    await assert.rejects(users(client.duet).get(1), (error: DuetError) => {
+      assert.deepEqual([error.kind, error.status], ['rateLimited', 429])
+      assert.ok((error.retryAfter ?? 0) >= 1 && (error.retryAfter ?? 0) <= 60)
+      assert.equal(error.requestId, client.requests.at(-1)?.requestId)
+      return true
+    })
+    assert.equal(client.requests.at(-1)?.status, 429)
+  })
+
+  it('without an answer are offline: nobody listens, the answer breaks off, or it takes too long', async () => {
+    using nobody = connectTo({ url: `http://127.0.0.1:${await freePort()}` })
+    await assert.rejects(users(nobody.duet).get(1), { kind: 'offline', status: undefined })
+    assert.deepEqual(nobody.lines(), ['GET /users/1 undefined'])
+
+    const broken = new ReadableStream({
+      pull: controller => controller.error(new TypeError('terminated')),
+    })
+    using cut = connectTo({ url: 'http://duet.test' }, { fetch: async () => new Response(broken) })
+    await assert.rejects(users(cut.duet).get(1), { kind: 'offline', status: undefined })
+
+    const clock = new HeldClock(0)
+    const never: typeof fetch = (_input, init) =>
+      new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)))
+    using silent = connectTo({ url: 'http://duet.test' }, { fetch: never, clock, timeoutMs: 5000 })
+    const reading = users(silent.duet).get(1)
+    await new Promise(resolve => setImmediate(resolve))
+    clock.pass(5000)
+    await assert.rejects(reading, { kind: 'offline', message: 'The service did not answer in time.' })
+  })
+
+  it('whose answer is no JSON although it says so fail as a fault of the service', async () => {
+    const fetch = async () => new Response('<html>', { headers: { 'content-type': 'application/json' } })
+    using client = connectTo({ url: 'http://duet.test' }, { fetch })
+    await assert.rejects(users(client.duet).get(1), { kind: 'server', status: 200, message: 'The answer is not JSON.' })
+  })
+
+  it('never follow a link to another host, where they would carry the token', async () => {
+    await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0' })
+    const member = await createMember(app)
+    const asked: string[] = []
+    const headers = { link: '<https://evil.example/users>; rel="next"', 'content-type': 'application/json' }
+    const fetch = interceptedFetch(({ path }) => {
+      asked.push(path)
+      return path === '/users?limit=1' ? new Response('[]', { headers }) : undefined
+    })
+    using client = connectTo(app, { fetch })
+    await client.duet.signIn({ email: member.email, password: 'right password' })
+    await assert.rejects(users(client.duet).list({ limit: 1 }).toArray(), {
+      kind: 'server',
+      message: 'The service links to another host: https://evil.example',
+    })
+    const order = await orders(client.duet).create(member.id, [{ name: 'Gear', quantity: 1, price: 5 }])
+    const stolen = { ...order, links: { ...order.links, pay: { href: 'https://evil.example/pay', method: 'POST' } } }
+    await assert.rejects(orders(client.duet).follow(stolen, 'pay'), { kind: 'server' })
+    assert.deepEqual(asked, ['/tokens', '/users?limit=1', `/users/${member.id}/orders`])
+  })
+
+  it('succeed even if a listener of the application throws, which is reported as uncaught', async () => {
+    await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0' })
+    const { id } = await createUser(app)
+    const fault = new Error('a fault of the application')
+    const onRequest = () => {
+      throw fault
+    }
+    const uncaught = await uncaughtDuring(async () => {
+      using client = connectTo(app, { onRequest })
+      assert.equal((await users(client.duet).get(id)).id, id)
+    })
+    assert.deepEqual(uncaught, [fault])
+  })
+
+  it('reach a service below a path, by its links too', async () => {
+    await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0', LINK_PREFIX: '/shop' })
+    // A gateway publishes the service below /shop.
+    const gateway: typeof fetch = (input, init) => {
+      const url = String(input)
+      assert.ok(url.startsWith(`${app.url}/shop/`), url)
+      return fetch(url.replace('/shop/', '/'), init)
+    }
+    using client = connectTo({ url: `${app.url}/shop/` }, { fetch: gateway })
+    const { create, list } = users(client.duet)
+    for (let count = 0; count < 3; count++) await create(somebody())
+    const all = await list({ limit: 1 }).toArray()
+    assert.equal(all.length, 3)
+    const { create: order, follow, items } = orders(client.duet)
+    const made = await order(all[0]?.id ?? 0, [{ name: 'Gear', quantity: 1, price: 5 }])
+    assert.equal((await items(made)).length, 1)
+    assert.equal((await follow(made, 'pay')).order.status, 'shipped')
+  })
+})

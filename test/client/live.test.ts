@@ -1,0 +1,500 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { type Duet, type DuetError, graphql, type LiveState, live, type Watcher } from '../../client/src/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { freePort } from '../support/ports.ts'
+import { createMember } from '../support/rest.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { connectTo, HeldClock } from './support.ts'
+
+const env = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
+const password = 'right password'
+const postAdded = 'subscription { postAdded { title } }'
+
+interface PostAdded {
+  readonly postAdded: { readonly title: string; readonly author?: { readonly email: string } }
+}
+
+type TestApp = Awaited<ReturnType<typeof startTestApp>>
+
+/** Somebody who writes posts over HTTP. */
+class Writer {
+  readonly titles: string[] = []
+  readonly #duet: Duet
+
+  constructor(duet: Duet) {
+    this.#duet = duet
+  }
+
+  static async of(app: TestApp) {
+    const { email } = await createMember(app)
+    const { duet } = connectTo(app)
+    await duet.signIn({ email, password })
+    return new Writer(duet)
+  }
+
+  async post(count = 1): Promise<readonly string[]> {
+    const titles = Array.from({ length: count }, () => `post ${++written}`)
+    const fields = titles.map((title, index) => `p${index}: createPost(title: "${title}", content: "x") { id }`)
+    await graphql(this.#duet).mutate(`mutation { ${fields.join(' ')} }`)
+    this.titles.push(...titles)
+    return titles
+  }
+
+  /** The new post has comments of its own to subscribe to. */
+  async postToDelete() {
+    const { createPost } = await graphql(this.#duet).mutate<{ createPost: { id: string } }>(
+      'mutation { createPost(title: "T", content: "x") { id } }',
+    )
+    const remove = () => graphql(this.#duet).mutate(`mutation { deletePost(id: "${createPost.id}") }`)
+    return { id: createPost.id, remove }
+  }
+}
+
+let written = 0
+
+/** What a subscription told, in order. */
+function recorder() {
+  const told: string[] = []
+  const errors: DuetError[] = []
+  const watcher: Watcher<PostAdded> = {
+    onData: data => told.push(data.postAdded.title),
+    onReadAnew: why => told.push(why),
+    onEnd: () => told.push('end'),
+    onError: error => errors.push(error),
+  }
+  return { told, errors, watcher, posts: () => told.filter(each => each.startsWith('post')) }
+}
+
+/** Sockets whose connections a test can cut and prevent. */
+function network() {
+  const open = new Set<WebSocket>()
+  const state = { isDown: false, opened: 0 }
+  class TestSocket extends WebSocket {
+    constructor(url: string, protocol: string) {
+      super(state.isDown ? 'ws://127.0.0.1:1' : url, protocol)
+      state.opened++
+      open.add(this)
+    }
+  }
+  const cut = () => {
+    for (const socket of open) socket.close()
+    open.clear()
+  }
+  return { WebSocket: TestSocket, state, cut }
+}
+
+function statesOf(duet: Duet): LiveState['state'][] {
+  const states: LiveState['state'][] = []
+  live(duet).onState(({ state }) => states.push(state))
+  return states
+}
+
+describe('A subscription of the client', () => {
+  let app: TestApp
+  let writer: Writer
+  before(async () => {
+    app = await startTestApp(env)
+    writer = await Writer.of(app)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('gets every event once and in order across a restart, also those from before it is back', async () => {
+    using folder = temporaryFolder()
+    const own = { ...env, PORT: String(await freePort()), DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
+    const { WebSocket, state } = network()
+    const { told, watcher, posts } = recorder()
+    let author: Writer
+    let client: ReturnType<typeof connectTo> | undefined
+    {
+      await using first = await startTestApp(own)
+      author = await Writer.of(first)
+      client = connectTo(first, { WebSocket })
+      live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+      await waitUntil(() => told.includes('start'))
+      await author.post(2)
+      await waitUntil(() => posts().length === 2)
+      state.isDown = true
+    }
+    using _closed = client
+    await waitUntil(() => live(client.duet).state.state === 'waiting')
+    await using _second = await startTestApp(own)
+    await author.post(3)
+    state.isDown = false
+    live(client.duet).retryNow()
+    await waitUntil(() => live(client.duet).state.state === 'live')
+    await author.post(2)
+    await waitUntil(() => posts().length >= 7)
+    assert.deepEqual(told, ['start', ...author.titles])
+  })
+
+  it('goes on by itself after a lost connection, and says in which state it is', async () => {
+    const { WebSocket, state, cut } = network()
+    using client = connectTo(app, { WebSocket })
+    const states = statesOf(client.duet)
+    const { told, watcher, posts } = recorder()
+    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    assert.equal(live(client.duet).state.state, 'connecting')
+    await waitUntil(() => told.includes('start'))
+    const titles = [...(await writer.post())]
+    await waitUntil(() => posts().length === 1)
+    state.isDown = true
+    cut()
+    await waitUntil(() => states.includes('waiting'))
+    const waiting = live(client.duet).state
+    assert.ok(waiting.state !== 'waiting' || waiting.retryAt > Date.now() - 60_000)
+    titles.push(...(await writer.post(2)))
+    state.isDown = false
+    await waitUntil(() => posts().length === 3)
+    assert.deepEqual(told, ['start', ...titles])
+    assert.notEqual(subscription.position, undefined)
+    subscription.close()
+    assert.deepEqual(
+      [states.slice(0, 3), states.slice(-3)],
+      [
+        ['connecting', 'live', 'waiting'],
+        ['connecting', 'live', 'idle'],
+      ],
+    )
+    await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
+  })
+
+  it('says that events may be missing if it was cut off before its first event', async () => {
+    const { WebSocket, cut } = network()
+    using client = connectTo(app, { WebSocket })
+    const { told, watcher } = recorder()
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    await waitUntil(() => told.includes('start'))
+    cut()
+    await waitUntil(() => told.includes('gap'))
+    assert.deepEqual(told, ['start', 'gap'])
+  })
+
+  it('goes on after a position, and says so if the service no longer knows it', async () => {
+    using client = connectTo(app)
+    const first = recorder()
+    const { subscribe } = live(client.duet)
+    const subscription = subscribe<PostAdded>(postAdded, {}, first.watcher)
+    await waitUntil(() => first.told.includes('start'))
+    await writer.post()
+    await waitUntil(() => first.posts().length === 1)
+    const { position } = subscription
+    subscription.close()
+    const missed = await writer.post(2)
+    const next = recorder()
+    subscribe<PostAdded>(postAdded, {}, { ...next.watcher, after: position })
+    await waitUntil(() => next.told.length >= 2)
+    assert.deepEqual(next.told, missed)
+
+    const unknown = recorder()
+    subscribe<PostAdded>(postAdded, {}, { ...unknown.watcher, after: 'an unknown position' })
+    await waitUntil(() => unknown.told.includes('gap'))
+    const later = await writer.post()
+    await waitUntil(() => unknown.posts().length === 1)
+    assert.deepEqual([unknown.told, unknown.errors], [['gap', ...later], []])
+  })
+
+  it('has the token of the session: it goes on past the expiry of its first token, and after signing in', async () => {
+    const short = { ...env, TOKEN_TTL_SECONDS: '2', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' }
+    await using shortLived = await startTestApp(short)
+    const { WebSocket, state } = network()
+    using client = connectTo(shortLived, { WebSocket })
+    const { duet } = client
+    const refused = recorder()
+    const withEmail = 'subscription { postAdded { title author { email } } }'
+    live(duet).subscribe<PostAdded>(withEmail, {}, refused.watcher)
+    await waitUntil(() => refused.errors.length > 0)
+    assert.equal(refused.errors[0]?.kind, 'unauthenticated')
+
+    const { told, errors, watcher, posts } = recorder()
+    live(duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    await waitUntil(() => told.includes('start'))
+    await duet.signIn({ email: 'ada@example.com', password: 'demo-password' })
+    const asAdmin = recorder()
+    live(duet).subscribe<PostAdded>(withEmail, {}, asAdmin.watcher)
+    await waitUntil(() => asAdmin.told.includes('start'))
+    const author = new Writer(duet)
+    let renewals = 0
+    duet.onSession((_session, change) => {
+      renewals += change === 'renewed' ? 1 : 0
+    })
+    await author.post()
+    await waitUntil(() => posts().length === 1)
+    await waitUntil(() => renewals >= 4)
+    await author.post()
+    await waitUntil(() => posts().length === 2 && asAdmin.posts().length === 2)
+    assert.deepEqual([posts(), asAdmin.posts(), errors, asAdmin.errors], [author.titles, author.titles, [], []])
+    assert.ok(state.opened >= 4, `${state.opened} sockets`)
+  })
+
+  it('ends the session when the service closes its socket, and goes on without a token', async () => {
+    const { email } = await createMember(app)
+    const over: string[] = []
+    using client = connectTo(app, { onSignedOut: why => over.push(why) })
+    using elsewhere = connectTo(app)
+    await Promise.all([client, elsewhere].map(({ duet }) => duet.signIn({ email, password })))
+    const { told, watcher, posts } = recorder()
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    await waitUntil(() => told.includes('start'))
+    await writer.post()
+    await waitUntil(() => posts().length === 1)
+    await elsewhere.duet.signOut({ everywhere: true })
+    await waitUntil(() => over.length > 0)
+    assert.deepEqual(over, ['ended'])
+    const titles = await writer.post()
+    await waitUntil(() => posts().length === 2)
+    assert.deepEqual(posts().slice(1), titles)
+  })
+
+  it('ends with an error that repeating cannot mend, and when its post is deleted', async () => {
+    using client = connectTo(app)
+    const { subscribe } = live(client.duet)
+    const invalid = recorder()
+    subscribe<PostAdded>('subscription { nothing }', {}, invalid.watcher)
+    await waitUntil(() => invalid.errors.length > 0)
+    const [error] = invalid.errors
+    assert.deepEqual([error?.kind, error?.code], ['badInput', 'GRAPHQL_VALIDATION_FAILED'])
+    const comments = 'subscription ($id: ID!) { commentAdded(postId: $id) { text } }'
+    const absent = recorder()
+    subscribe(comments, { id: '999999' }, absent.watcher as never)
+    await waitUntil(() => absent.errors.length > 0)
+    assert.equal(absent.errors[0]?.kind, 'notFound')
+
+    const { id, remove } = await writer.postToDelete()
+    const ended = recorder()
+    subscribe(comments, { id }, ended.watcher as never)
+    await waitUntil(() => ended.told.includes('start'))
+    await remove()
+    await waitUntil(() => ended.told.includes('end'))
+    assert.deepEqual([ended.told, ended.errors], [['start', 'end'], []])
+    assert.equal(live(client.duet).state.state, 'idle')
+  })
+
+  it('shares one socket with the others of its connection', async () => {
+    const { WebSocket, state } = network()
+    using client = connectTo(app, { WebSocket })
+    const all = Array.from({ length: 3 }, () => recorder())
+    for (const { watcher } of all) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    await waitUntil(() => all.every(({ told }) => told.includes('start')))
+    const later = recorder()
+    const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, later.watcher)
+    await waitUntil(() => later.told.includes('start'))
+    subscription.close()
+    const titles = await writer.post()
+    await waitUntil(() => all.every(({ posts }) => posts().length === 1))
+    assert.deepEqual([later.told, all[0]?.posts(), state.opened], [['start'], titles, 1])
+  })
+
+  it('waits and subscribes again if the rate limit refuses it', async () => {
+    const serverClock = new TestClock()
+    const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_WINDOW_MS: '5000' }
+    await using limited = await startTestApp({ ...env, ...limit }, { clock: serverClock })
+    const clock = new HeldClock(0)
+    using client = connectTo(limited, { clock })
+    const { errors, told, watcher } = recorder()
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
+    await waitUntil(() => clock.due.some(milliseconds => milliseconds > 1000 && milliseconds < 2000))
+    serverClock.pass(10_000)
+    clock.pass(2000)
+    await waitUntil(async () => (await metricOf(limited, 'duet_subscriptions')) === 1)
+    // The refusal came after the answer to the ping, so the client reads again when it is really subscribed.
+    await waitUntil(() => told.includes('gap'))
+    assert.deepEqual([errors, told], [[], ['start', 'gap']])
+  })
+
+  it('as an iterator gives its events in order, ends with the loop, and throws its error', async () => {
+    using client = connectTo(app)
+    const started: string[] = []
+    const { iterate, state } = live(client.duet)
+    assert.equal(state.state, 'idle')
+    const events = iterate<PostAdded>(postAdded, {}, { onReadAnew: why => started.push(why) })
+    await waitUntil(() => started.length > 0)
+    const titles = await writer.post(3)
+    const seen: string[] = []
+    for await (const event of events) if (seen.push(event.postAdded.title) === 3) break
+    assert.deepEqual([seen, live(client.duet).state.state], [titles, 'idle'])
+    assert.deepEqual(await events.next(), { done: true, value: undefined })
+    const failing = iterate('subscription { nothing }')
+    await assert.rejects(failing.next(), { kind: 'badInput' })
+    assert.deepEqual(await failing.next(), { done: true, value: undefined })
+    const waiting = iterate(postAdded)
+    const next = waiting.next()
+    client.duet.close()
+    assert.deepEqual(await next, { done: true, value: undefined })
+  })
+
+  it('needs a WebSocket, and says so', () => {
+    using client = connectTo(app)
+    const { WebSocket } = globalThis
+    try {
+      // As in Node 20.
+      Reflect.deleteProperty(globalThis, 'WebSocket')
+      assert.throws(
+        () => live(client.duet).subscribe(postAdded, {}, recorder().watcher as never),
+        /Pass one to connect/,
+      )
+    } finally {
+      globalThis.WebSocket = WebSocket
+    }
+  })
+})
+
+/** A socket without a network: the test is the service. */
+class FakeSocket {
+  static readonly all: FakeSocket[] = []
+  onopen: ((event: never) => void) | null = null
+  onmessage: ((event: { data: string }) => void) | null = null
+  onclose: ((event: { code: number }) => void) | null = null
+  onerror: ((event: never) => void) | null = null
+  readonly sent: { type: string; id?: string; payload?: { number?: number; extensions?: object } }[] = []
+
+  constructor(_url: string, _protocol: string) {
+    FakeSocket.all.push(this)
+  }
+
+  send(text: string): void {
+    this.sent.push(JSON.parse(text))
+  }
+
+  close(): void {}
+
+  say(message: object): void {
+    this.onmessage?.({ data: JSON.stringify(message) })
+  }
+
+  /** Opens, and answers the first ping. */
+  accept(): void {
+    this.onopen?.(undefined as never)
+    this.say({ type: 'connection_ack' })
+    this.pong()
+  }
+
+  pong(): void {
+    const { payload } = this.sent.findLast(({ type }) => type === 'ping') ?? assert.fail('no ping')
+    this.say({ type: 'pong', payload })
+  }
+}
+
+describe('The socket of the client', () => {
+  async function start() {
+    FakeSocket.all.length = 0
+    const clock = new HeldClock(0)
+    const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
+    const recorded = recorder()
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorded.watcher)
+    const next = async () => {
+      const known = FakeSocket.all.length
+      await waitUntil(() => {
+        if (FakeSocket.all.length === known) clock.pass(30_000)
+        return FakeSocket.all.length > known
+      })
+      return FakeSocket.all.at(-1) ?? assert.fail()
+    }
+    await waitUntil(() => FakeSocket.all.length === 1)
+    const [socket = assert.fail()] = FakeSocket.all
+    return { clock, client, next, socket, ...recorded }
+  }
+
+  it('is given up if it falls silent', async () => {
+    const { clock, client, socket } = await start()
+    socket.accept()
+    assert.equal(live(client.duet).state.state, 'live')
+    clock.pass(20_000)
+    socket.pong()
+    clock.pass(20_000)
+    assert.equal(live(client.duet).state.state, 'live')
+    clock.pass(10_000)
+    const { state } = live(client.duet)
+    assert.deepEqual([state.state, clock.due.length], ['waiting', 1])
+    client.duet.close()
+    assert.deepEqual(clock.due, [])
+  })
+
+  it('is given up if the service does not accept it in time', async () => {
+    const { clock, client, socket } = await start()
+    socket.onopen?.(undefined as never)
+    clock.pass(10_000)
+    assert.equal(live(client.duet).state.state, 'waiting')
+    client.duet.close()
+  })
+
+  it('answers pings of the service', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    socket.say({ type: 'ping', payload: { a: 1 } })
+    assert.deepEqual(socket.sent.at(-1), { type: 'pong', payload: { a: 1 } })
+    client.duet.close()
+  })
+
+  it('is opened again with pauses that grow while it fails, and are short after it was stable', async () => {
+    const { clock, client, socket, next } = await start()
+    const pauses: number[] = []
+    let current = socket
+    for (let failures = 0; failures < 10; failures++) {
+      current.onclose?.({ code: 1006 })
+      pauses.push(Math.min(...clock.due))
+      current = await next()
+    }
+    for (const [index, pause] of pauses.entries()) {
+      const most = Math.min(250 * 2 ** index, 30_000)
+      assert.ok(pause >= most / 2 && pause <= most, `${index}: ${pause}`)
+    }
+    current.accept()
+    clock.pass(15_000)
+    current.onclose?.({ code: 1001 })
+    assert.ok(Math.min(...clock.due) <= 250)
+    client.duet.close()
+  })
+
+  it('goes on after the last event, and reads anew if the database has lost events', async () => {
+    const { client, socket, next, told } = await start()
+    socket.accept()
+    const { id } = socket.sent.find(({ type }) => type === 'subscribe') ?? assert.fail()
+    const event = { data: { postAdded: { title: 'post' } }, extensions: { position: 'p1' } }
+    socket.say({ type: 'next', id, payload: event })
+    socket.onclose?.({ code: 1001 })
+    const second = await next()
+    second.accept()
+    const resumed = second.sent.find(({ type }) => type === 'subscribe')
+    assert.deepEqual(resumed?.payload?.extensions, { after: 'p1' })
+    second.say({ type: 'next', id, payload: event }) // of the first attempt, so it is ignored
+    second.onclose?.({ code: 1012 })
+    const third = await next()
+    third.accept()
+    const anew = third.sent.find(({ type }) => type === 'subscribe')
+    assert.deepEqual(anew?.payload?.extensions, { positions: true })
+    assert.deepEqual(told, ['start', 'post', 'gap'])
+    client.duet.close()
+  })
+
+  it('takes no more events for an iterator than fit, and goes on after the last one', async () => {
+    const { client, socket } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const begun = () => socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    const { id } = begun()
+    const payloadOf = (number: number) => ({
+      data: { postAdded: { title: `post ${number}` } },
+      extensions: { position: `p${number}` },
+    })
+    // Those after the thousandth are on their way when the service is told to stop.
+    for (let number = 1; number <= 1010; number++) socket.say({ type: 'next', id, payload: payloadOf(number) })
+    assert.deepEqual(socket.sent.at(-1), { type: 'complete', id })
+    const titles: string[] = []
+    for await (const { postAdded: post } of events) {
+      if (titles.push(post.title) === 1002) break
+      if (titles.length !== 1000) continue
+      assert.equal(begun().id, id, 'nothing is asked for while events wait')
+      setImmediate(() => {
+        assert.deepEqual(begun().payload?.extensions, { after: 'p1000' })
+        for (const number of [1001, 1002]) socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) })
+      })
+    }
+    assert.deepEqual(titles.slice(-3), ['post 1000', 'post 1001', 'post 1002'])
+    client.duet.close()
+  })
+})

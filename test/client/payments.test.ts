@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { actionsOf, type DuetError, etag, orders, payments } from '../../client/src/index.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { type Ends, Wire } from '../faults/wire.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { sqlite } from '../support/engines.ts'
+import { rowsOf } from '../support/graphql.ts'
+import { createMember, createUser, someItems } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+import { connectTo, HastyClock, HeldClock, interceptedFetch } from './support.ts'
+
+describe('Payments of the client', () => {
+  let app: TestApp
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  /** How many payments of this amount were made. */
+  async function made(amount: number): Promise<number> {
+    await using engine = app.database.open(catalogue)
+    const [row] = await rowsOf(engine, `select count(*) from payments where amount_cents = ${Math.round(amount * 100)}`)
+    return Number(row?.[0])
+  }
+
+  it('are made once although every answer but the last is lost, and say that the answer is a replay', async () => {
+    await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
+    let losses = 3
+    wire.fromServer = (_data, ends: Ends) => {
+      if (losses-- <= 0) return 'pass'
+      ends.client.resetAndDestroy()
+      return 'handled'
+    }
+    const clock = new HastyClock()
+    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
+    const { attempts, key, payment, replayed } = await payments(client.duet).pay(71.25)
+    assert.deepEqual([attempts, replayed, payment.amount], [4, true, 71.25])
+    assert.equal(await made(71.25), 1)
+    assert.deepEqual(
+      client.requests.map(({ attempt, status, replayed: again }) => [attempt, status, again]),
+      [
+        [1, undefined, false],
+        [2, undefined, false],
+        [3, undefined, false],
+        [4, 200, true],
+      ],
+    )
+    assert.deepEqual(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])), new Set([key]))
+    const [first = 0, second = 0, third = 0] = clock.pauses
+    assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
+  })
+
+  it('have a key of their own each, or that of the caller, under which they are made once', async () => {
+    using client = connectTo(app)
+    const { get, pay } = payments(client.duet)
+    const first = await pay(72)
+    const second = await pay(72)
+    assert.notEqual(first.key, second.key)
+    assert.match(first.key, /^[0-9a-f]{32}$/)
+    assert.deepEqual([first.replayed, first.attempts], [false, 1])
+    const again = await pay(72, { key: first.key })
+    assert.deepEqual([again.replayed, again.payment], [true, first.payment])
+    assert.equal(await made(72), 2)
+    const read = await get(first.payment.id)
+    assert.match(read[etag] ?? '', /^"/)
+    assert.deepEqual({ ...read, [etag]: undefined }, { ...first.payment, [etag]: undefined })
+  })
+
+  it('that fail for good have their key in the error, and can be made later', async () => {
+    let isDown = true
+    const clock = new HastyClock()
+    const fetch = interceptedFetch(() => {
+      if (isDown) throw new TypeError('no network')
+      return undefined
+    })
+    using client = connectTo(app, { fetch, clock })
+    const { pay } = payments(client.duet)
+    const failure: DuetError = await pay(73).then(
+      () => assert.fail(),
+      error => error,
+    )
+    assert.deepEqual([failure.kind, typeof failure.key], ['offline', 'string'])
+    assert.equal(client.requests.length, 6)
+    assert.equal(clock.pauses.length, 5)
+    isDown = false
+    const { key = '' } = failure
+    assert.equal((await pay(73, { key })).replayed, false)
+    assert.equal(await made(73), 1)
+  })
+
+  it('are sent again after a 5xx, and not after a refusal that would come again', async () => {
+    const statuses = [503, 500, 502]
+    const fetch = interceptedFetch(() => {
+      const status = statuses.shift()
+      return status === undefined ? undefined : Response.json({ error: 'Failed' }, { status })
+    })
+    using client = connectTo(app, { fetch, clock: new HastyClock() })
+    const { pay } = payments(client.duet)
+    assert.equal((await pay(74)).attempts, 4)
+    client.requests.length = 0
+    await assert.rejects(pay(-1), (error: DuetError) => error.kind === 'badInput' && error.key !== undefined)
+    assert.equal(client.requests.length, 1)
+  })
+
+  it('wait as long as the rate limit says, if it is not long', async () => {
+    const serverClock = new TestClock()
+    const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/payments', RATE_LIMIT_WINDOW_MS: '8000' }
+    await using limited = await startTestApp(limit, { clock: serverClock })
+    const clock = new HeldClock(0)
+    using client = connectTo(limited, { clock })
+    const { pay } = payments(client.duet)
+    await pay(75)
+    const paying = pay(75)
+    await waitUntil(() => clock.due.length === 1 && client.requests.length === 2)
+    const [pause = 0] = clock.due
+    assert.ok(pause >= 8000 && pause <= 8250, String(pause))
+    serverClock.pass(pause)
+    clock.pass(pause)
+    assert.equal((await paying).attempts, 2)
+
+    const told = interceptedFetch(() => Response.json({}, { status: 429, headers: { 'retry-after': '60' } }))
+    using patient = connectTo(limited, { fetch: told })
+    await assert.rejects(payments(patient.duet).pay(75), { kind: 'rateLimited', retryAfter: 60 })
+    assert.equal(patient.requests.length, 1)
+  })
+
+  it('are not repeated as another caller: that would be another payment', async () => {
+    const member = await createMember(app)
+    let signedOut: Promise<void> | undefined
+    const fetch = interceptedFetch(({ path }) => {
+      if (path !== '/payments') return undefined
+      signedOut = client.duet.signOut()
+      throw new TypeError('no network')
+    })
+    using client = connectTo(app, { fetch, clock: new HastyClock() })
+    await client.duet.signIn({ email: member.email, password: 'right password' })
+    await assert.rejects(payments(client.duet).pay(76), { kind: 'offline' })
+    await signedOut
+    assert.equal(client.lines().filter(line => line.startsWith('POST /payments')).length, 1)
+  })
+
+  it('are no longer repeated when the caller gives up', async () => {
+    const controller = new AbortController()
+    const clock = new HeldClock(0)
+    const fetch = interceptedFetch(() => {
+      throw new TypeError('no network')
+    })
+    using client = connectTo(app, { fetch, clock })
+    const paying = payments(client.duet).pay(77, { signal: controller.signal })
+    await waitUntil(() => client.requests.length === 1 && clock.due.length === 1)
+    controller.abort(new Error('given up'))
+    await assert.rejects(paying, /given up/)
+    assert.deepEqual(clock.due, [])
+  })
+})
+
+describe('Orders of the client', () => {
+  let app: TestApp
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('are paid and tracked by their links, and by nothing else', async () => {
+    using client = connectTo(app)
+    const { create, follow, get, items, list } = orders(client.duet)
+    const { id: userId } = await createUser(app)
+    const wanted = someItems()
+    const order = await create(userId, wanted)
+    assert.deepEqual([order.status, actionsOf(order)], ['pending_payment', ['pay', 'cancel']])
+    const bought = (await items(order)).map(({ name, quantity, price }) => ({ name, quantity, price }))
+    assert.deepEqual(bought, wanted)
+    client.requests.length = 0
+    await assert.rejects(follow(order, 'track'), { kind: 'conflict', status: undefined })
+    assert.deepEqual(client.requests, [], 'without a link nothing is sent')
+
+    const { order: paid, payment = assert.fail(), replayed } = await follow(order, 'pay')
+    assert.deepEqual([paid.status, actionsOf(paid), replayed], ['shipped', ['track'], false])
+    const { amount, order_id } = await payments(client.duet).get(payment)
+    assert.deepEqual([amount, order_id], [order.amount, order.id])
+    assert.equal((await follow(paid, 'track')).order_id, order.id)
+    await assert.rejects(follow(order, 'pay'), { kind: 'conflict', status: 409, message: 'Order is already paid' })
+    assert.deepEqual(await follow(order, 'self'), await get(order.id))
+
+    const open = await create(userId, someItems())
+    assert.deepEqual(await list(userId, { status: 'pending_payment' }).toArray(), [open])
+    assert.deepEqual(await list(userId, { limit: 1 }).toArray(), [paid, open])
+  })
+
+  it('are paid once although the answer is lost', async () => {
+    await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
+    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new HastyClock() })
+    const { create, follow } = orders(client.duet)
+    const order = await create((await createUser(app)).id, someItems())
+    let losses = 1
+    wire.fromServer = (_data, ends) => {
+      if (losses-- <= 0) return 'pass'
+      ends.client.resetAndDestroy()
+      return 'handled'
+    }
+    const paid = await follow(order, 'pay')
+    assert.deepEqual([paid.attempts, paid.replayed, paid.order.status], [2, true, 'shipped'])
+  })
+
+  it('are cancelled only as they were read', async () => {
+    using client = connectTo(app)
+    const { create, follow, get } = orders(client.duet)
+    const { id: userId } = await createUser(app)
+    const { id } = await create(userId, someItems())
+    const read = await get(id)
+    await follow(read, 'pay')
+    await assert.rejects(follow(read, 'cancel'), { kind: 'conflict' })
+    const other = await get((await create(userId, someItems())).id)
+    client.requests.length = 0
+    assert.equal(await follow(other, 'cancel'), undefined)
+    assert.equal(client.requests[0]?.headers['if-match'], other[etag])
+    await assert.rejects(get(other.id), { kind: 'notFound' })
+  })
+})

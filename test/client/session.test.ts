@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { keepIn, users } from '../../client/src/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { createMember } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
+
+const password = 'right password'
+const hour = 3_600_000
+const env = { LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0', TOKEN_TTL_SECONDS: '3600' }
+
+/** A service and a client that have the same time, which passes as the test says. */
+async function startInTime(more: Readonly<Record<string, string>> = {}) {
+  const serverClock = new TestClock()
+  const app = await startTestApp({ ...env, ...more }, { clock: serverClock })
+  const clock = new HeldClock(serverClock.now())
+  const pass = (milliseconds: number) => {
+    serverClock.pass(milliseconds)
+    clock.pass(milliseconds)
+  }
+  const member = await createMember(app)
+  const credentials = { email: member.email, password }
+  return { app, clock, serverClock, pass, member, credentials, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+}
+
+describe('A session of the client', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp(env)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('begins with the right password, and says who it is; the log has neither the password nor the token', async () => {
+    const member = await createMember(app)
+    const kept: string[] = []
+    const storage = { get: () => null, set: (token?: string) => void kept.push(token ?? '') }
+    using client = connectTo(app, { storage })
+    const wrong = client.duet.signIn({ email: member.email, password: 'wrong password' })
+    await assert.rejects(wrong, { kind: 'unauthenticated', status: 401, message: 'Invalid email or password' })
+    assert.equal(client.duet.session, undefined)
+    const session = await client.duet.signIn({ email: member.email, password })
+    assert.deepEqual([session.userId, session.role], [member.id, 'member'])
+    assert.deepEqual(client.duet.session, session)
+    assert.equal((await users(client.duet).me()).email, member.email)
+    const [token = ''] = kept
+    const log = JSON.stringify(client.requests)
+    assert.ok(token.length > 100 && !log.includes(token) && !log.includes(password), log)
+    assert.match(log, /\\"password\\":\\"…\\"/)
+    assert.deepEqual(
+      client.requests.map(({ authorized }) => authorized),
+      [false, false, true],
+    )
+  })
+
+  it('is renewed before each expiry, and is over when the service ends it', async () => {
+    await using stage = await startInTime({ SESSION_TTL_SECONDS: String(4 * 3600) })
+    const { app, clock, credentials, pass } = stage
+    const over: string[] = []
+    using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
+    const { duet, lines } = client
+    const begun = (await duet.signIn(credentials)).expiresAt
+    for (let renewals = 1; renewals <= 4; renewals++) {
+      pass((2 * hour) / 3)
+      await waitUntil(() => lines().filter(line => line === 'POST /tokens 200').length === renewals + 1)
+      await waitUntil(() => (duet.session?.expiresAt ?? 0) > begun + (renewals * hour) / 2)
+    }
+    assert.equal((await users(duet).me()).id, stage.member.id)
+    assert.ok(!lines().some(line => line.endsWith('401')), lines().join())
+    pass(2 * hour)
+    await waitUntil(() => over.length > 0)
+    assert.deepEqual([over, duet.session], [['ended'], undefined])
+  })
+
+  it('is renewed once for all requests that need it, and they do not wait for it while the token is valid', async () => {
+    await using stage = await startInTime()
+    const { app, clock, credentials, serverClock } = stage
+    let answer = () => {}
+    const renewed = new Promise<void>(resolve => {
+      answer = resolve
+    })
+    const slow = interceptedFetch(
+      ({ path }) => (path === '/tokens' ? renewed.then(() => undefined) : undefined) as never,
+    )
+    using client = connectTo(app, {
+      clock,
+      fetch: (input, init) => (init?.body ? fetch(input, init) : slow(input, init)),
+    })
+    const { expiresAt } = await client.duet.signIn(credentials)
+    clock.sleep(hour - 2000)
+    serverClock.pass(hour - 2000)
+    await Promise.all(Array.from({ length: 5 }, () => users(client.duet).me()))
+    assert.equal(client.lines().filter(line => line === 'GET /users/me 200').length, 5)
+    assert.equal(client.duet.session?.expiresAt, expiresAt)
+    answer()
+    await waitUntil(() => client.duet.session?.expiresAt !== expiresAt)
+    assert.equal(client.lines().filter(line => line === 'POST /tokens 200').length, 2)
+  })
+
+  it('that expired while the machine slept is over: nothing is sent as somebody else', async () => {
+    await using stage = await startInTime()
+    const { app, clock, credentials, serverClock } = stage
+    const over: string[] = []
+    using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
+    await client.duet.signIn(credentials)
+    clock.sleep(2 * hour)
+    serverClock.pass(2 * hour)
+    await assert.rejects(users(client.duet).create({ name: 'Nobody', email: 'n@example.com' }), {
+      kind: 'unauthenticated',
+    })
+    assert.deepEqual(over, ['ended'])
+    assert.deepEqual(client.lines().slice(1), ['POST /tokens 401'])
+    assert.ok((await users(client.duet).list().toArray()).length > 0, 'from then on the caller is anonymous')
+  })
+
+  it('survives a renewal that gets no answer', async () => {
+    await using stage = await startInTime()
+    const { app, clock, credentials, pass } = stage
+    let isDown = false
+    const down = interceptedFetch(() => {
+      if (isDown) throw new TypeError('no network')
+      return undefined
+    })
+    using client = connectTo(app, { clock, fetch: down })
+    const { expiresAt } = await client.duet.signIn(credentials)
+    isDown = true
+    pass((2 * hour) / 3)
+    await waitUntil(() => client.lines().includes('POST /tokens undefined'))
+    assert.equal(client.duet.session?.expiresAt, expiresAt)
+    isDown = false
+    await waitUntil(() => clock.due.length === 1)
+    pass(60_000)
+    await waitUntil(() => client.duet.session?.expiresAt !== expiresAt)
+  })
+
+  it('does not depend on the clock of its machine', async () => {
+    const member = await createMember(app)
+    for (const wrong of [-24 * hour, 24 * hour]) {
+      const clock = new HeldClock(Date.now() + wrong)
+      using client = connectTo(app, { clock })
+      const { expiresAt } = await client.duet.signIn({ email: member.email, password })
+      assert.equal(expiresAt, clock.now() + hour - 1000)
+      await users(client.duet).me()
+      assert.deepEqual(client.lines(), ['POST /tokens 200', 'GET /users/me 200'])
+    }
+  })
+
+  it('is over when its tokens are revoked, by another device of the user or by the user here', async () => {
+    const { email } = await createMember(app)
+    const over: string[] = []
+    using here = connectTo(app, { onSignedOut: why => over.push(`here: ${why}`) })
+    using there = connectTo(app, { onSignedOut: why => over.push(`there: ${why}`) })
+    await Promise.all([here, there].map(({ duet }) => duet.signIn({ email, password })))
+    await here.duet.signOut({ everywhere: true })
+    assert.deepEqual(here.lines().at(-1), 'DELETE /tokens 204')
+    await assert.rejects(users(there.duet).me(), { kind: 'unauthenticated', status: 401 })
+    assert.deepEqual([over, there.duet.session], [['here: signOut', 'there: ended'], undefined])
+  })
+
+  it('goes on if only one path refuses its token', async () => {
+    await using app = await startTestApp({ ...env, METRICS_TOKEN: 'a-token-of-somebody-else' })
+    const { email } = await createMember(app)
+    using client = connectTo(app)
+    await client.duet.signIn({ email, password })
+    await assert.rejects(client.duet.request('GET', '/metrics'), { kind: 'unauthenticated' })
+    assert.notEqual(client.duet.session, undefined)
+    await users(client.duet).me()
+  })
+
+  it('sends a refused request again with its renewed token, and never with that of another user', async () => {
+    const [ada, grace] = [await createMember(app), await createMember(app)]
+    let meanwhile: (() => Promise<unknown>) | undefined
+    const fetch = interceptedFetch(async ({ path }) => {
+      const act = path === '/users/me' ? meanwhile : undefined
+      meanwhile = undefined
+      await act?.()
+      return (act && Response.json({ error: 'Invalid token' }, { status: 401 })) as Response
+    })
+    using client = connectTo(app, { fetch })
+    await client.duet.signIn({ email: ada.email, password })
+    meanwhile = async () => {}
+    assert.equal((await users(client.duet).me()).id, ada.id)
+    assert.deepEqual(client.lines().slice(1), ['GET /users/me 401', 'POST /tokens 200', 'GET /users/me 200'])
+    meanwhile = () => client.duet.signIn({ email: grace.email, password })
+    await assert.rejects(users(client.duet).me(), { kind: 'unauthenticated' })
+    assert.equal(client.duet.session?.userId, grace.id)
+  })
+
+  it('does not end, nor does a call fail, if the token cannot be stored', async () => {
+    const { email, id } = await createMember(app)
+    const noRoom = new Error('no room')
+    const full = {
+      get: () => null,
+      set() {
+        throw noRoom
+      },
+    }
+    const uncaught = await uncaughtDuring(async () => {
+      using client = connectTo(app, { storage: full })
+      await client.duet.signIn({ email, password })
+      assert.equal((await users(client.duet).me()).id, id)
+    })
+    assert.deepEqual(uncaught, [noRoom])
+  })
+
+  it('is kept where the caller says, and found there by the next visit', async () => {
+    const { email, id } = await createMember(app)
+    const items = new Map<string, string>()
+    const local = {
+      getItem: (name: string) => items.get(name) ?? null,
+      setItem: (name: string, value: string) => void items.set(name, value),
+      removeItem: (name: string) => void items.delete(name),
+    }
+    using first = connectTo(app, { storage: keepIn(local) })
+    await first.duet.signIn({ email, password })
+    using next = connectTo(app, { storage: keepIn(local) })
+    assert.equal(next.duet.session?.userId, id)
+    assert.equal((await users(next.duet).me()).id, id)
+    await next.duet.signOut()
+    assert.deepEqual([...items], [])
+    items.set('duet-token', 'not.a.token')
+    using broken = connectTo(app, { storage: keepIn(local) })
+    assert.equal(broken.duet.session, undefined)
+  })
+
+  it('does not come back by a renewal that is answered after the user has signed out', async () => {
+    await using stage = await startInTime()
+    const { app, clock, credentials, pass } = stage
+    let arrived = () => {}
+    let release = () => {}
+    const asked = new Promise<void>(resolve => {
+      arrived = resolve
+    })
+    const held = new Promise<void>(resolve => {
+      release = resolve
+    })
+    using client = connectTo(app, {
+      clock,
+      fetch: async (input, init) => {
+        const response = await fetch(input, init)
+        if (!init?.body) {
+          arrived()
+          await held
+        }
+        return response
+      },
+    })
+    await client.duet.signIn(credentials)
+    pass((2 * hour) / 3)
+    await asked
+    await client.duet.signOut()
+    release()
+    await waitUntil(() => client.lines().length === 2)
+    assert.equal(client.duet.session, undefined)
+  })
+
+  it('tells its listeners of each change, and of none after they are removed', async () => {
+    const { email } = await createMember(app)
+    using client = connectTo(app)
+    const told: string[] = []
+    const stop = client.duet.onSession((session, change) => told.push(`${change} ${session !== undefined}`))
+    await client.duet.signIn({ email, password })
+    await client.duet.signOut()
+    stop()
+    await client.duet.signIn({ email, password })
+    assert.deepEqual(told, ['signedIn true', 'signedOut false'])
+  })
+})

@@ -1,0 +1,105 @@
+import type { Clock, ConnectOptions, Duet, RequestEntry } from '../../client/src/index.ts'
+import { connect } from '../../client/src/index.ts'
+
+/** A connection, and the requests that it has sent. Disposing it closes it. */
+export interface TestClient extends Disposable {
+  readonly duet: Duet
+  readonly requests: RequestEntry[]
+  /** Each as `GET /users 200`. */
+  readonly lines: () => readonly string[]
+}
+
+export function connectTo({ url }: { readonly url: string }, options: Partial<ConnectOptions> = {}): TestClient {
+  const requests: RequestEntry[] = []
+  const duet = connect({ url, onRequest: entry => requests.push(entry), ...options })
+  return {
+    duet,
+    requests,
+    lines: () => requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    [Symbol.dispose]: () => duet.close(),
+  }
+}
+
+/** A clock of the client that stops until a test moves it. Due timers run when it is moved. */
+export class HeldClock implements Clock {
+  #now: number
+  #timers: { readonly at: number; readonly run: () => void }[] = []
+
+  constructor(now: number) {
+    this.#now = now
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  after(milliseconds: number, run: () => void): () => void {
+    const timer = { at: this.#now + milliseconds, run }
+    this.#timers.push(timer)
+    return () => {
+      this.#timers = this.#timers.filter(each => each !== timer)
+    }
+  }
+
+  /** Milliseconds until each timer is due. */
+  get due(): readonly number[] {
+    return this.#timers.map(({ at }) => at - this.#now)
+  }
+
+  pass(milliseconds: number): void {
+    this.sleep(milliseconds)
+    const due = this.#timers.filter(({ at }) => at <= this.#now)
+    this.#timers = this.#timers.filter(timer => !due.includes(timer))
+    for (const { run } of due) run()
+  }
+
+  /** Time passes without timers, as on a laptop that sleeps. */
+  sleep(milliseconds: number): void {
+    this.#now += milliseconds
+  }
+}
+
+/** A clock of the client on which pauses take no time. It keeps how long they would have been. */
+export class HastyClock implements Clock {
+  readonly pauses: number[] = []
+  now = Date.now
+
+  after(milliseconds: number, run: () => void, background = false): () => void {
+    if (background || milliseconds >= requestTimeoutMs) return () => {}
+    this.pauses.push(milliseconds)
+    const soon = setImmediate(run)
+    return () => clearImmediate(soon)
+  }
+}
+
+const requestTimeoutMs = 30_000
+
+/** A `fetch` that hands some requests over to a test, which may answer them, or lose them by throwing. */
+export function interceptedFetch(
+  intercept: (request: { readonly method: string; readonly path: string }) => Response | Promise<Response> | undefined,
+): typeof fetch {
+  return async (input, init) => {
+    const { pathname, search } = new URL(String(input))
+    return (await intercept({ method: init?.method ?? 'GET', path: pathname + search })) ?? fetch(input, init)
+  }
+}
+
+/** The errors that are thrown in microtasks while something runs. Otherwise they would end the process. */
+export async function uncaughtDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
+  const uncaught: unknown[] = []
+  const original = globalThis.queueMicrotask
+  globalThis.queueMicrotask = run =>
+    original(() => {
+      try {
+        run()
+      } catch (error) {
+        uncaught.push(error)
+      }
+    })
+  try {
+    await work()
+  } finally {
+    globalThis.queueMicrotask = original
+  }
+  return uncaught
+}

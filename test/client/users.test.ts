@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { etag, type User, users } from '../../client/src/index.ts'
+import { startTestApp } from '../support/app.ts'
+import { somebody } from '../support/rest.ts'
+import { connectTo } from './support.ts'
+
+const changed = { kind: 'conflict', status: 412, message: 'The user has changed' }
+
+describe('Users of the client', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('are listed over all pages by following the links, each once', async () => {
+    using client = connectTo(app)
+    const { create, list } = users(client.duet)
+    const { id: before } = await create(somebody())
+    const created: User[] = []
+    for (let count = 0; count < 5; count++) created.push(await create(somebody()))
+    const [first] = created
+    const rest = { after: before }
+    client.requests.length = 0
+    const found: User[] = []
+    for await (const user of list({ ...rest, limit: 2 })) found.push(user)
+    assert.deepEqual(found.slice(0, 5), created)
+    assert.equal(new Set(found.map(({ id }) => id)).size, found.length)
+    assert.ok(client.requests.length >= 3, 'at most two users came at once')
+
+    const sizes: number[] = []
+    for await (const page of list({ ...rest, limit: 4 }).pages()) sizes.push(page.length)
+    assert.deepEqual([sizes[0], sizes.reduce((sum, size) => sum + size)], [4, found.length])
+    const { items, more } = await list({ ...rest, limit: 1 }).first()
+    assert.deepEqual([items, more], [[first], true])
+
+    client.requests.length = 0
+    assert.deepEqual(await list({ ...rest, limit: 2 }).toArray(3), created.slice(0, 3))
+    assert.equal(client.requests.length, 2, 'no page is read that is not needed')
+  })
+
+  it('are found by their e-mail, whatever characters it has', async () => {
+    using client = connectTo(app)
+    const { create, list } = users(client.duet)
+    const user = await create({ name: 'Ada', email: 'ada+engine&co@example.com' })
+    assert.deepEqual(await list({ email: 'Ada+Engine&co@example.com' }).toArray(), [user])
+    assert.deepEqual(await list({ email: 'nobody@example.com' }).first(), { items: [], more: false })
+  })
+
+  it('keep their ETag: a write of what somebody has changed meanwhile is refused, and nothing happens', async () => {
+    using client = connectTo(app)
+    const { create, delete: remove, get, replace, update } = users(client.duet)
+    const { id } = await create(somebody())
+    const read = await get(id)
+    assert.match(read[etag] ?? '', /^"/)
+    const current = await update({ ...read }, { age: 40 }) // a copy has the ETag, too
+    assert.deepEqual([current.age, current[etag]], [40, undefined])
+    await assert.rejects(update(read, { age: 41 }), changed)
+    await assert.rejects(replace(read, somebody()), changed)
+    await assert.rejects(remove(read), changed)
+    assert.equal((await get(id)).age, 40)
+    assert.equal((await update(id, { age: 42 })).age, 42, 'an id stands for whatever is there')
+    assert.equal((await update(id, { age: null })).age, undefined)
+    await remove(await get(id))
+    await assert.rejects(get(id), { kind: 'notFound', status: 404, message: 'User not found' })
+  })
+
+  it('are replaced or created under an id, and with onlyNew never replaced', async () => {
+    using client = connectTo(app)
+    const { get, replace } = users(client.duet)
+    const input = somebody()
+    assert.deepEqual(await replace(77_000, input, { onlyNew: true }), { id: 77_000, ...input })
+    const exists = { kind: 'conflict', status: 412, message: 'The user exists already' }
+    await assert.rejects(replace(77_000, somebody(), { onlyNew: true }), exists)
+    const next = somebody()
+    await replace(await get(77_000), next)
+    assert.equal((await get(77_000)).name, next.name)
+  })
+
+  it('that are no longer wanted are not waited for: the signal of the caller ends the call', async () => {
+    using client = connectTo(app)
+    const { get, list } = users(client.duet)
+    const reason = new Error('no longer wanted')
+    const controller = new AbortController()
+    const reading = get(1, { signal: controller.signal })
+    controller.abort(reason)
+    await assert.rejects(reading, reason)
+    await assert.rejects(list({ signal: controller.signal }).toArray(), reason)
+  })
+})

@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { STATUS_CODES } from 'node:http'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { buildSchema, type GraphQLObjectType, type GraphQLSchema } from 'graphql'
+import { startTestApp } from './support/app.ts'
+import { query } from './support/graphql.ts'
+import { ask } from './support/http.ts'
+import { logIn } from './support/rest.ts'
+import { SocketClient } from './support/sockets.ts'
+import { waitUntil } from './support/wait.ts'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+
+/** The sections of a page by their heading of the third level, such as `GET /users`. */
+function sectionsOf(page: string): ReadonlyMap<string, string> {
+  const parts = page.split(/^##+ /m).slice(1)
+  return new Map(parts.map(part => [part.slice(0, part.indexOf('\n')).replaceAll('`', ''), part]))
+}
+
+interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>>
+}
+
+const http = read('docs/http.md')
+
+test('docs/http.md has every operation of the OpenAPI document, and the statuses that are special to it', () => {
+  const sections = sectionsOf(http)
+  const { paths } = JSON.parse(read('api/openapi.json')) as OpenApi
+  const documented = Object.entries(paths).flatMap(([path, { servers, ...methods }]) =>
+    Object.entries(methods).map(([method, { responses }]) => [`${method.toUpperCase()} ${path}`, responses] as const),
+  )
+  const explainedOnce = /^(400|401|413|415|429|5\d\d|default)$/
+  for (const [name, responses] of documented) {
+    const section = sections.get(name) ?? assert.fail(`docs/http.md has no ${name}`)
+    const special = Object.keys(responses).filter(status => !explainedOnce.test(status) && status !== '200')
+    for (const status of special) assert.ok(section.includes(status), `${name} does not mention ${status}`)
+  }
+  const named = [...sections.keys()].filter(heading => /^(GET|POST|PUT|PATCH|DELETE) /.test(heading))
+  assert.deepEqual(named.sort(), documented.map(([name]) => name).sort())
+  const common = Object.keys(STATUS_CODES).filter(status => new RegExp(`^\\| ${status} \\|`, 'm').test(http))
+  assert.deepEqual(common, ['400', '401', '403', '412', '413', '415', '429', '500', '503'])
+})
+
+/** A request and its answer: method and path, headers, perhaps a body; an empty line; status, headers, perhaps a body. */
+function parsed(example: string) {
+  const [request = '', answer = ''] = example.trim().split('\n\n')
+  const part = (text: string) => {
+    const [first = '', ...lines] = text.split('\n')
+    const body = lines.findIndex(line => /^[[{]/.test(line))
+    const headers = body < 0 ? lines : lines.slice(0, body)
+    return {
+      first,
+      headers: headers.map(line => line.split(/: (.*)/s).slice(0, 2) as [name: string, value: string]),
+      body: body < 0 ? '' : lines.slice(body).join('\n'),
+    }
+  }
+  return { request: part(request), answer: part(answer) }
+}
+
+/** The text must be the expected one, in which `…` stands for any value. */
+function assertLike(actual: string, expected: string, where: string): void {
+  const pattern = expected.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '.+?')
+  assert.match(actual, new RegExp(`^${pattern}$`), where)
+}
+
+test('docs/http.md: every example is answered as printed, one after the other', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
+  const examples = Array.from(http.matchAll(/^```http\n(.*?)^```/gms), ([, text = '']) => text)
+  assert.ok(examples.length > 25)
+  let token = ''
+  let etag = ''
+  for (const example of examples) {
+    const { request, answer } = parsed(example)
+    const [method = '', path = ''] = request.first.split(' ')
+    const headers = request.headers.map(([name, value]) => [
+      name,
+      value.replace('$TOKEN', token).replace('$ETAG', etag),
+    ])
+    if (request.body !== '') headers.push(['Content-Type', 'application/json'])
+    const body = request.body === '' ? null : request.body
+    const response = await ask(app.url + path, { method, headers: headers as [string, string][], body })
+    assert.equal(`${response.status} ${STATUS_CODES[response.status]}`, answer.first, `${example}${response.body}`)
+    for (const [name, value] of answer.headers)
+      assertLike(response.headers.get(name.toLowerCase()) ?? '', value, example)
+    assertLike(response.body, answer.body, example)
+    etag = response.headers.get('etag') ?? ''
+    if (request.first === 'POST /tokens') token = JSON.parse(response.body).token
+  }
+})
+
+const graphql = read('docs/graphql.md')
+const schema: GraphQLSchema = buildSchema(read('api/schema.graphql'))
+
+function rootFields(kind: string, type: GraphQLObjectType | null | undefined) {
+  return Object.values(type?.getFields() ?? {}).map(field => ({ kind, field }))
+}
+
+test('docs/graphql.md has every field of the root types, with its signature', () => {
+  const sections = sectionsOf(graphql)
+  const fields = [
+    ...rootFields('query', schema.getQueryType()),
+    ...rootFields('mutation', schema.getMutationType()),
+    ...rootFields('subscription', schema.getSubscriptionType()),
+  ]
+  assert.equal(fields.length, 14)
+  for (const { kind, field } of fields) {
+    const section = sections.get(field.name) ?? assert.fail(`docs/graphql.md has no ${field.name}`)
+    const list = field.args.map(({ name, type }) => `${name}: ${type}`).join(', ')
+    const signature = `\`${field.name}${list === '' ? '' : `(${list})`}: ${field.type}\``
+    assert.ok(section.includes(signature), `${field.name} is ${signature}`)
+    const example = /```graphql\n(\w*) ?\{ (\w+)/.exec(section) ?? assert.fail(`${field.name} has no example`)
+    assert.deepEqual([example[1] || 'query', example[2]], [kind, field.name])
+  }
+})
+
+test('docs/graphql.md: every example is answered as printed, one after the other', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced', RATE_LIMIT_MAX: '0' })
+  const token = await logIn(app, 'ada@example.com', 'demo-password')
+  using client = await SocketClient.connect(app)
+  const examples = [...graphql.matchAll(/^```graphql\n(.*?)\n```\n\n```json\n(.*?)\n```/gms)]
+  assert.equal(examples.length, 14)
+  for (const [, text = '', expected = ''] of examples) {
+    if (!text.startsWith('subscription')) {
+      assertLike((await query(app, text, { token })).body, expected, text)
+      continue
+    }
+    const { events } = client.begin(text)
+    await waitUntil(async () => {
+      await query(app, 'mutation { createPost(title: "x", content: "x") { id } }', { token })
+      await query(app, 'mutation { addComment(postId: 1, text: "x") { id } }', { token })
+      return events.length > 0
+    })
+    assertLike(JSON.stringify({ data: events[0] }), expected, text)
+  }
+})
+
+test('docs/graphql.md has every code of an error', () => {
+  const codes = read('src/graphql/errors.ts').match(/(?<=')[A-Z]+(?:_[A-Z]+)+(?=')/g) ?? []
+  assert.ok(new Set(codes).size > 15)
+  for (const code of new Set(codes)) assert.ok(graphql.includes(`\`${code}\``), code)
+})

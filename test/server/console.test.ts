@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { startTestApp } from '../support/app.ts'
+import { ask } from '../support/http.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+const built = join(import.meta.dirname, '../../console/dist')
+
+describe('GET /console', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  async function addresses(): Promise<readonly string[]> {
+    const { body } = await ask(`${app.url}/console`)
+    return [...body.matchAll(/\b(?:src|href)="(?!data:)([^"]+)"/g)].map(([, address = '']) => address)
+  }
+
+  it('is a page that browsers revalidate', async () => {
+    const { status, headers, body } = await ask(`${app.url}/console`)
+    assert.equal(status, 200)
+    assert.equal(headers.get('content-type'), 'text/html; charset=utf-8')
+    assert.equal(headers.get('cache-control'), 'no-cache')
+    assert.match(body, /<title>Duet console<\/title>/)
+    const known = await ask(`${app.url}/console`, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    assert.deepEqual([known.status, known.body], [304, ''])
+  })
+
+  it('loads one script and one style sheet, which browsers keep', async () => {
+    const found = await addresses()
+    assert.deepEqual(found.map(address => address.replace(/-[\w-]{8}\./, '.')).sort(), [
+      './console/index.css',
+      './console/index.js',
+    ])
+    for (const address of found) {
+      const { status, headers, body } = await ask(new URL(address, `${app.url}/console`).href)
+      assert.equal(status, 200, address)
+      assert.equal(headers.get('cache-control'), 'public, max-age=31536000, immutable')
+      const type = address.endsWith('.css') ? 'text/css' : 'text/javascript'
+      assert.equal(headers.get('content-type'), `${type}; charset=utf-8`)
+      assert.equal(body, readFileSync(join(built, address), 'utf8'))
+    }
+  })
+
+  it('is small: its script has at most 40 KB, compressed', async () => {
+    const scripts = readdirSync(join(built, 'console')).filter(name => name.endsWith('.js'))
+    const bytes = scripts.map(name => gzipSync(readFileSync(join(built, 'console', name))).length)
+    assert.ok(bytes.reduce((sum, each) => sum + each, 0) <= 40_000, `${bytes} bytes`)
+  })
+
+  it('runs nothing inline, loads nothing from other hosts and cannot be framed', async () => {
+    const { headers, body } = await ask(`${app.url}/console`)
+    const policy = headers.get('content-security-policy') ?? ''
+    for (const part of [
+      "default-src 'none'",
+      "script-src 'self'",
+      "style-src 'self'",
+      "connect-src 'self'",
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+      "require-trusted-types-for 'script'",
+    ])
+      assert.ok(policy.split('; ').includes(part), part)
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/)
+    assert.doesNotMatch(body, /\/\/|<script>|<style|\s(on\w+|style)=/)
+  })
+
+  it('answers HEAD like GET without a body, sends /console/ to /console, and refuses other methods and files', async () => {
+    for (const path of ['/console', ...(await addresses()).map(address => new URL(address, 'http://x').pathname)]) {
+      const [head, get] = [await ask(app.url + path, { method: 'HEAD' }), await ask(app.url + path)]
+      assert.deepEqual([head.status, head.body], [200, ''])
+      assert.equal(head.headers.get('etag'), get.headers.get('etag'))
+      const posted = await ask(app.url + path, { method: 'POST' })
+      assertRefusal(posted, 405, 'Method not allowed')
+    }
+    const moved = await ask(`${app.url}/console/`, { redirect: 'manual' })
+    assert.deepEqual([moved.status, moved.headers.get('location')], [308, '../console'])
+    for (const path of ['/console/index.html', '/console/x.js', '/console/..%2findex.html', '/console/console'])
+      assertRefusal(await ask(app.url + path), 404, 'Not found')
+  })
+
+  it('offers the demo login only where it works, and knows who can read the metrics', async () => {
+    const settings = async (env: Readonly<Record<string, string>>) => {
+      await using other = await startTestApp(env)
+      const { body } = await ask(`${other.url}/console`)
+      const text = /data-settings="([^"]*)"/.exec(body)?.[1] ?? assert.fail()
+      return JSON.parse(text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&'))
+    }
+    assert.deepEqual(await settings({}), { metrics: 'open' })
+    const demoLogin = { email: 'ada@example.com', password: 'demo-password' }
+    assert.deepEqual(await settings({ DEMO_DATA: 'true', METRICS_TOKEN: 'secret' }), { metrics: 'token', demoLogin })
+    const production = { NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys }
+    assert.deepEqual(await settings(production), { metrics: 'off' })
+  })
+})

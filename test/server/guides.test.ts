@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { renderMarkdown } from '../../src/server/pages/markdown.ts'
+import { startTestApp } from '../support/app.ts'
+import { ask } from '../support/http.ts'
+import { assertRefusal } from '../support/refusal.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+test('every file of the documentation is a page, and no link on any page is broken', async () => {
+  await using app = await startTestApp()
+  const pages = new Map<string, string>()
+  const anchors: [from: string, address: string][] = []
+  const waiting = [`${app.url}/docs`]
+  for (let address = waiting.shift(); address !== undefined; address = waiting.shift()) {
+    if (pages.has(address)) continue
+    const { status, headers, body } = await ask(address, { headers: { accept: 'text/html' } })
+    assert.equal(status, 200, address)
+    pages.set(address, body)
+    const isGuide = /\/docs(?!\/api$)/.test(address) && headers.get('content-type') === 'text/html; charset=utf-8'
+    if (!isGuide) continue
+    for (const [, href = ''] of body.matchAll(/(?:href|src)="([^"]+)"/g)) {
+      const target = new URL(href.replaceAll('&#38;', '&'), address)
+      if (target.origin !== app.url) continue
+      if (target.hash !== '') anchors.push([address, target.href])
+      waiting.push(target.href.replace(/#.*/, ''))
+    }
+  }
+  for (const [from, target] of anchors) {
+    const [address = '', id = ''] = target.split('#')
+    if (address.endsWith('/docs/api')) continue // Swagger UI makes its anchors by script
+    assert.ok(pages.get(address)?.includes(` id="${id}"`), `${from} links to ${target}`)
+  }
+  const files = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  const named = files.filter(file => file.endsWith('.md')).map(file => file.replace(/\.md$/, ''))
+  for (const name of [...named, 'readme', 'architecture', 'contributing', 'changelog', 'security', 'client'])
+    assert.ok(pages.has(`${app.url}/docs/${name}`), `/docs/${name} cannot be reached from /docs`)
+})
+
+test('/docs lists every operation of the HTTP interface, with its place in the API reference', async () => {
+  await using app = await startTestApp()
+  const { body } = await ask(`${app.url}/docs`)
+  const { paths } = JSON.parse((await ask(`${app.url}/openapi.json`)).body) as {
+    paths: Record<string, Record<string, { operationId: string; tags: string[]; summary: string }>>
+  }
+  for (const [path, { servers, ...methods }] of Object.entries(paths)) {
+    for (const [method, { operationId, tags }] of Object.entries(methods)) {
+      const link = `<a href="docs/api#/${tags[0]}/${operationId}"><code>${method.toUpperCase()} ${path}</code></a>`
+      assert.ok(body.includes(link), link)
+    }
+  }
+})
+
+test('pages of the documentation have a strict policy, can be revalidated, and /docs/ leads to them', async () => {
+  await using app = await startTestApp()
+  for (const path of ['/docs', '/docs/graphql', '/docs/how-to/add-a-field']) {
+    const { headers, body } = await ask(app.url + path)
+    const shown = ['content-type', 'cache-control', 'referrer-policy'].map(name => headers.get(name))
+    assert.deepEqual(shown, ['text/html; charset=utf-8', 'no-cache', 'no-referrer'], path)
+    assert.match(headers.get('content-security-policy') ?? '', /^default-src 'none'; style-src 'self'; img-src 'self';/)
+    assert.doesNotMatch(body, /<script|<style| style=/)
+    const again = await ask(app.url + path, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
+    assert.equal(again.status, 304)
+  }
+  const moved = await ask(`${app.url}/docs/`)
+  assert.deepEqual([moved.status, moved.headers.get('location')], [308, '../docs'])
+  for (const path of [
+    '/docs/nothing',
+    '/docs/README.md',
+    '/docs/graphql/',
+    '/docs/%2e%2e/package.json',
+    '/docs/images/x',
+  ])
+    assertRefusal(await ask(app.url + path), 404, 'Not found')
+})
+
+test('Markdown becomes HTML: headings with anchors, escaped code, tables, and links between files', async () => {
+  const text = `# A title
+## Two \`words\`, here
+## Two \`words\`, here
+\`\`\`js
+if (a < b && c) "x"
+\`\`\`
+| A | B |
+|---|---|
+| \`1\` | [b](other.md#part) |
+
+[up](../README.md) [code](../src/app.ts) [web](https://example.com/?a=1&b=2) [here](#two-words-here)
+![A view](images/a.png)`
+  const known: Readonly<Record<string, string>> = {
+    'docs/other.md': '../docs/other',
+    'README.md': '../docs/readme',
+    'docs/images/a.png': '../docs/images/a.png',
+  }
+  const { html, headings } = await renderMarkdown(text, 'docs/this.md', file => known[file])
+  assert.deepEqual(headings, [
+    { id: 'two-words-here', text: 'Two <code>words</code>, here' },
+    { id: 'two-words-here-1', text: 'Two <code>words</code>, here' },
+  ])
+  for (const part of [
+    '<h1 id="a-title">A title</h1>',
+    '<h2 id="two-words-here">Two <code>words</code>, here <a class="anchor" href="#two-words-here"',
+    '<pre tabindex="0"><code>if (a &#60; b &#38;&#38; c) &#34;x&#34;</code></pre>',
+    '<th scope="col">A</th>',
+    '<td><a href="../docs/other#part">b</a></td>',
+    '<a href="../docs/readme">up</a> code <a href="https://example.com/?a=1&#38;b=2">web</a> <a href="#two-words-here">here</a>',
+    '<img src="../docs/images/a.png" alt="A view">',
+  ]) {
+    assert.ok(html.includes(part), `${part} in\n${html}`)
+  }
+})
+
+test('every link in a Markdown file of the project names something that exists', () => {
+  const files = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'client/README.md']
+  const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter(file =>
+    file.endsWith('.md'),
+  )
+  let links = 0
+  for (const file of [...files, ...docs.map(name => `docs/${name}`)]) {
+    const text = readFileSync(join(root, file), 'utf8').replaceAll(/```.*?```/gs, '')
+    for (const [, target = ''] of text.matchAll(/\]\(([^)\s#]+)(?:#[^)\s]*)?\)/g)) {
+      if (/^https?:/.test(target)) continue
+      links++
+      const path = join(root, file, '..', target)
+      assert.ok(existsSync(path), `${file} links to ${target}`)
+    }
+  }
+  assert.ok(links > 30)
+})

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { type OpenPage, openPage } from './browser.ts'
+import { logIn } from './rest.ts'
+
+export const password = 'demo-password'
+
+/** What a browser writes on its console by itself when an answer has such a status, or none came. */
+const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed/
+
+interface ConsoleOptions extends BrowserContextOptions {
+  readonly tab?: string
+  readonly as?: string
+  /** Runs before the scripts of the page. */
+  readonly script?: string
+}
+
+/** A token that the page finds where it keeps its own, unless it has one already. */
+function keep(token: string): string {
+  return `sessionStorage.getItem('duet-token') ?? sessionStorage.setItem('duet-token', '${token}')`
+}
+
+/** The console in a browser, with what the tests do in it. */
+export class ConsolePage implements AsyncDisposable {
+  readonly page: Page
+  readonly #opened: OpenPage
+
+  /** Opens a tab of the console, as a user who has signed in before, or as nobody. */
+  static async open(
+    browser: Browser,
+    url: string,
+    { tab = 'feed', as, script = '', ...options }: ConsoleOptions = {},
+  ): Promise<ConsolePage> {
+    const token = as === undefined ? undefined : await logIn({ url }, as, password)
+    const scripts = token === undefined ? script : `${keep(token)}\n${script}`
+    const address = `${url}/console#${tab}`
+    const opened = new ConsolePage(await openPage(browser, address, { ...options, script: scripts }))
+    if (as !== undefined) await opened.account.waitFor()
+    return opened
+  }
+
+  private constructor(opened: OpenPage) {
+    this.#opened = opened
+    this.page = opened.page
+  }
+
+  get context(): OpenPage['context'] {
+    return this.#opened.context
+  }
+
+  async fillIn(email: string): Promise<void> {
+    await this.page.getByRole('dialog').getByLabel('E-mail').fill(email)
+    await this.page.getByLabel('Password').fill(password)
+    await this.page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
+    await this.page.getByRole('dialog').waitFor({ state: 'hidden' })
+  }
+
+  get account() {
+    return this.page.getByRole('banner').getByRole('group')
+  }
+
+  async show(tab: string): Promise<void> {
+    await this.page.getByRole('link', { name: tab, exact: true }).click()
+    await this.page.getByRole('heading', { name: tab, level: 1 }).waitFor()
+  }
+
+  button(name: string | RegExp) {
+    return this.page.getByRole('button', { name, exact: true })
+  }
+
+  post(title: string) {
+    return this.page.getByRole('article', { name: title, exact: true })
+  }
+
+  /** Fails if the page had an error. Those of answers that the test caused are expected if it says so. */
+  assertNoTroubles({ refusals = false } = {}): void {
+    const { troubles } = this.#opened
+    assert.deepEqual(refusals ? troubles.filter(text => !ofTheBrowser.test(text)) : troubles, [])
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#opened[Symbol.asyncDispose]()
+  }
+}
