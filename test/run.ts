@@ -18,8 +18,15 @@ const { values, positionals } = parseArgs({
 })
 const root = join(import.meta.dirname, '..')
 
-/** Loading the program takes longer than the tests of many files. */
-const filesPerProcess = 10
+/** Three at a time on two cores: many tests wait for a database or for a process. */
+const processesAtOnce = 3
+
+/**
+ * Loading the program takes longer than the tests of many files, and code that has run before is faster. So there are
+ * few processes; but when one has ended, the others still have work to share.
+ */
+const mostProcesses = 2 * processesAtOnce
+const fewestFiles = 10
 
 /** One folder for all temporary files of the run. */
 const folder = mkdtempSync(join(tmpdir(), 'duet-run-'))
@@ -45,7 +52,7 @@ function startsProcesses(file: string): boolean {
 function groupsOf(files: readonly string[]): readonly string[] {
   if (files.length === 0) throw new Error('There is no such test file')
   mkdirSync(join(folder, groupsFolder))
-  const count = Math.ceil(files.length / filesPerProcess)
+  const count = Math.min(mostProcesses, Math.ceil(files.length / fewestFiles))
   return Array.from({ length: count }, (_, group) => {
     const urls = files.filter((_, index) => index % count === group).map(file => pathToFileURL(resolve(root, file)))
     const path = join(folder, groupsFolder, `${group + 1}.mjs`)
@@ -59,8 +66,7 @@ async function run(modules: readonly string[]): Promise<number> {
     process.execPath,
     [
       '--test',
-      // Three at a time on two cores: many tests wait for a database or for a process.
-      '--test-concurrency=3',
+      `--test-concurrency=${processesAtOnce}`,
       // No test may depend on another one.
       values.seed === undefined ? '--test-randomize' : `--test-random-seed=${values.seed}`,
       // Every test has its own timeouts (support/wait.ts). This one is for all other waiting.
