@@ -81,12 +81,16 @@ function groupsOf(files: readonly string[]): readonly string[] {
 async function runAll(modules: readonly string[]): Promise<boolean> {
   // Imported only now: these modules read which form of the tests runs.
   const { globalSetup, globalTeardown } = await import('./support/global-setup.ts')
+  // An interrupted run also stops its servers and removes its files.
+  const interrupted = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => interrupted.abort())
   await globalSetup()
   let passed = false
   try {
     const events = run({
       files: [...modules],
       concurrency: processesAtOnce,
+      signal: interrupted.signal,
       execArgv: [
         // No test may depend on another one. With `--test-randomize` for the whole run, Node starts the first file alone.
         `--test-random-seed=${seed}`,
