@@ -21,7 +21,7 @@ const DIRECTIONS: Record<string, Row> = {
     outside: 'anything',
   },
   commands: {
-    inside: ['app.ts', 'config.ts', 'server', 'storage', 'security', 'core'],
+    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'security', 'core'],
     outside: 'builtins',
   },
   'config.ts': { inside: ['core'], outside: 'builtins' },
