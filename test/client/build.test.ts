@@ -11,6 +11,7 @@ import { schemaTypes } from '../../client/generate-schema.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { notInQuick } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
@@ -19,7 +20,7 @@ const dist = join(client, 'dist')
 const script = readFileSync(join(dist, 'duet-client.js'), 'utf8')
 const mostBytes = 12 * 1024
 
-test('client/dist is what the sources give: `npm run client` writes it', async () => {
+test('client/dist is what the sources give: `npm run client` writes it', { skip: notInQuick }, async () => {
   using folder = temporaryFolder()
   await buildClient(folder.path)
   const names = readdirSync(folder.path).sort()
@@ -87,7 +88,9 @@ test('with EXPLORERS=off there is no /client.js', async () => {
   assertRefusal(await ask(`${app.url}/client.js`), 404, 'Not found')
 })
 
-test('README: a page of another origin uses the client without a build', { skip: browserMissing }, async () => {
+test('README: a page of another origin uses the client without a build', {
+  skip: browserMissing || notInQuick,
+}, async () => {
   const readme = readFileSync(join(client, 'README.md'), 'utf8')
   const [, html = assert.fail()] = /```html\n(.*?)```/s.exec(readme) ?? []
   await using app = await startTestApp({ DEMO_DATA: 'true' })
