@@ -133,8 +133,8 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
   })
 
   it('shows both versions when somebody else has changed the same user, and writes what one chooses', async () => {
-    const user = await createUser(app, { name: 'Mary Somerville', email: 'mary@example.com', age: 40 })
-    await using view = await open({ tab: 'users', as: ada })
+    const user = await createUser(app, { name: 'Mary Somerville', email: 'mary@example.com', age: 40, password })
+    await using view = await open({ tab: 'users', as: user.email })
     const { page } = view
     const change = async (name: string, others: object) => {
       await view.button('Edit Mary Somerville').click()
@@ -161,9 +161,10 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     bodyOf(await send(app, `PATCH /users/${user.id}`, { email: 'mary@example.com' }))
     await page.reload()
     await change('somerville@example.com', { email: 'somerville@example.com' })
-    await view.button('Save mine').click()
+    await view.button('Save my changes').click()
     await page.getByRole('row', { name: /Mary Somerville .* 41/ }).waitFor()
-    assert.deepEqual(await stored(), { ...user, age: 41 })
+    assert.deepEqual(await stored(), { ...user, email: 'somerville@example.com', age: 41 })
+    await view.account.getByText('somerville@example.com', { exact: true }).waitFor()
     view.assertNoTroubles({ refusals: true })
   })
 

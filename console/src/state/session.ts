@@ -77,6 +77,12 @@ export function mayChange(author: { readonly id: string }): boolean {
   return who.value !== undefined && (who.value.role === 'admin' || String(who.value.id) === author.id)
 }
 
+/** If this user is the one who is signed in, the new name and e-mail are shown everywhere. */
+export function userChanged({ id, name, email }: Pick<Person, 'id' | 'name' | 'email'>): void {
+  const person = who.peek()
+  if (person?.id === id) who.value = { ...person, name, email }
+}
+
 async function readOneself(): Promise<void> {
   const { id, name, email } = await api.users.me()
   see({ id, name, email, role: duet.session?.role ?? '' })

@@ -54,6 +54,12 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
         </span>
       </summary>
       <div class="menu">
+        <p>
+          <b>{name}</b>
+          <span>
+            {email}, {role}
+          </span>
+        </p>
         <button type="button" class="quiet" disabled={busy} onClick={() => leave(false)}>
           <Icon name="out" /> Sign out
         </button>

@@ -3,6 +3,8 @@ import type { User, UserInput } from '../../../client/src/index.ts'
 interface Props {
   readonly mine: UserInput
   readonly theirs: User
+  /** The names of the fields that were changed here. */
+  readonly changed: readonly string[]
   readonly busy: boolean
   readonly onMine: () => void
   readonly onTheirs: () => void
@@ -14,11 +16,16 @@ const rows = [
   ['Age', 'age'],
 ] as const
 
+const words: Readonly<Record<string, string>> = { name: 'name', email: 'e-mail', age: 'age', password: 'password' }
+
 /** Both versions of a user, side by side, for a person to choose. Nothing was written yet. */
-export function Conflict({ mine, theirs, busy, onMine, onTheirs }: Props) {
+export function Conflict({ mine, theirs, changed, busy, onMine, onTheirs }: Props) {
   return (
     <>
-      <p>While you were editing, this user was changed. Nothing of yours is written yet. Which version shall stay?</p>
+      <p>
+        While you were editing, somebody has changed this user. Nothing of yours is written yet. You changed:{' '}
+        <b>{changed.map(name => words[name] ?? name).join(', ')}</b>. Only that is written if you save.
+      </p>
       <table class="versions">
         <caption class="visually-hidden">Both versions</caption>
         <thead>
@@ -46,7 +53,7 @@ export function Conflict({ mine, theirs, busy, onMine, onTheirs }: Props) {
           Keep what is stored
         </button>
         <button type="button" class="primary" disabled={busy} onClick={onMine}>
-          Save mine
+          Save my changes
         </button>
       </div>
     </>

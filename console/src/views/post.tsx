@@ -40,7 +40,7 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
           </span>
         </div>
         <h2 id={`post-${id}`}>{title}</h2>
-        <p class="prose">{content}</p>
+        <Content text={content} />
         <div class="post-actions">
           <button
             type="button"
@@ -104,6 +104,28 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
         </Confirm>
       )}
     </li>
+  )
+}
+
+const longText = 800
+
+/** The text of a post. A long one is cut until somebody wants all of it. */
+function Content({ text }: { readonly text: string }) {
+  const whole = useSignal(text.length <= longText)
+  if (whole.value) return <p class="prose">{text}</p>
+  return (
+    <>
+      <p class="prose">{text.slice(0, longText)}…</p>
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => {
+          whole.value = true
+        }}
+      >
+        Show the whole text
+      </button>
+    </>
   )
 }
 

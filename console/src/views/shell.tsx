@@ -93,7 +93,7 @@ const words = {
 } as const
 
 function ConnectionState() {
-  const [tone, text] = words[connection.value.state]
+  const [tone, text] = online.value ? words[connection.value.state] : (['bad', 'Offline'] as const)
   return (
     <p class="state">
       <span class={`dot ${tone}`} />

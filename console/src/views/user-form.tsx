@@ -7,6 +7,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field, textsOf } from '../parts/field.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { toast } from '../state/messages.ts'
+import { userChanged } from '../state/session.ts'
 import { readUsersAgain } from '../state/users.ts'
 import { Conflict } from './conflict.tsx'
 
@@ -22,6 +23,7 @@ export function UserForm({ user, email = '', onClose }: Props) {
   /** The user as the form began with it. */
   const base = useSignal<User | undefined>(undefined)
   const conflict = useSignal<{ readonly mine: UserInput; readonly theirs: User } | undefined>(undefined)
+  const changes = (mine: UserInput) => (base.value === undefined ? {} : changesOf(base.value, mine))
   const reading = useAction()
   const saving = useAction()
   useEffect(() => {
@@ -42,11 +44,13 @@ export function UserForm({ user, email = '', onClose }: Props) {
     saving.run(async () => {
       try {
         if (on === undefined) await api.users.create(input)
-        else await api.users.update(on, changesOf(on, input))
+        else userChanged(await api.users.update(on, changes(input)))
         await done(on === undefined ? `${input.name} is created` : `${input.name} is saved`)
       } catch (error) {
         if (!isDuetError(error, 'conflict') || error.status !== 412 || on === undefined) throw error
-        conflict.value = { mine: input, theirs: await api.users.get(on.id) }
+        const theirs = await api.users.get(on.id)
+        userChanged(theirs)
+        conflict.value = { mine: input, theirs }
       }
     })
 
@@ -59,6 +63,7 @@ export function UserForm({ user, email = '', onClose }: Props) {
         <Conflict
           mine={mine}
           theirs={theirs}
+          changed={Object.keys(changes(mine))}
           busy={saving.busy}
           onMine={() => save(mine, theirs)}
           onTheirs={() => done(`${theirs.name} stays as it is`)}
@@ -118,7 +123,7 @@ function inputOf({ name = '', email = '', age = '', password = '' }: Readonly<Re
   return { name, email, age: age === '' ? null : Number(age), ...(password !== '' && { password }) }
 }
 
-/** What differs from the user as it was. */
+/** What differs from the user as the form began with it. Nothing else is written, so that nobody else's changes are lost. */
 function changesOf(user: User, { name, email, age = null, password }: UserInput) {
   return {
     ...(name !== user.name && { name }),
