@@ -9,7 +9,7 @@ import { PostgresServer } from '../support/postgres.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { generous, waitUntil } from '../support/wait.ts'
-import { startDatabaseProxy } from './haproxy.ts'
+import { isPrimary, startDatabaseProxy } from './haproxy.ts'
 import { Instance } from './instance.ts'
 import { judgeOn, judgeSabotaged } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
@@ -111,6 +111,7 @@ async function startReplicated(replication: Replication, parts: AsyncDisposableS
   const proxy = await startDatabaseProxy([new URL(primary.url), new URL(standby.url)], parts)
   const address = new URL(primary.url)
   address.port = String(proxy.port)
+  await waitUntil(() => isPrimary(address.href)) // the proxy has found the primary
   const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
   const instance = parts.use(await Instance.start(postgresAt(address.href), env))
   if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on, nothing reaches the standby
