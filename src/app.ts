@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { MemoryEventBus } from './cluster/event-bus.ts'
@@ -73,8 +72,7 @@ export interface Dependencies {
   readonly unread?: ServerOptions['unread']
 }
 
-export const systemClock: Clock = { now: Date.now }
-export const systemRandomness: Randomness = { id: randomUUID }
+export { systemClock, systemRandomness } from './wiring/system.ts'
 
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
 export async function startApp(

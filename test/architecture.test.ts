@@ -21,7 +21,7 @@ const DIRECTIONS: Record<string, Row> = {
     outside: 'anything',
   },
   commands: {
-    inside: ['app.ts', 'config.ts', 'server', 'storage', 'security', 'core'],
+    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'security', 'core'],
     outside: 'builtins',
   },
   'config.ts': { inside: ['core'], outside: 'builtins' },
@@ -279,3 +279,25 @@ for (const { guarantee, files, expected } of CASES) {
     assert.deepEqual(violations(new Map(Object.entries({ ...SOUND, ...files }))), expected)
   })
 }
+
+test("ARCHITECTURE.md names each use of a library's private parts, with its file", () => {
+  const privateName = /(?:\.|\{ )(_(?!links\b)[a-z]\w*)|\b(parsedStatements)\b/gi
+  const uses = [...realTree()].flatMap(([path, text]) =>
+    [...text.matchAll(privateName)].map(([, member, list]) => `${member ?? list} in ${path.replace('src/', '')}`),
+  )
+  const [, section = ''] = readFileSync(join(import.meta.dirname, '..', 'ARCHITECTURE.md'), 'utf8').split(
+    '## What reaches beneath a library\n',
+  )
+  const rows = section.slice(0, section.indexOf('\n## ')).split('\n')
+  const named = rows.flatMap(row => {
+    const [, name = '', files = ''] = row.split('|')
+    return [...files.matchAll(/`([^`]+)`/g)].map(([, file]) => `${/`(\w+)`/.exec(name)?.[1]} in ${file}`)
+  })
+  assert.ok(uses.length > 4)
+  assert.deepEqual(
+    [...new Set(uses)].filter(use => !named.includes(use)),
+    [],
+  )
+  const stale = named.filter(use => /^(_|parsed)/.test(use) && !uses.includes(use))
+  assert.deepEqual(stale, [])
+})

@@ -1,10 +1,13 @@
-import { spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { Durations } from './support/durations.ts'
 import { groupsFolder } from './support/left-behind.ts'
 
 /**
@@ -18,14 +21,31 @@ const { values, positionals } = parseArgs({
 })
 const root = join(import.meta.dirname, '..')
 
-/** Loading the program takes longer than the tests of many files. */
-const filesPerProcess = 10
+/** Three at a time on two cores: many tests wait for a database or for a process. */
+const processesAtOnce = 3
+
+/**
+ * Loading the program takes longer than the tests of many files, and code that has run before is faster. So there are
+ * few processes; but when one has ended, the others still have work to share.
+ */
+const mostProcesses = 2 * processesAtOnce
+const fewestFiles = 10
+
+const seed = Number(values.seed ?? randomInt(1_000_000))
 
 /** One folder for all temporary files of the run. */
 const folder = mkdtempSync(join(tmpdir(), 'duet-run-'))
+Object.assign(process.env, {
+  TMPDIR: folder,
+  // Tests start many processes; the compile cache halves the start time of each.
+  NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compile'),
+  ...(values.quick && { DUET_TEST_QUICK: '1' }),
+  ...(values.full && { DUET_TEST_FULL: '1' }),
+})
 try {
   chmodSync(folder, 0o711) // PostgreSQL runs as another user
-  process.exitCode = await run(groupsOf(chosenFiles()))
+  const passed = await runAll(groupsOf(chosenFiles()))
+  process.exitCode = passed ? 0 : 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -45,46 +65,49 @@ function startsProcesses(file: string): boolean {
 function groupsOf(files: readonly string[]): readonly string[] {
   if (files.length === 0) throw new Error('There is no such test file')
   mkdirSync(join(folder, groupsFolder))
-  const count = Math.ceil(files.length / filesPerProcess)
+  const count = Math.min(mostProcesses, Math.ceil(files.length / fewestFiles))
   return Array.from({ length: count }, (_, group) => {
     const urls = files.filter((_, index) => index % count === group).map(file => pathToFileURL(resolve(root, file)))
     const path = join(folder, groupsFolder, `${group + 1}.mjs`)
-    writeFileSync(path, urls.map(url => `import '${url}'\n`).join(''))
+    // Node leaves the first test in its place, so it must not always be the same one.
+    const start = seed % urls.length
+    const turned = [...urls.slice(start), ...urls.slice(0, start)]
+    writeFileSync(path, turned.map(url => `import '${url}'\n`).join(''))
     return path
   })
 }
 
-async function run(modules: readonly string[]): Promise<number> {
-  const runner = spawn(
-    process.execPath,
-    [
-      '--test',
-      // Three at a time on two cores: many tests wait for a database or for a process.
-      '--test-concurrency=3',
-      // No test may depend on another one.
-      values.seed === undefined ? '--test-randomize' : `--test-random-seed=${values.seed}`,
-      // Every test has its own timeouts (support/wait.ts). This one is for all other waiting.
-      '--test-timeout=900000',
-      '--test-global-setup=test/support/global-setup.ts',
-      '--test-reporter=spec',
-      '--test-reporter-destination=stdout',
-      '--test-reporter=./test/support/durations.ts',
-      '--test-reporter-destination=stdout',
-      ...modules,
-    ],
-    {
-      cwd: root,
-      stdio: 'inherit',
-      env: {
-        ...process.env,
-        TMPDIR: folder,
-        // Tests start many processes; the compile cache halves the start time of each.
-        NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compile'),
-        ...(values.quick && { DUET_TEST_QUICK: '1' }),
-        ...(values.full && { DUET_TEST_FULL: '1' }),
-      },
-    },
-  )
-  const [code] = await once(runner, 'exit')
-  return code ?? 1
+/** Returns whether all tests passed and none left something behind. */
+async function runAll(modules: readonly string[]): Promise<boolean> {
+  // Imported only now: these modules read which form of the tests runs.
+  const { globalSetup, globalTeardown } = await import('./support/global-setup.ts')
+  // An interrupted run also stops its servers and removes its files.
+  const interrupted = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => interrupted.abort())
+  await globalSetup()
+  let passed = false
+  try {
+    const events = run({
+      files: [...modules],
+      concurrency: processesAtOnce,
+      signal: interrupted.signal,
+      execArgv: [
+        // No test may depend on another one. With `--test-randomize` for the whole run, Node starts the first file alone.
+        `--test-random-seed=${seed}`,
+        // Every test has its own timeouts (support/wait.ts). This one is for all other waiting.
+        '--test-timeout=900000',
+      ],
+    })
+    const durations = new Durations(events)
+    events.on('test:summary', ({ file, success }) => {
+      if (file === undefined) passed = success
+    })
+    const report = events.compose(spec)
+    report.pipe(process.stdout, { end: false })
+    await once(report, 'end')
+    process.stdout.write(`${durations.report()}\nSeed of the random order: ${seed}\n`)
+  } finally {
+    await globalTeardown()
+  }
+  return passed
 }

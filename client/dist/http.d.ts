@@ -1,5 +1,4 @@
 import type { Clock } from './clock.ts';
-import { DuetError } from './errors.ts';
 export interface CallOptions {
     /** Sent as JSON. */
     readonly body?: unknown;
@@ -55,16 +54,3 @@ export type Send = <Body>(method: string, path: string | URL, options: CallOptio
 /** Sends requests to the service, and reports each. A path is relative to the service, a URL must be on its host. */
 export declare function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOptions): Send;
 export declare function isReplay(answer: Pick<Answer, 'headers'> | undefined): boolean;
-export interface GraphQLError {
-    readonly message: string;
-    readonly extensions?: {
-        readonly code?: string;
-    };
-}
-/** The error of a refusal, by HTTP or by a message over a socket. */
-export declare function errorOf(errors: readonly GraphQLError[] | undefined, message: string, details: {
-    status?: number;
-    retryAfter?: number | undefined;
-    requestId?: string | undefined;
-    body: unknown;
-}): DuetError;

@@ -1,19 +1,9 @@
 import type { Duet } from './connect.ts';
 import { type GraphDocument, type WithVariables } from './graphql.ts';
+import { type LiveState } from './lines.ts';
 import { type Subscription, type Watcher } from './watch.ts';
+export type { LiveState } from './lines.ts';
 export type { Subscription, Watcher } from './watch.ts';
-/**
- * - `idle`: nothing is subscribed, so there is no socket.
- * - `connecting`: a socket is being opened.
- * - `live`: events arrive.
- * - `waiting`: the connection is lost; the next attempt is at `retryAt`, in milliseconds since 1970.
- */
-export type LiveState = {
-    readonly state: 'idle' | 'connecting' | 'live';
-} | {
-    readonly state: 'waiting';
-    readonly retryAt: number;
-};
 export interface Live {
     readonly state: LiveState;
     /** Calls the listener at each change of the state. Returns the function that stops this. */

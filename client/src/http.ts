@@ -1,6 +1,7 @@
 import type { Clock } from './clock.ts'
-import { DuetError, type ErrorKind } from './errors.ts'
+import { DuetError } from './errors.ts'
 import { notify } from './notify.ts'
+import { refusal, requestIdIn } from './refusals.ts'
 
 export interface CallOptions {
   /** Sent as JSON. */
@@ -127,67 +128,9 @@ function parsed(response: Response, text: string): unknown {
   }
 }
 
-function refusal({ status, headers, body }: Answer): DuetError {
-  const { error, errors } = (body ?? {}) as { error?: string; errors?: readonly GraphQLError[] }
-  return errorOf(errors, error ?? `The service answered ${status}.`, {
-    status,
-    retryAfter: secondsIn(headers.get('retry-after')),
-    requestId: requestIdIn({ headers }),
-    body,
-  })
-}
-
-export interface GraphQLError {
-  readonly message: string
-  readonly extensions?: { readonly code?: string }
-}
-
-/** The error of a refusal, by HTTP or by a message over a socket. */
-export function errorOf(
-  errors: readonly GraphQLError[] | undefined,
-  message: string,
-  details: { status?: number; retryAfter?: number | undefined; requestId?: string | undefined; body: unknown },
-): DuetError {
-  const [first] = errors ?? []
-  const code = first?.extensions?.code
-  const status = details.status ?? statusOfCode[code ?? ''] ?? 400
-  return new DuetError(kindOf(status), first?.message ?? message, { ...details, code })
-}
-
-function kindOf(status: number): ErrorKind {
-  return status >= 500 ? 'server' : (kinds[status] ?? 'badInput')
-}
-
-const kinds: Readonly<Record<number, ErrorKind>> = {
-  401: 'unauthenticated',
-  403: 'forbidden',
-  404: 'notFound',
-  409: 'conflict',
-  412: 'conflict',
-  429: 'rateLimited',
-}
-
-/** The status that an error over a socket would have over HTTP. All others are 400. */
-const statusOfCode: Readonly<Record<string, number>> = {
-  UNAUTHENTICATED: 401,
-  FORBIDDEN: 403,
-  NOT_FOUND: 404,
-  RATE_LIMITED: 429,
-  INTERNAL_SERVER_ERROR: 500,
-  SERVICE_UNAVAILABLE: 503,
-}
-
-function secondsIn(header: string | null): number | undefined {
-  return header !== null && /^\d+$/.test(header) ? Number(header) : undefined
-}
-
 function rateLimitIn(answer: Pick<Answer, 'headers'> | undefined): RequestEntry['rateLimit'] {
   const [, remaining, reset] = /;r=(\d+);t=(\d+)/.exec(answer?.headers.get('ratelimit') ?? '') ?? []
   return remaining === undefined ? undefined : { remaining: Number(remaining), resetSeconds: Number(reset) }
-}
-
-function requestIdIn(answer: Pick<Answer, 'headers'> | undefined): string | undefined {
-  return answer?.headers.get('x-request-id') ?? undefined
 }
 
 function withoutPasswords(name: string, value: unknown): unknown {

@@ -1,7 +1,7 @@
-import { systemClock, systemRandomness } from '../app.ts'
 import { type Config, ConfigError, type DatabaseConfig } from '../config.ts'
 import { isMissing, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
+import { systemClock, systemRandomness } from '../wiring/system.ts'
 
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
 export async function withDatabase<Outcome>(

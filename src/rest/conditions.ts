@@ -15,14 +15,19 @@ export function sendRevised<Item>(
   mark = '',
 ): object | undefined {
   // A cache must ask each time, because the caller's access may have ended.
-  reply.header('etag', `"${revision}${mark}"`).header('cache-control', 'private, no-cache')
-  const known = tagsIn(headerOf(request, 'if-none-match') ?? '')
-  if (known !== 'any' && !known?.some(({ tag }) => tag === revision + mark)) return represent(item)
+  const tag = `"${revision}${mark}"`
+  reply.header('etag', tag).header('cache-control', 'private, no-cache')
+  const sent = headerOf(request, 'if-none-match')
+  if (sent === undefined || !(sent === tag || isAmong(revision + mark, tagsIn(sent)))) return represent(item)
   reply.code(304)
   // Fastify sends none of it, but its length: without it, the length would be 0, which caches could believe.
   if (request.method === 'HEAD') return represent(item)
   reply.send()
   return undefined // Fastify would wait for the end of a reply that a handler returns
+}
+
+function isAmong(tag: string, known: ReturnType<typeof tagsIn>): boolean {
+  return known === 'any' || known?.some(each => each.tag === tag) === true
 }
 
 /** The condition in `If-Match` and `If-None-Match` of a write. */

@@ -1,22 +1,22 @@
 import { orderBounds, orderStatuses } from '../core/orders/order.ts'
 import { pageBounds } from '../core/page.ts'
-import type { Profile } from '../core/users/user.ts'
+import { type Profile, userBounds } from '../core/users/user.ts'
 import { answerHeaders, failure } from '../server/openapi-parts.ts'
 
 const id = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
-const name = { type: 'string', maxLength: 320, pattern: '\\S', description: 'Not blank.' }
+const name = { type: 'string', maxLength: userBounds.name, pattern: '\\S', description: 'Not blank.' }
 const email = {
   type: 'string',
-  maxLength: 320,
+  maxLength: userBounds.email,
   pattern: '^[^\\s\\u0000-\\u001f\\u007f-\\u009f]*@[^\\s\\u0000-\\u001f\\u007f-\\u009f]*$',
   description: 'Contains an `@`, but no whitespace and no control characters.',
 }
 /** The optional fields of a user, where they are set. */
 const profile = {
-  age: { type: 'integer', minimum: 0, maximum: 150 },
+  age: { type: 'integer', minimum: 0, maximum: userBounds.age },
   avatar: {
     type: 'string',
-    maxLength: 2048,
+    maxLength: userBounds.avatar,
     pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
     description: 'An http or https address.',
   },
@@ -26,8 +26,8 @@ const optional = Object.fromEntries(
   Object.entries(profile).map(([name, schema]) => [name, { ...schema, type: [schema.type, 'null'] }]),
 )
 const password = {
-  minLength: 8,
-  maxLength: 128,
+  minLength: userBounds.password.least,
+  maxLength: userBounds.password.most,
   writeOnly: true,
   description: 'Lets the user log in. Changing an existing password needs a token of that user or of an admin.',
 }
@@ -137,7 +137,7 @@ export const restSchemas = {
     type: 'object',
     required: ['email', 'password'],
     properties: {
-      email: { type: 'string', minLength: 1, maxLength: 320, description: 'Not case-sensitive.' },
+      email: { type: 'string', minLength: 1, maxLength: userBounds.email, description: 'Not case-sensitive.' },
       password: { type: 'string', minLength: 1, writeOnly: true },
     },
   },

@@ -29,14 +29,39 @@ export const malformedUrl = '(malformed)'
 /** Replaces the URL of a request whose method the parser accepts (those of RTSP) but the router does not know. */
 const unknownMethod = '(unknown method)'
 
-/** A request with an unknown method would skip all hooks. With a URL that a hook refuses, it runs through them. */
-export function withoutUnknownMethods(request: IncomingMessage): string {
-  if (knownMethods.has(request.method ?? '')) return request.url ?? ''
-  request.sentUrl = request.url ?? ''
+/** Stands for all methods that no route has: a route of its own for each of them would slow down the start. */
+const otherMethod = 'TRACE'
+
+/**
+ * Prepares a request for the router, which knows only the usual methods. A request with another method is routed with
+ * `otherMethod`, and a hook restores the method (`restoreMethod`). A method that is no method of HTTP would skip all
+ * hooks; with a URL that a hook refuses, the request runs through them.
+ */
+export function routableUrl(request: IncomingMessage): string {
+  const { method = '', url = '' } = request
+  if (routedMethods.has(method)) return url
+  if (knownMethods.has(method)) {
+    request.sentMethod = method
+    request.method = otherMethod
+    return url
+  }
+  request.sentUrl = url
   request.method = 'GET'
   return unknownMethod
 }
 
+export function restoreMethod(request: IncomingMessage): void {
+  if (request.sentMethod !== undefined) request.method = request.sentMethod
+}
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** The method that the client sent, if routing has replaced `method`. */
+    sentMethod?: string
+  }
+}
+
+const routedMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', otherMethod])
 const knownMethods = new Set(METHODS)
 
 /**
@@ -44,9 +69,6 @@ const knownMethods = new Set(METHODS)
  * all other methods.
  */
 export function rememberMethods(server: FastifyInstance): () => void {
-  for (const method of METHODS) {
-    if (!server.supportedMethods.includes(method)) server.addHttpMethod(method, { hasBody: true })
-  }
   const methodsOf = new Map<string, Set<string>>()
   server.addHook('onRoute', ({ url, method }) => {
     const methods = methodsOf.get(url) ?? new Set<string>()
@@ -55,7 +77,7 @@ export function rememberMethods(server: FastifyInstance): () => void {
   })
   return () => {
     for (const [url, methods] of [...methodsOf]) {
-      const others = server.supportedMethods.filter(method => !methods.has(method))
+      const others = [...routedMethods].filter(method => !methods.has(method))
       const allow = [...methods, 'OPTIONS'].join(', ')
       server.route({ url, method: others, config: { allow }, schema: {}, handler: () => undefined })
     }

@@ -14,7 +14,7 @@ import { serveInTurn } from './pipelining.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { refuseAmbiguousHeaders } from './request-headers.ts'
 import { requestIdOf } from './request-id.ts'
-import { malformedUrl, refuseUnrouted, withoutUnknownMethods } from './routing.ts'
+import { malformedUrl, refuseUnrouted, restoreMethod, routableUrl } from './routing.ts'
 import { boundBodies } from './slow-bodies.ts'
 import { cutUnread, type UnreadOptions } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
@@ -57,7 +57,7 @@ export function createServer({
     genReqId: ({ headers }) => requestIdOf(headers, randomness),
     // A child logger per request costs more than most requests log. `traceOf` adds the request id to each line.
     childLoggerFactory: parent => parent,
-    rewriteUrl: withoutUnknownMethods,
+    rewriteUrl: routableUrl,
     requestTimeout: 30_000,
     keepAliveTimeout: 72_000,
     return503OnClosing: false,
@@ -93,6 +93,7 @@ export function createServer({
   server.setErrorHandler(answerError)
 
   server.addHook('onRequest', (request, reply, next) => {
+    restoreMethod(request.raw)
     lifecycle.track(reply)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')

@@ -5,7 +5,7 @@ import type { Row, Statement } from './sql.ts'
 import type { Timeouts } from './timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
 
-/** The interface of SQLite and PostgreSQL. `test/storage/engine.contract.ts` checks that they behave alike. */
+/** The interface of SQLite and PostgreSQL. `test/storage/engine.test.ts` checks that they behave alike. */
 export interface Engine<V extends Verbs> extends AsyncDisposable {
   /** Returns rows as arrays. The read sees every write that was acknowledged before the call. */
   read(statement: Statement): Promise<readonly Row[]>

@@ -4,6 +4,8 @@ import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { idOf, integer, isBlank, text } from '../../src/core/input.ts'
 import { fieldsOf } from '../../src/rest/decode/fields.ts'
+import { anyCharacter } from '../support/characters.ts'
+import { runs } from '../support/form.ts'
 
 const largest = 2n ** 53n - 1n
 
@@ -24,10 +26,10 @@ test('idOf returns exactly the number of the digits, or undefined', () => {
   const any = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n }).map(String)
   const nearly = fc.string({ unit: fc.constantFrom(...'019 +-.eExn_\n\0١'), maxLength: 5 })
   fc.assert(
-    fc.property(fc.oneof(digits, around, any, nearly, fc.string({ unit: 'binary' })), written => {
+    fc.property(fc.oneof(digits, around, any, nearly, fc.string({ unit: anyCharacter })), written => {
       assert.equal(idOf(written), oracle(written), JSON.stringify(written))
     }),
-    { numRuns: 5000 },
+    { numRuns: runs(2_000, 20_000) },
   )
 })
 
@@ -51,7 +53,7 @@ test('every valid id is parsed from its own digits', () => {
 test('a text is accepted exactly if it is a string, short enough, without U+0000 and well formed', () => {
   const units = fc.oneof(
     fc.string({ maxLength: 12 }),
-    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.string({ unit: anyCharacter, maxLength: 12 }),
     fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 12 }).map(codes => String.fromCharCode(...codes)),
     fc.array(fc.constantFrom('\ud83c', '\udf88', '\0', 'a'), { maxLength: 12 }).map(parts => parts.join('')),
   )
@@ -61,7 +63,7 @@ test('a text is accepted exactly if it is a string, short enough, without U+0000
       if (sound) assert.equal(text('name', value, 10), value)
       else assert.throws(() => text('name', value, 10), AppError)
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(1_000, 20_000) },
   )
 })
 

@@ -9,7 +9,7 @@ import { PostgresServer } from '../support/postgres.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { generous, waitUntil } from '../support/wait.ts'
-import { startDatabaseProxy } from './haproxy.ts'
+import { isPrimary, startDatabaseProxy } from './haproxy.ts'
 import { Instance } from './instance.ts'
 import { judgeOn, judgeSabotaged } from './judgement.ts'
 import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
@@ -83,13 +83,13 @@ async function failOver(t: TestContext, replication: Replication): Promise<Outco
       if (history.isSettled(intent)) intent = history.intend()
     }
   })
-  await waitUntil(() => history.acknowledged >= inForm(200, 1000))
+  await waitUntil(() => history.acknowledged >= inForm(50, 1000))
   await primary.kill()
   await standby.promote()
   const promoted = performance.now()
   await waitUntil(async () => (await ask(`${instance.url}/health/ready`)).status === 200)
   const readyMs = performance.now() - promoted
-  const enough = history.acknowledged + 100
+  const enough = history.acknowledged + inForm(50, 100)
   await waitUntil(() => history.acknowledged >= enough)
   going = false
   await paying
@@ -111,6 +111,7 @@ async function startReplicated(replication: Replication, parts: AsyncDisposableS
   const proxy = await startDatabaseProxy([new URL(primary.url), new URL(standby.url)], parts)
   const address = new URL(primary.url)
   address.port = String(proxy.port)
+  await waitUntil(() => isPrimary(address.href)) // the proxy has found the primary
   const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
   const instance = parts.use(await Instance.start(postgresAt(address.href), env))
   if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on, nothing reaches the standby

@@ -23,6 +23,7 @@ defaults
   timeout connect 1s
   timeout client 10m
   timeout server 10m
+  timeout check 1m
 listen primary
   bind 127.0.0.1:${port}
   option httpchk GET /primary
@@ -73,7 +74,7 @@ async function serveRole({ href }: URL, parts: AsyncDisposableStack): Promise<nu
   return (listener.address() as AddressInfo).port
 }
 
-async function isPrimary(connectionString: string): Promise<boolean> {
+export async function isPrimary(connectionString: string): Promise<boolean> {
   const client = new pg.Client({ connectionString })
   client.on('error', () => {})
   try {

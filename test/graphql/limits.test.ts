@@ -9,6 +9,7 @@ import { documentBounds } from '../../src/graphql/language/limits/document.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { createMember, type UserBody } from '../support/rest.ts'
 
@@ -500,6 +501,7 @@ test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost and depth equal those of a nai
   const schema = loadSchema()
   const documents = new Documents({ schema, maxDepth: 20, suggestions: false })
   const choices = fc.infiniteStream(fc.nat())
+  const numRuns = runs(500, 5_000)
   let [most, fragments] = [0, 0]
   fc.assert(
     fc.property(choices, stream => {
@@ -515,7 +517,7 @@ test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost and depth equal those of a nai
       most = Math.max(most, cost)
       if (text.includes('fragment')) fragments++
     }),
-    { numRuns: 500 },
+    { numRuns },
   )
-  t.diagnostic(`the dearest of 500 operations costs ${most}; ${fragments} have fragments`)
+  t.diagnostic(`the dearest of ${numRuns} operations costs ${most}; ${fragments} have fragments`)
 })

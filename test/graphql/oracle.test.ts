@@ -6,7 +6,7 @@ import { Refusal } from '../../src/graphql/errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds, sqlite } from '../support/engines.ts'
-import { inForm, runs } from '../support/form.ts'
+import { inForm, notInQuick, runs } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createMember } from '../support/rest.ts'
 import { beginning, contentsOf, people, resetData, stateOf, withoutNow } from './support/beginning.ts'
@@ -126,7 +126,7 @@ for (const kind of engineKinds) {
   })
 }
 
-describe('A difference from graphql-js', () => {
+describe('A difference from graphql-js', { skip: notInQuick }, () => {
   const sabotages: Readonly<Record<string, (text: string) => string>> = {
     'a reversed order': text => text.replaceAll(' asc', ' desc'),
     'a page that repeats the item before it': text => text.replaceAll(/\bid ([<>]) (\$\d+)/g, 'id $1= $2'),

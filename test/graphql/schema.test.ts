@@ -15,6 +15,7 @@ import {
   lexicographicSortSchema,
   printSchema,
 } from 'graphql'
+import { anonymous } from '../../src/core/actor.ts'
 import { entities } from '../../src/core/entities.ts'
 import { checkEntities } from '../../src/graphql/language/schema.ts'
 import { checkMutations } from '../../src/graphql/mutation.ts'
@@ -25,6 +26,8 @@ import { engineKinds } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { userOptions } from './support/data.ts'
+import { naiveMutation } from './support/naive-mutations.ts'
 import { fieldsOf as randomFieldsOf } from './support/operations.ts'
 
 const file = readFileSync(join(import.meta.dirname, '..', '..', 'api', 'schema.graphql'), 'utf8')
@@ -159,6 +162,17 @@ test('random operations ask for every field of the schema, except subscriptions'
     const never = Object.keys(type.getFields()).filter(name => !random.includes(name))
     assert.deepEqual(never, [], `test/graphql/support/operations.ts: ${type.name}`)
   }
+})
+
+test('the naive store has every mutation of the schema', () => {
+  const state = { users: [], posts: [], comments: [], nextPostId: 1, nextCommentId: 1, events: [] }
+  naiveMutation('mutation { __typename }', {}, anonymous, state)
+})
+
+test('random users have values in every optional field of the schema', () => {
+  const { fields } = entities.User
+  const optional = Object.keys(fields).filter(name => fields[name]?.optional === true)
+  assert.deepEqual(Object.keys(userOptions).sort(), optional.sort(), 'test/graphql/support/data.ts: userOptions')
 })
 
 test('a schema whose mutations are not those of the service is not served, and the message names the mutation', () => {

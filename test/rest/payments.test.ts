@@ -9,6 +9,7 @@ import { sql } from '../../src/storage/sql.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { assertLedger, countPayments } from '../support/ledger.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
@@ -277,7 +278,7 @@ test('every amount from 0.01 to 10^12 is decoded exactly, in every notation', ()
         assert.equal(told, written(cents).replace(/\.?0+$/, ''))
       }
     }),
-    { numRuns: 20_000 },
+    { numRuns: runs(5_000, 50_000) },
   )
 })
 
@@ -290,7 +291,7 @@ test('an amount is accepted exactly if its value has at most two decimals and is
       if (cents !== undefined) assert.equal(accepted(), cents, text)
       else assert.throws(accepted, (error: unknown) => error instanceof AppError && error.code === 'bad-input', text)
     }),
-    { numRuns: 50_000 },
+    { numRuns: runs(10_000, 100_000) },
   )
 })
 
@@ -331,7 +332,7 @@ test('an amount with a third decimal, or outside the bounds, is refused', () => 
   const cents = fc.integer({ min: 0, max: 99_999_999_999_999 })
   fc.assert(
     fc.property(cents, fc.integer({ min: 1, max: 9 }), (hundredths, last) => refused(`${written(hundredths)}${last}`)),
-    { numRuns: 20_000 },
+    { numRuns: runs(5_000, 50_000) },
   )
   fc.assert(fc.property(fc.bigInt({ min: 100_000_000_000_001n, max: 10n ** 30n }), high => refused(`${high}e-2`)))
   fc.assert(fc.property(fc.double({ max: 0, noNaN: true }), low => refused(String(low).replace('Infinity', '1e999'))))

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, type Environment, readConfig, settings } from '../../src/config.ts'
 
@@ -54,7 +56,7 @@ test('an empty or blank variable means its default, and spaces around a value ar
 })
 
 test('every variable has an effect', () => {
-  const config = readConfig({
+  const environment = {
     HOST: '0.0.0.0',
     PORT: '65535',
     DATABASE_URL: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
@@ -95,8 +97,9 @@ test('every variable has an effect', () => {
     TRUSTED_DOCUMENTS: '/etc/duet/documents.json',
     TRUST_PROXY: '10.0.0.0/8, ::1',
     NODE_ENV: 'production',
-  })
-  assert.deepEqual(config, {
+  }
+  assert.deepEqual(Object.keys(environment).sort(), Object.keys(settings).sort(), 'a variable has no value here')
+  assert.deepEqual(readConfig(environment), {
     production: true,
     host: '0.0.0.0',
     port: 65_535,
@@ -181,6 +184,14 @@ test('DATABASE_URL selects the engine and the location', () => {
 
 test('localhost means 127.0.0.1 only, not a second server', () => {
   assert.equal(readConfig({ HOST: 'localhost' }).host, '127.0.0.1')
+})
+
+test('every property of the settings is used', () => {
+  const folder = join(import.meta.dirname, '..', '..', 'src')
+  const files = globSync('**/*.ts', { cwd: folder }).filter(file => file !== 'config.ts')
+  const words = new Set(files.flatMap(file => readFileSync(join(folder, file), 'utf8').match(/\w+/g) ?? []))
+  const unused = Object.keys(readConfig({})).filter(name => !words.has(name))
+  assert.deepEqual(unused, [], 'only src/config.ts names these')
 })
 
 test('settings cannot be changed once they are read', () => {

@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { FastifyInstance } from 'fastify'
 import { startTestApp } from '../support/app.ts'
 import { ask, type RawResponse, sendRaw } from '../support/http.ts'
@@ -82,9 +82,14 @@ function operation(name: string): Operation {
 }
 
 function assertValid(schema: object, value: unknown, where: string): void {
-  const valid = ajv.validate({ ...schema, components }, value)
-  assert.ok(valid, `${where}: ${ajv.errorsText()} in ${JSON.stringify(value)}`)
+  const key = JSON.stringify(schema)
+  const validate = validators.get(key) ?? ajv.compile({ ...schema, components })
+  validators.set(key, validate)
+  assert.ok(validate(value), `${where}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value)}`)
 }
+
+/** By the JSON of their schemas: compiling one takes much longer than using it. */
+const validators = new Map<string, ValidateFunction>()
 
 function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
   const several = Object.values(examples).map(({ value }) => value)

@@ -216,7 +216,7 @@ test('answers that are ready in one turn of the event loop are also limited', as
       return reply.send(text)
     })
   })
-  const total = 20
+  const total = 8
   using readers = new DisposableStack()
   for (let count = 0; count < total; count++) {
     const socket = readers.adopt(connect(server.port, '127.0.0.1'), open => open.destroy())

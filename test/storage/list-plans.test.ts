@@ -113,6 +113,22 @@ describe('A page after an id on PostgreSQL', { skip: postgres.skip }, () => {
   })
 })
 
+describe('The size limit of answers on PostgreSQL', { skip: postgres.skip }, () => {
+  it('does not make the database read anything twice', async () => {
+    await using planted = await plantedPostgres(1_000, 1)
+    await planted.analyze()
+    for (const [list, { selection }] of Object.entries(lists)) {
+      const statement = compile(selection, postgresDialect)
+      const values = [10, 0, 1, 1]
+      assert.equal(
+        await planted.blocks(postgresDialect.bounded(statement), values),
+        await planted.blocks(statement, values),
+        list,
+      )
+    }
+  })
+})
+
 describe('A list on SQLite', () => {
   it('is read in index order, and skipped without reading the rows', async () => {
     await using database = await sqlite.create()

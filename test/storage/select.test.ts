@@ -45,10 +45,9 @@ const examples: Readonly<Record<string, Example>> = {
         select json_object('id', cast(t2.id as text), 'name', t2.name, '__typename', 'User')
         from users as t2 where t2.id = $1))`,
     postgres: `
-      select (select row_to_json(o.*) from (select
-        (select row_to_json(o.*) from (
-          select t2.id::text as "id", t2.name as "name", 'User'::text as "__typename"
-          from users as t2 where t2.id = $1) as o) as "user") as o)`,
+      select ('{"user":' || coalesce((
+        select (('{"id":' || '"' || t2.id || '"') || (',"name":' || to_json(t2.name)::text || ',"__typename":' || '"User"') || '}')
+        from users as t2 where t2.id = $1), 'null') || '}')`,
     answer: { user: { id: '2', name: 'Bob "b"', __typename: 'User' } },
   },
   'one that is not there': {
@@ -56,8 +55,8 @@ const examples: Readonly<Record<string, Example>> = {
     values: [null],
     sqlite: `select json_object('post', (select json_object('id', cast(t2.id as text)) from posts as t2 where t2.id = $1))`,
     postgres: `
-      select (select row_to_json(o.*) from (select
-        (select row_to_json(o.*) from (select t2.id::text as "id" from posts as t2 where t2.id = $1) as o) as "post") as o)`,
+      select ('{"post":' || coalesce((
+        select ('{"id":' || '"' || t2.id || '"' || '}') from posts as t2 where t2.id = $1), 'null') || '}')`,
     answer: { post: null },
   },
   'a page of many, with one and many of each': {
@@ -88,29 +87,31 @@ const examples: Readonly<Record<string, Example>> = {
           order by id desc limit $1) as t2
         cross join users as t3 on t3.id = t2.author_id))`,
     postgres: `
-      select (select row_to_json(o.*) from (select
-        (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
-          select
-            t2.title as "title",
-            (select row_to_json(o.*) from (
-              select t3.name as "name" from users as t3 where t3.id = t2.author_id) as o) as "author",
-            (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
-              select t4.text as "text"
-              from (
-                select id, text, post_id from comments
-                where (post_id, id) >= (t2.id, case when $4::bigint = 0 then 0
-                  else (
-                    select id from comments where post_id >= t2.id and post_id <= t2.id
-                    order by post_id asc, id asc limit 1 offset $4) end)
-                and post_id <= t2.id
-                order by post_id asc, id asc limit $3) as t4
-              order by t4.post_id asc, t4.id asc) as o) as "c"
+      select ('{"posts":' || (
+        select '[' || coalesce(string_agg(o.item, ','), '') || ']' from (
+          select (
+            ('{"title":' || to_json(t2.title)::text) ||
+            (',"author":' || coalesce((
+              select ('{"name":' || to_json(t3.name)::text || '}')
+              from users as t3 where t3.id = t2.author_id), 'null') ||
+            ',"c":' || (
+              select '[' || coalesce(string_agg(o.item, ','), '') || ']' from (
+                select ('{"text":' || to_json(t4.text)::text || '}') as item
+                from (
+                  select id, text, post_id from comments
+                  where (post_id, id) >= (t2.id, case when $4::bigint = 0 then 0
+                    else (
+                      select id from comments where post_id >= t2.id and post_id <= t2.id
+                      order by post_id asc, id asc limit 1 offset $4) end)
+                  and post_id <= t2.id
+                  order by post_id asc, id asc limit $3) as t4
+                order by t4.post_id asc, t4.id asc) as o)) || '}') as item
           from (
             select id, title, author_id from posts
             where id <= case when $2::bigint = 0 then 9223372036854775807
               else (select id from posts order by id desc limit 1 offset $2) end
             order by id desc limit $1) as t2
-          order by t2.id desc) as o) as "posts") as o)`,
+          order by t2.id desc) as o) || '}')`,
     answer: {
       posts: [
         { title: 'Second', author: { name: 'Bob "b"' }, c: [{ text: 'Early' }, { text: 'Late' }] },
@@ -130,9 +131,9 @@ const examples: Readonly<Record<string, Example>> = {
           select id, published_at from posts where published_at > $3 and published_at < $4
           order by published_at desc, id desc limit $1 offset $2) as t2))`,
     postgres: `
-      select (select row_to_json(o.*) from (select
-        (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
-          select t2.id::text as "id"
+      select ('{"posts":' || (
+        select '[' || coalesce(string_agg(o.item, ','), '') || ']' from (
+          select ('{"id":' || '"' || t2.id || '"' || '}') as item
           from (
             with first as materialized (
               select published_at, id from posts where published_at > $3 and published_at < $4
@@ -141,7 +142,7 @@ const examples: Readonly<Record<string, Example>> = {
             where published_at > $3 and published_at < $4
             and (published_at, id) <= ((select published_at from first), (select id from first))
             order by published_at desc, id desc limit $1) as t2
-          order by t2.published_at desc, t2.id desc) as o) as "posts") as o)`,
+          order by t2.published_at desc, t2.id desc) as o) || '}')`,
     answer: { posts: [{ id: '1' }, { id: '2' }] },
   },
   'one author wished for twice': {
@@ -152,14 +153,13 @@ const examples: Readonly<Record<string, Example>> = {
         select json_object('a', json_object('id', cast(t3.id as text)), 'b', json_object('name', t3.name))
         from posts as t2 cross join users as t3 on t3.id = t2.author_id where t2.id = $1))`,
     postgres: `
-      select (select row_to_json(o.*) from (select
-        (select row_to_json(o.*) from (
-          select
-            (select row_to_json(o.*) from (
-              select t3.id::text as "id" from users as t3 where t3.id = t2.author_id) as o) as "a",
-            (select row_to_json(o.*) from (
-              select t4.name as "name" from users as t4 where t4.id = t2.author_id) as o) as "b"
-          from posts as t2 where t2.id = $1) as o) as "post") as o)`,
+      select ('{"post":' || coalesce((
+        select (
+          '{"a":' || coalesce((
+            select ('{"id":' || '"' || t3.id || '"' || '}') from users as t3 where t3.id = t2.author_id), 'null') ||
+          ',"b":' || coalesce((
+            select ('{"name":' || to_json(t4.name)::text || '}') from users as t4 where t4.id = t2.author_id), 'null') || '}')
+        from posts as t2 where t2.id = $1), 'null') || '}')`,
     answer: { post: { a: { id: '1' }, b: { name: 'Ann' } } },
   },
   'JSON that is there already, a list of none, and objects of nothing': {
@@ -184,16 +184,16 @@ const examples: Readonly<Record<string, Example>> = {
             where id >= case when $4 = 0 then 0 else (select id from users order by id asc limit 1 offset $4) end
             order by id asc limit $3) as t3))`,
     postgres: `
-      select (select row_to_json(o.*) from (select
-        $1::json as "given",
-        '[]'::json as "none",
-        (select row_to_json(o.*) from (select from users as t2 where t2.id = $2) as o) as "user",
-        (select coalesce(json_agg(row_to_json(o.*)), '[]'::json) from (
-          select from (
-            select id from users
-            where id >= case when $4::bigint = 0 then 0 else (select id from users order by id asc limit 1 offset $4) end
-            order by id asc limit $3) as t3
-          order by t3.id asc) as o) as "users") as o)`,
+      select (
+        ('{"given":' || $1::text || ',"none":' || '[]') ||
+        (',"user":' || coalesce((select ('{' || '}') from users as t2 where t2.id = $2), 'null') ||
+        ',"users":' || (
+          select '[' || coalesce(string_agg(o.item, ','), '') || ']' from (
+            select ('{' || '}') as item from (
+              select id from users
+              where id >= case when $4::bigint = 0 then 0 else (select id from users order by id asc limit 1 offset $4) end
+              order by id asc limit $3) as t3
+            order by t3.id asc) as o)) || '}')`,
     answer: { given: { b: [1, '\u2028'], a: null }, none: [], user: {}, users: [{}, {}] },
   },
 }

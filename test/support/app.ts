@@ -12,7 +12,7 @@ import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
 import { cheapPasswords } from './passwords.ts'
 import { newRedisDatabase, redisMissing } from './redis.ts'
-import { generous } from './wait.ts'
+import { generous, testTimeoutMs } from './wait.ts'
 
 interface Running extends AsyncDisposable {
   readonly url: string
@@ -40,6 +40,8 @@ export async function startTestApp(
     clock: systemClock,
     randomness: systemRandomness,
     passwords: cheapPasswords(),
+    // On a busy machine, a client may get no time to read for longer than the usual limit.
+    unread: { bounds: { stalledMs: 10 * testTimeoutMs } },
     ...dependencies,
   })
   return {

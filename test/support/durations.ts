@@ -1,20 +1,37 @@
 import { relative } from 'node:path'
-import type { TestEvent } from 'node:test/reporters'
+import type { run } from 'node:test'
 
-/** A reporter that prints the duration of each file, the slowest first, and the slowest tests. */
-export default async function* durations(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  const msOfFiles = new Map<string, number>()
-  const tests: Timed[] = []
-  for await (const event of events) {
-    if (event.type !== 'test:pass' && event.type !== 'test:fail') continue
-    const { name, nesting, details } = event.data
-    const file = relative(process.cwd(), event.data.file ?? '')
-    const ms = details.duration_ms
-    if (nesting === 0) msOfFiles.set(file, (msOfFiles.get(file) ?? 0) + ms)
-    if (details.type !== 'suite') tests.push({ name: `${file}: ${name}`, ms })
+type TestEvents = ReturnType<typeof run>
+
+/** Collects the duration of each file and each test. */
+export class Durations {
+  readonly #msOfFiles = new Map<string, number>()
+  readonly #tests: Timed[] = []
+
+  constructor(events: TestEvents) {
+    events.on('test:pass', data => this.#add(data))
+    events.on('test:fail', data => this.#add(data))
   }
-  const files = Array.from(msOfFiles, ([name, ms]) => ({ name, ms }))
-  yield `\nSeconds per file:\n${linesOf(files)}\nThe ten slowest tests:\n${linesOf(tests, 10)}`
+
+  #add({ name, nesting, details, file: path = '' }: Finished): void {
+    const file = relative(process.cwd(), path)
+    const ms = details.duration_ms
+    if (nesting === 0) this.#msOfFiles.set(file, (this.#msOfFiles.get(file) ?? 0) + ms)
+    if (details.type !== 'suite') this.#tests.push({ name: `${file}: ${name}`, ms })
+  }
+
+  /** The duration of each file, the slowest first, and the slowest tests. */
+  report(): string {
+    const files = Array.from(this.#msOfFiles, ([name, ms]) => ({ name, ms }))
+    return `\nSeconds per file:\n${linesOf(files)}\nThe ten slowest tests:\n${linesOf(this.#tests, 10)}`
+  }
+}
+
+interface Finished {
+  readonly name: string
+  readonly nesting: number
+  readonly file?: string
+  readonly details: { readonly duration_ms: number; readonly type?: string }
 }
 
 interface Timed {

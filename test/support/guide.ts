@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..', '..')
 export function copyOfProject(): Disposable & { readonly path: string } {
   const copy = temporaryFolder()
   for (const name of [
+    'ARCHITECTURE.md',
     'api',
     'bench',
     'client',

@@ -73,9 +73,7 @@ class Compiler {
     if (field === undefined) throw new Error(`${entity} has no field ${name}`)
     const column = columnOf(name)
     columns.add(column)
-    // An id is a number in the database and a string in the API.
-    if (field.type === 'id') return this.#dialect.id(`${alias}.${column}`)
-    return field.long ? this.#dialect.longText(`${alias}.${column}`) : this.#dialect.value(`${alias}.${column}`)
+    return this.#dialect.value(`${alias}.${column}`, field)
   }
 
   #byId({ name, fields }: SelectedObject, slot: Slot): string {

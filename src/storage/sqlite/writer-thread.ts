@@ -1,19 +1,23 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import type { ErrorCode } from '../../core/errors.ts'
-import type { Catalogue, Steps } from '../verb.ts'
+import type { Catalogue, Steps, Verbs } from '../verb.ts'
 import { SqliteConnection, sqliteCode } from './connection.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 
 /**
  * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that the main
  * thread sends meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
+ * After `close` the thread waits for the next database.
  */
-export type ToWriter = readonly Job[] | 'close'
-export type FromWriter = readonly SentResult[]
+export type ToWriter = WriterData | readonly Job[] | 'close'
+export type FromWriter = readonly SentResult[] | 'closed'
 export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
 
 export interface WriterData {
   readonly path: string
+  /** The module that exports the verbs. */
   readonly catalogueUrl: string
   readonly busyMs: number
 }
@@ -30,10 +34,8 @@ const largestBatch = 512
 
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
 const port = parentPort
-const { path, catalogueUrl, busyMs } = workerData as WriterData
-const catalogue = (await import(catalogueUrl)) as Catalogue
-const verbs = { ...catalogue.verbs, [pingVerb]: ping }
-const connection = new SqliteConnection(path, 'write', busyMs)
+const load = createRequire(import.meta.url) // unlike import, it needs no turn of the event loop
+let open: { readonly connection: SqliteConnection; readonly verbs: Verbs } | undefined
 
 port.on('message', (first: string) => {
   let closing = false
@@ -45,27 +47,40 @@ port.on('message', (first: string) => {
       closing = true
       return []
     }
+    if ('path' in message) {
+      openDatabase(message)
+      return []
+    }
     room -= message.length
     return message
   }
   const jobs = jobsOf(first)
-  if (jobs.length > 0) {
+  if (jobs.length > 0 && open !== undefined) {
     const more = () => (room > 0 && !closing ? jobsOf(receiveMessageOnPort(port)?.message) : [])
-    const results: FromWriter = commitTogether(connection, verbs, jobs, more).map(sent)
-    port.postMessage(JSON.stringify(results))
+    send(commitTogether(open.connection, open.verbs, jobs, more).map(sent))
   }
   if (closing) close()
 })
+
+function openDatabase({ path, catalogueUrl, busyMs }: WriterData): void {
+  const { verbs } = load(fileURLToPath(catalogueUrl)) as Catalogue
+  open = { connection: new SqliteConnection(path, 'write', busyMs), verbs: { ...verbs, [pingVerb]: ping } }
+}
+
+function close(): void {
+  open?.connection[Symbol.dispose]()
+  open = undefined
+  send('closed')
+}
+
+function send(message: FromWriter): void {
+  port.postMessage(JSON.stringify(message))
+}
 
 /** Writes a number that the file has already. So it fails when nothing can be written, for example on a full disk. */
 function* ping(): Steps<void> {
   const [row] = yield { text: 'pragma user_version', values: [] }
   yield { text: `pragma user_version = ${Number(row?.[0])}`, values: [] }
-}
-
-function close(): void {
-  connection[Symbol.dispose]()
-  port.close()
 }
 
 // The class and the code of an error are lost on the way to another thread, so its parts are sent.

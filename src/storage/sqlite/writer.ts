@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
@@ -6,10 +6,11 @@ import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
 import type { FromWriter, SentResult, ToWriter, WriterData } from './writer-thread.ts'
+import { returnThread, takeThread } from './writer-threads.ts'
 
 /** The main thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
-  readonly #start: () => Worker
+  readonly #data: WriterData
   readonly #guard: SqliteGuard
   readonly #now: () => number
   readonly #observer: StoreObserver
@@ -20,10 +21,11 @@ export class SqliteWriter implements AsyncDisposable {
   #watch: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
+  /** Called when the thread has closed the database, or has ended. */
+  #onGone = () => {}
 
   constructor({ path, guard, catalogueUrl, now, observer, timeouts }: WriterOptions) {
-    const workerData: WriterData = { path, catalogueUrl, busyMs: timeouts.operation }
-    this.#start = () => new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData })
+    this.#data = { path, catalogueUrl, busyMs: timeouts.operation }
     this.#guard = guard
     this.#now = now
     this.#observer = observer
@@ -54,25 +56,27 @@ export class SqliteWriter implements AsyncDisposable {
     if (jobs.length === 0) return
     this.#outgoing = []
     this.#worker ??= this.#launch()
-    this.#worker.postMessage(JSON.stringify(jobs satisfies ToWriter))
+    post(this.#worker, jobs)
   }
 
   #launch(): Worker {
-    const worker = this.#start()
+    const worker = takeThread()
     worker.on('message', (text: unknown) => {
       if (typeof text !== 'string') return // under --watch, Node also sends the names of the thread's files here
       const results = JSON.parse(text) as FromWriter
+      if (results === 'closed') return this.#release(worker)
       this.#observer.commit(results.length)
       const loss = this.#lossAfter(results)
       for (const result of results) this.#settle(result, loss)
     })
     worker.on('error', error => this.#observer.trouble('The writer thread failed', error))
     worker.on('exit', () => this.#lost(worker))
+    post(worker, this.#data)
     return worker
   }
 
   /** The error if the file is lost. Commits to a lost file do not count, so their verbs are rejected. */
-  #lossAfter(results: FromWriter): AppError | undefined {
+  #lossAfter(results: readonly SentResult[]): AppError | undefined {
     for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
     try {
       this.#guard.check()
@@ -112,6 +116,12 @@ export class SqliteWriter implements AsyncDisposable {
     for (const { reject } of this.#waiting.values()) reject(lost)
     this.#waiting.clear()
     this.#outgoing = []
+    this.#onGone()
+  }
+
+  #release(worker: Worker): void {
+    returnThread(worker)
+    this.#onGone()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,10 +130,16 @@ export class SqliteWriter implements AsyncDisposable {
     this.#send()
     const worker = this.#worker
     if (worker === undefined) return
-    const gone = new Promise(resolve => worker.once('exit', resolve))
-    worker.postMessage(JSON.stringify('close' satisfies ToWriter))
+    const gone = new Promise<void>(resolve => {
+      this.#onGone = resolve
+    })
+    post(worker, 'close')
     await gone
   }
+}
+
+function post(worker: Worker, message: ToWriter): void {
+  worker.postMessage(JSON.stringify(message))
 }
 
 export interface WriterOptions {

@@ -9,11 +9,10 @@ export interface Data {
   readonly comments: readonly CommentRow[]
 }
 
-export interface UserRow {
+export interface UserRow extends Partial<UserOptions> {
   readonly id: number
   readonly name: string
   readonly email: string
-  readonly avatar: string | null
   readonly createdAt: string
 }
 
@@ -69,6 +68,14 @@ function texts(longest: number): fc.Arbitrary<string> {
   )
 }
 
+/** The optional fields of users, by their names in GraphQL, and the values that random users have in them. */
+export const userOptions = {
+  avatar: fc.option(texts(2048)),
+}
+
+type UserOptions = { readonly [Name in keyof typeof userOptions]: ValueOf<(typeof userOptions)[Name]> }
+type ValueOf<Values> = Values extends fc.Arbitrary<infer Value> ? Value : never
+
 export interface DataSize {
   readonly users: number
   readonly posts: number
@@ -97,7 +104,7 @@ export function datas({ users, posts, comments, longest }: DataSize): fc.Arbitra
   const userRow = fc.record({
     name: texts(320),
     email: texts(320),
-    avatar: fc.option(texts(2048)),
+    ...userOptions,
     createdAt: instant,
   })
   const postRow = fc.record({
@@ -142,11 +149,7 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
     sql`delete from comments`,
     sql`delete from posts`,
     sql`delete from users`,
-    ...users.map(
-      ({ id, name, email, avatar, createdAt }) =>
-        sql`insert into users (id, name, email, avatar, token_mark, created_at)
-            values (${id}, ${name}, ${email}, ${avatar}, ${tokenVersionOf(id)}, ${createdAt})`,
-    ),
+    ...users.map(insertUser),
     ...posts.map(({ id, authorId, title, content, likes, publishedAt }) => ({
       text: `insert into posts (id, author_id, title, content, likes, published_at)${own}
              values ($1, $2, $3, $4, $5, $6)`,
@@ -158,6 +161,17 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
     })),
     countComments,
   ]
+}
+
+/** Names only the columns that have a value, so that it also fits a schema without the latest ones. */
+function insertUser(user: UserRow): Statement {
+  const given = Object.entries({ ...user, tokenMark: tokenVersionOf(user.id) }).filter(([, value]) => value !== null)
+  const columns = given.map(([name]) => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`))
+  const places = given.map((_, index) => `$${index + 1}`)
+  return {
+    text: `insert into users (${columns.join(', ')}) values (${places.join(', ')})`,
+    values: given.map(([, value]) => value),
+  }
 }
 
 /** Sets the number of comments of each post, after comments were inserted without the service. */

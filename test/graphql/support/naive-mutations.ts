@@ -1,7 +1,7 @@
 import { execute, type GraphQLResolveInfo, parse } from 'graphql'
 import type { Actor } from '../../../src/core/actor.ts'
 import type { CommentRow, Data, PostRow } from './data.ts'
-import { NaiveQuery, naiveSchema } from './naive.ts'
+import { mutationsBy, NaiveQuery, naiveSchema } from './naive.ts'
 import type { Variables } from './operations.ts'
 
 /** The rows of a naive store, and the ids of its next rows. */
@@ -31,6 +31,8 @@ export function naiveMutation(text: string, variables: Variables, actor: Actor, 
   const bad = asked.changes.find(change => !isGood(change))
   if (bad !== undefined) return { code: 'BAD_USER_INPUT', path: [bad.key] }
   const changes = new NaiveMutation(before, actor)
+  const missing = Object.keys(naiveSchema.getMutationType()?.getFields() ?? {}).find(name => !(name in changes))
+  if (missing !== undefined) throw new Error(`test/graphql/support/naive-mutations.ts has no ${missing}`)
   const data = executed(text, variables, changes)
   return changes.failure ?? { data: JSON.stringify(data), state: changes.state }
 }
@@ -67,32 +69,20 @@ interface Asked {
 /** Changes nothing, and returns the requested fields. */
 class Recorder {
   readonly changes: Asked[] = []
-  readonly #query: NaiveQuery
 
   constructor(state: NaiveState) {
-    this.#query = new NaiveQuery(() => state)
+    const query = new NaiveQuery(() => state)
+    const noting = (shown: () => unknown) => (args: Args, _: unknown, info: GraphQLResolveInfo) => {
+      this.changes.push({ name: info.fieldName, key: String(info.path.key), args })
+      return shown()
+    }
+    const all = mutationsBy({
+      Post: noting(() => query.shownPost(nothing)),
+      Comment: noting(() => ({ ...query.shownComment(nothing), post: () => query.shownPost(nothing) })),
+      Boolean: noting(() => true),
+    })
+    Object.assign(this, all)
   }
-
-  #note(args: Args, { fieldName: name, path: { key } }: GraphQLResolveInfo): void {
-    this.changes.push({ name, key: String(key), args })
-  }
-
-  createPost = (args: Args, _: unknown, info: GraphQLResolveInfo) => {
-    this.#note(args, info)
-    return this.#query.shownPost(nothing)
-  }
-  likePost = this.createPost
-  updatePost = this.createPost
-  addComment = (args: Args, _: unknown, info: GraphQLResolveInfo) => {
-    this.#note(args, info)
-    return { ...this.#query.shownComment(nothing), post: () => this.#query.shownPost(nothing) }
-  }
-  updateComment = this.addComment
-  deletePost = (args: Args, _: unknown, info: GraphQLResolveInfo) => {
-    this.#note(args, info)
-    return true
-  }
-  deleteComment = this.deletePost
 }
 
 const nothing = {

@@ -1,6 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { buildSchema, type DocumentNode, execute, type GraphQLSchema, isScalarType, Kind, parse } from 'graphql'
+import {
+  buildSchema,
+  type DocumentNode,
+  execute,
+  type GraphQLSchema,
+  getNamedType,
+  isScalarType,
+  Kind,
+  parse,
+} from 'graphql'
 import type { CommentRow, Data, PostRow, UserRow } from './data.ts'
 
 /**
@@ -17,6 +26,18 @@ function schemaOf(): GraphQLSchema {
   dateTime.coerceInputValue = value => new Date(String(value)).getTime()
   dateTime.coerceInputLiteral = node => (node.kind === Kind.STRING ? new Date(node.value).getTime() : undefined)
   return schema
+}
+
+/** The functions for all mutations, each made from what its mutation returns. */
+export function mutationsBy<Made>(made: Readonly<Record<string, Made>>): Readonly<Record<string, Made>> {
+  const fields = Object.entries(naiveSchema.getMutationType()?.getFields() ?? {})
+  return Object.fromEntries(
+    fields.map(([name, { type }]) => {
+      const own = made[getNamedType(type).name]
+      if (own === undefined) throw new Error(`No test knows what to return from ${name}: ${type}`)
+      return [name, own]
+    }),
+  )
 }
 
 interface PageArgs {
