@@ -4,10 +4,10 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { notInQuick } from './form.ts'
 import { testTimeoutMs } from './wait.ts'
 
-const program = (process.env.PATH ?? '')
-  .split(':')
-  .map(folder => join(folder, 'chromium'))
-  .find(existsSync)
+/** What distributions call it. */
+const names = ['chromium', 'chromium-browser', 'google-chrome']
+const folders = (process.env.PATH ?? '').split(':')
+const program = names.flatMap(name => folders.map(folder => join(folder, name))).find(existsSync)
 
 /** Why tests in a browser are skipped, if they are. Where CI is set, they run and fail without a browser. */
 export const browserMissing =
