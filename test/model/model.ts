@@ -160,8 +160,13 @@ export class Model {
 
   readPayment(caller: Caller, id: number, told: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
-    const payment = this.payments.find(payment => payment.id === id && this.#reaches(caller, payment.payer))
-    return payment === undefined ? refusal(404, 'Payment not found') : { status: 200, body: this.#tell(payment, told) }
+    const payment = this.payments.find(payment => payment.id === id)
+    const order = this.orders.find(order => order.id === payment?.orderId)
+    // The payer may read it, and the user of the order that it paid.
+    const readers = [payment?.payer, order?.owner].filter(reader => reader !== undefined)
+    return payment === undefined || !readers.some(reader => this.#reaches(caller, reader))
+      ? refusal(404, 'Payment not found')
+      : { status: 200, body: this.#tell(payment, told) }
   }
 
   #pay(payer: Caller, amount: number, orderId: number | null, id: number, key: string | undefined): ModelPayment {
