@@ -1,15 +1,20 @@
-import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Catalogue, Steps } from '../verb.ts'
 import { SqliteConnection, sqliteCode } from './connection.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
 
 /**
- * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that the main
- * thread sends meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
+ * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that other
+ * threads send meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
+ * A message that is a port is a further thread that sends jobs.
  */
 export type ToWriter = readonly Job[] | 'close'
-export type FromWriter = readonly SentResult[]
+export interface FromWriter {
+  /** How many verbs the commit had. Only one of the threads that share it is told; the others get 0. */
+  readonly verbs: number
+  readonly results: readonly SentResult[]
+}
 export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
 
 export interface WriterData {
@@ -29,33 +34,72 @@ interface SentFailure {
 const largestBatch = 512
 
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
-const port = parentPort
+const parent: MessagePort = parentPort
+/** All ports on which jobs arrive. Those of other threads follow when they connect. */
+const ports = new Set<MessagePort>()
 const { path, catalogueUrl, busyMs } = workerData as WriterData
 const catalogue = (await import(catalogueUrl)) as Catalogue
 const verbs = { ...catalogue.verbs, [pingVerb]: ping }
 const connection = new SqliteConnection(path, 'write', busyMs)
 
-port.on('message', (first: string) => {
-  let closing = false
+listenTo(parent)
+
+function listenTo(port: MessagePort): void {
+  ports.add(port)
+  port.on('message', (message: unknown) => {
+    if (message instanceof MessagePort) listenTo(message)
+    else commitAll(port, message as string)
+  })
+  port.on('close', () => ports.delete(port))
+}
+
+/** Commits the jobs of a message together with all others that have arrived. */
+function commitAll(first: MessagePort, text: string): void {
+  const senders: MessagePort[] = []
+  const closing = new Set<MessagePort>()
   let room = largestBatch
-  const jobsOf = (text: string | undefined): readonly Job[] => {
-    if (text === undefined) return []
-    const message = JSON.parse(text) as ToWriter
-    if (message === 'close') {
-      closing = true
+  const take = (port: MessagePort, message: string): readonly Job[] => {
+    const jobs = JSON.parse(message) as ToWriter
+    if (jobs === 'close') {
+      closing.add(port)
       return []
     }
-    room -= message.length
-    return message
+    room -= jobs.length
+    for (let count = jobs.length; count > 0; count--) senders.push(port)
+    return jobs
   }
-  const jobs = jobsOf(first)
-  if (jobs.length > 0) {
-    const more = () => (room > 0 && !closing ? jobsOf(receiveMessageOnPort(port)?.message) : [])
-    const results: FromWriter = commitTogether(connection, verbs, jobs, more).map(sent)
-    port.postMessage(JSON.stringify(results))
+  /** One message of each thread, so that none of them waits for a busy one. */
+  const more = (): readonly Job[] => {
+    const jobs: Job[] = []
+    for (const port of ports) {
+      if (room <= 0) break
+      if (closing.has(port)) continue
+      const next: unknown = receiveMessageOnPort(port)?.message
+      if (next instanceof MessagePort) listenTo(next)
+      else if (next !== undefined) jobs.push(...take(port, next as string))
+    }
+    return jobs
   }
-  if (closing) close()
-})
+  const jobs = take(first, text)
+  if (jobs.length > 0) answer(commitTogether(connection, verbs, jobs, more), senders)
+  for (const port of closing) close(port)
+}
+
+/** The results are in the order in which the jobs were taken. */
+function answer(results: readonly Result[], senders: readonly MessagePort[]): void {
+  const shares = new Map<MessagePort, SentResult[]>()
+  for (const [index, result] of results.entries()) {
+    const port = senders[index] ?? parent
+    const share = shares.get(port)
+    if (share === undefined) shares.set(port, [sent(result)])
+    else share.push(sent(result))
+  }
+  let verbs = results.length
+  for (const [port, share] of shares) {
+    port.postMessage(JSON.stringify({ verbs, results: share } satisfies FromWriter))
+    verbs = 0
+  }
+}
 
 /** Writes a number that the file has already. So it fails when nothing can be written, for example on a full disk. */
 function* ping(): Steps<void> {
@@ -63,9 +107,11 @@ function* ping(): Steps<void> {
   yield { text: `pragma user_version = ${Number(row?.[0])}`, values: [] }
 }
 
-function close(): void {
-  connection[Symbol.dispose]()
+function close(port: MessagePort): void {
   port.close()
+  if (port !== parent) return
+  connection[Symbol.dispose]()
+  for (const other of ports) other.close()
 }
 
 // The class and the code of an error are lost on the way to another thread, so its parts are sent.

@@ -1,34 +1,34 @@
-import { Worker } from 'node:worker_threads'
 import { AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
-import type { FromWriter, SentResult, ToWriter, WriterData } from './writer-thread.ts'
+import type { WriterLink } from './writer-link.ts'
+import type { FromWriter, SentResult, ToWriter } from './writer-thread.ts'
 
-/** The main thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
+/** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
-  readonly #start: () => Worker
+  readonly #open: () => WriterLink
   readonly #guard: SqliteGuard
   readonly #now: () => number
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
   readonly #waiting = new Map<number, Waiting>()
-  #worker: Worker | undefined
+  #link: WriterLink | undefined
+  #ended: Promise<void> = Promise.resolve()
   #outgoing: Job[] = []
   #watch: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
 
-  constructor({ path, guard, catalogueUrl, now, observer, timeouts }: WriterOptions) {
-    const workerData: WriterData = { path, catalogueUrl, busyMs: timeouts.operation }
-    this.#start = () => new Worker(new URL('./writer-thread.ts', import.meta.url), { workerData })
+  constructor({ open, guard, now, observer, timeouts }: WriterOptions) {
+    this.#open = open
     this.#guard = guard
     this.#now = now
     this.#observer = observer
     this.#timeouts = timeouts
-    this.#worker = this.#launch()
+    this.#link = this.#connect()
   }
 
   submit(verb: string, args: readonly unknown[]): Promise<unknown> {
@@ -53,26 +53,33 @@ export class SqliteWriter implements AsyncDisposable {
     const jobs = this.#outgoing
     if (jobs.length === 0) return
     this.#outgoing = []
-    this.#worker ??= this.#launch()
-    this.#worker.postMessage(JSON.stringify(jobs satisfies ToWriter))
+    this.#link ??= this.#connect()
+    this.#link.post(JSON.stringify(jobs satisfies ToWriter))
   }
 
-  #launch(): Worker {
-    const worker = this.#start()
-    worker.on('message', (text: unknown) => {
-      if (typeof text !== 'string') return // under --watch, Node also sends the names of the thread's files here
-      const results = JSON.parse(text) as FromWriter
-      this.#observer.commit(results.length)
-      const loss = this.#lossAfter(results)
-      for (const result of results) this.#settle(result, loss)
+  #connect(): WriterLink {
+    const link = this.#open()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#ended = promise
+    link.listen({
+      onMessage: text => this.#receive(JSON.parse(text) as FromWriter),
+      onError: error => this.#observer.trouble('The writer thread failed', error),
+      onEnd: () => {
+        resolve()
+        this.#lost(link)
+      },
     })
-    worker.on('error', error => this.#observer.trouble('The writer thread failed', error))
-    worker.on('exit', () => this.#lost(worker))
-    return worker
+    return link
+  }
+
+  #receive({ verbs, results }: FromWriter): void {
+    if (verbs > 0) this.#observer.commit(verbs)
+    const loss = this.#lossAfter(results)
+    for (const result of results) this.#settle(result, loss)
   }
 
   /** The error if the file is lost. Commits to a lost file do not count, so their verbs are rejected. */
-  #lossAfter(results: FromWriter): AppError | undefined {
+  #lossAfter(results: FromWriter['results']): AppError | undefined {
     for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
     try {
       this.#guard.check()
@@ -106,8 +113,8 @@ export class SqliteWriter implements AsyncDisposable {
 
   // The thread has ended. Waiting callers cannot know whether their write was committed. The next write starts a new
   // one.
-  #lost(worker: Worker): void {
-    if (this.#worker === worker) this.#worker = undefined
+  #lost(link: WriterLink): void {
+    if (this.#link === link) this.#link = undefined
     const lost = unavailable(new Error('The writer thread ended'))
     for (const { reject } of this.#waiting.values()) reject(lost)
     this.#waiting.clear()
@@ -118,19 +125,15 @@ export class SqliteWriter implements AsyncDisposable {
     this.#closed = true
     clearInterval(this.#watch)
     this.#send()
-    const worker = this.#worker
-    if (worker === undefined) return
-    const gone = new Promise(resolve => worker.once('exit', resolve))
-    worker.postMessage(JSON.stringify('close' satisfies ToWriter))
-    await gone
+    this.#link?.post(JSON.stringify('close' satisfies ToWriter))
+    await this.#ended
   }
 }
 
 export interface WriterOptions {
-  readonly path: string
+  /** Called at the start, and again by the first write after the thread has ended. */
+  readonly open: () => WriterLink
   readonly guard: SqliteGuard
-  /** The URL of the module that exports the verbs. The thread imports it itself. */
-  readonly catalogueUrl: string
   readonly now: () => number
   readonly observer: StoreObserver
   readonly timeouts: Timeouts
