@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
 import { ConfigError, type Environment, readConfig, settings } from '../../src/config.ts'
 
@@ -7,6 +8,7 @@ test('without any variable the documented defaults apply', () => {
     production: false,
     host: '127.0.0.1',
     port: 4000,
+    threads: process.platform === 'linux' ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1,
     database: { kind: 'sqlite', path: 'data/duet.db' },
     databaseTimeoutMs: 1_200,
     redis: undefined,
@@ -57,6 +59,7 @@ test('every variable has an effect', () => {
   const config = readConfig({
     HOST: '0.0.0.0',
     PORT: '65535',
+    THREADS: '8',
     DATABASE_URL: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
     DATABASE_POOL_MAX: '25',
     DATABASE_POOLER: 'transaction',
@@ -100,6 +103,7 @@ test('every variable has an effect', () => {
     production: true,
     host: '0.0.0.0',
     port: 65_535,
+    threads: 8,
     database: {
       kind: 'postgres',
       url: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
