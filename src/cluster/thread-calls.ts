@@ -77,17 +77,19 @@ export interface SentError {
   readonly name: string
   readonly message: string
   readonly stack: string | undefined
+  readonly cause: string
   readonly code: unknown
   readonly syscall: unknown
   readonly hostname: unknown
 }
 
 export function toSent(error: unknown): SentError {
-  const { name, message, stack, code, syscall, hostname } = error as Error & Record<string, unknown>
-  return { name: String(name), message: String(message ?? error), stack, code, syscall, hostname }
+  const { name, message, stack, cause, code, syscall, hostname } = error as Error & Record<string, unknown>
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return { name: String(name), message: String(message ?? error), stack, cause: reason, code, syscall, hostname }
 }
 
-export function fromSent({ name, message, stack, ...fields }: SentError): Error {
-  if (name === 'AppError') return new AppError(fields.code as ErrorCode, message, { cause: new Error(stack) })
+export function fromSent({ name, message, stack, cause, ...fields }: SentError): Error {
+  if (name === 'AppError') return new AppError(fields.code as ErrorCode, message, { cause: new Error(cause) })
   return Object.assign(new Error(message), { name, ...(stack !== undefined && { stack }) }, fields)
 }

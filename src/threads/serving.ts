@@ -1,5 +1,6 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { fromSent, type Handlers, type SentError, ThreadCalls } from '../cluster/thread-calls.ts'
+import { ConfigError } from '../config.ts'
 import type { ServingData, Started } from './serving-thread.ts'
 
 export interface ServingParts {
@@ -27,7 +28,8 @@ export class Serving {
     promise.catch(() => {}) // after the start of the process, nobody waits for it
     const own = {
       started: resolve,
-      failed: (error: SentError) => reject(fromSent(error)),
+      failed: (error: SentError) =>
+        reject(error.name === 'ConfigError' ? new ConfigError(error.message) : fromSent(error)),
     }
     this.#calls = new ThreadCalls(port1, { ...handlers, ...own }, onLog)
     this.#worker = new Worker(new URL('./serving-thread.ts', import.meta.url), {
