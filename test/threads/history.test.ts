@@ -7,7 +7,7 @@ import { type Register, staleReads } from '../support/registers.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
 
 const clients = 8
-const writes = inForm(8, 200)
+const writes = inForm(5, 200)
 
 /** Clients with one connection each, which stays with the thread that accepted it. */
 function connect(port: number) {
