@@ -9,6 +9,7 @@ import { catalogue } from './verbs.ts'
 /** A claimed database, as the main thread tells it to the threads that serve. */
 export interface ThreadDatabase {
   readonly address: DatabaseAddress
+  readonly threads: number
   /** Only set for SQLite. */
   readonly descriptor: number | undefined
 }
@@ -29,13 +30,14 @@ export class SharedDatabase implements AsyncDisposable {
   static async claim(
     address: DatabaseAddress,
     { operation }: Timeouts,
+    threads: number,
     trouble: (message: string, error: unknown) => void,
   ): Promise<SharedDatabase> {
     await using parts = new AsyncDisposableStack()
     const claimed = await claimDatabase(address, parts)
     const descriptor = claimed.kind === 'sqlite' ? openSync(claimed.path, 'r') : undefined
     if (descriptor !== undefined) parts.defer(() => closeSync(descriptor))
-    return new SharedDatabase({ address: claimed, descriptor }, operation, trouble, parts.move())
+    return new SharedDatabase({ address: claimed, threads, descriptor }, operation, trouble, parts.move())
   }
 
   private constructor(
@@ -77,9 +79,9 @@ export class SharedDatabase implements AsyncDisposable {
 
 /** Opens, in a thread that serves, the database that the main thread has claimed. */
 export function openShared(
-  { address, descriptor }: ThreadDatabase,
+  { address, threads, descriptor }: ThreadDatabase,
   options: OpenOptions,
   connect: (port: MessagePort) => void,
 ): Promise<OpenDatabase> {
-  return openClaimed(address, options, descriptor === undefined ? undefined : { descriptor, connect })
+  return openClaimed(address, options, descriptor === undefined ? undefined : { descriptor, threads, connect })
 }

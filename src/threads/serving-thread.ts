@@ -40,10 +40,11 @@ const owner = index + 1
 const lines = new LogLines(port)
 const logger = createLogger(config.logLevel, lines).child({ thread: owner })
 let app: ThreadApp | undefined
+const ready = Promise.withResolvers<ThreadApp>()
 const main = new ThreadCalls(port, {
   stop: (atOnce: boolean) => (atOnce ? app?.stopAtOnce() : app?.[Symbol.asyncDispose]()),
-  maintenance: (on: boolean) => app?.setMaintenance(on),
-  reloadKeys: () => app?.reloadKeys(),
+  maintenance: async (on: boolean) => (await ready.promise).setMaintenance(on),
+  reloadKeys: async () => (await ready.promise).reloadKeys(),
   metrics: () => app?.metrics(),
   end: () => exit(0),
 })
@@ -89,6 +90,7 @@ const shared: Shared = {
 
 try {
   app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness, passwords, shared })
+  ready.resolve(app)
   await main.call('started', [{ url: app.url, demoLoginWorks: app.demoLoginWorks } satisfies Started])
 } catch (error) {
   await main.call('failed', [toSent(error)])

@@ -33,7 +33,7 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   await using opened = new AsyncDisposableStack()
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
   const database = opened.use(
-    await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), trouble),
+    await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), config.threads, trouble),
   )
   const { address } = database.database
   // Created here, because threads that create them at the same time would create different ones.

@@ -15,6 +15,8 @@ import type { WriterData } from './writer-thread.ts'
 export interface SharedSqlite {
   /** An open descriptor of the file, for the guard. */
   readonly descriptor: number
+  /** How many threads read. Together they keep as many pages in memory as one would. */
+  readonly threads: number
   /** Passes a port on to the writer thread. */
   readonly connect: (port: MessagePort) => void
 }
@@ -30,7 +32,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   /** With `shared`, other threads of this process have engines on the same file, and one writer thread serves all. */
   constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>, shared?: SharedSqlite) {
     const now = () => clock.now()
-    const reading = new SqliteConnection(path, 'read', timeouts.operation)
+    const reading = new SqliteConnection(path, 'read', timeouts.operation, shared?.threads)
     const [userVersion] = reading.run({ text: 'pragma user_version', values: [] })
     this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer, shared?.descriptor)
     this.#reader = new SqliteReader(reading, this.#guard, now)
