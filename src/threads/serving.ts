@@ -38,6 +38,8 @@ export class Serving {
       transferList: [port2],
       // Closing a descriptor of the database file would release the locks that SQLite holds on it.
       trackUnmanagedFds: false,
+      // By default each thread would let garbage grow by twice as much before it looks for it.
+      resourceLimits: { maxYoungGenerationSizeMb: 24 },
     })
     this.#worker.on('error', onError)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
