@@ -146,7 +146,7 @@ function contract(kind: EngineKind): void {
     const build =
       kind.kind === 'sqlite'
         ? `select json_object('b', 1, 'a', $1)`
-        : `select row_to_json(x) from (select 1 as b, $1::text as a) x`
+        : `select row_to_json(x)::text from (select 1 as b, $1::text as a) x`
     assert.equal(await engine.readText({ text: build, values: ['é"\u2028'] }), '{"b":1,"a":"é\\"\u2028"}')
   })
 
