@@ -12,7 +12,12 @@ export class BenchServer implements AsyncDisposable {
   readonly #asked = new Map<number, (reading: Reading) => void>()
   #lastQuestion = 0
 
-  static async start(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<BenchServer> {
+  /** `onOutput` gets what it prints after that. */
+  static async start(
+    args: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+    onOutput: (text: string) => void = () => {},
+  ): Promise<BenchServer> {
     const child = spawn(process.execPath, args, {
       env: { ...process.env, ...env },
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
@@ -23,7 +28,7 @@ export class BenchServer implements AsyncDisposable {
       printed += text
       const port = /http:\/\/[\d.]+:(\d+)\/health/.exec(printed)?.[1]
       if (port !== undefined) {
-        child.stdout.resume()
+        child.stdout.on('data', onOutput)
         return new BenchServer(child, Number(port))
       }
     }

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import { MemoryEventBus } from './cluster/event-bus.ts'
 import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import type { Config } from './config.ts'
 import { Access } from './core/access.ts'
@@ -30,7 +29,8 @@ import { serveConsole } from './server/console.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
-import { Metrics, serveMetrics } from './server/metrics.ts'
+import { refusedLinesPerSecond } from './server/line-limit.ts'
+import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
 import { collectOperations, serveDocument } from './server/openapi.ts'
 import { serveHome } from './server/pages/home.ts'
 import { servePages } from './server/pages/serve.ts'
@@ -40,13 +40,13 @@ import { serviceOperations } from './server/service-operations.ts'
 import { shutDown } from './server/shutdown.ts'
 import { unreadBounds } from './server/unread.ts'
 import { Unsent } from './server/unsent.ts'
-import { openDatabase } from './storage/database.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 import { ensureDemoData } from './wiring/demo-data.ts'
 import { documentSource } from './wiring/documents.ts'
 import { givenKeys } from './wiring/keys.ts'
 import { limiters, loginLimits } from './wiring/limiters.ts'
+import { alone, type Shared } from './wiring/shared.ts'
 import { openSockets } from './wiring/subscriptions.ts'
 
 /** A running server. Disposing it stops the server without losing a request, then closes the store. */
@@ -61,6 +61,12 @@ export interface App extends AsyncDisposable {
   stopAtOnce(): Promise<void>
 }
 
+/** A server that may be one of several threads of a process. */
+export interface ThreadApp extends App {
+  setMaintenance(on: boolean): void
+  metrics(): Promise<MetricsOfThread>
+}
+
 /** What the app needs from outside, in addition to its settings. */
 export interface Dependencies {
   readonly logger: Logger
@@ -70,6 +76,8 @@ export interface Dependencies {
   readonly passwords?: Passwords
   /** When a client that does not read is disconnected. Default: the usual limits. */
   readonly unread?: ServerOptions['unread']
+  /** What it shares with other threads of this process. Default: there are none. */
+  readonly shared?: Shared
 }
 
 export { systemClock, systemRandomness } from './wiring/system.ts'
@@ -77,8 +85,8 @@ export { systemClock, systemRandomness } from './wiring/system.ts'
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
 export async function startApp(
   config: Config,
-  { logger, clock, randomness, passwords = new Argon2Passwords(), unread }: Dependencies,
-): Promise<App> {
+  { logger, clock, randomness, passwords = new Argon2Passwords(), unread, shared = alone(config, clock) }: Dependencies,
+): Promise<ThreadApp> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
@@ -86,25 +94,27 @@ export async function startApp(
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
   const given = await givenKeys(config) // keys and documents are checked before the database is opened
   const schema = loadSchema()
-  const documents = await documentSource(config, schema)
-  const { engine, path } = parts.use(await openDatabase(config.database, { clock, observer, timeouts, randomness }))
+  const documents = await documentSource(config, schema, shared.texts)
+  const { engine, path } = parts.use(await shared.open({ clock, observer, timeouts, randomness }))
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()
-  const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds: config.eventRetentionSeconds })
-  const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
+  const { heavyChanges: heavyTurns, isFirst } = shared
+  const eventsKeptSeconds = config.eventRetentionSeconds
+  const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds, heavyTurns })
+  const demoLoginWorks = config.demoData && isFirst && (await ensureDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy, config.signUp)
-  if (config.accessPolicy === 'open' && !config.loopback)
+  if (config.accessPolicy === 'open' && !config.loopback && isFirst)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
-  const limiter = await limiters(config, { keys, clock, logger, metrics }, parts)
+  const limiter = await limiters(config, { keys, shared, logger, metrics }, parts)
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
   const bus: EventBus =
     database.kind === 'postgres' && !database.pooler // LISTEN has no effect behind a pooler
       ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
-      : new MemoryEventBus()
+      : shared.bus
   const users = new Users({ store: store.users, access, passwords, randomness, bus })
   const orders = new Orders({ store: store.orders, access })
   const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
@@ -121,29 +131,35 @@ export async function startApp(
     bus,
   })
 
-  const lifecycle = new Lifecycle(config)
+  const lifecycle = new Lifecycle(config, shared.siblings)
   const proxies = new TrustedProxies(config.trustProxy)
   const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const { max, windowMs, paths } = config.rateLimit
   const rateLimit = max > 0 ? { limiter: limiter('requests', max, windowMs), paths, proxies } : undefined
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
-  const unsent = new Unsent(unreadBounds)
+  const unsent = new Unsent(
+    { ...unreadBounds, inAll: unreadBounds.inAll / shared.threads },
+    shared.threads > 1 ? shared.tally('unsent') : undefined,
+  )
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
-  const live = { store, tokens, bus, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger }
+  const live = { store, tokens, bus, shared, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger }
   const sockets = await openSockets(config, live, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()
   const onRefused = () => metrics.refusedConnections.inc()
-  const common = { logger, lifecycle, randomness, rateLimit, proxies, onCut, onRefused }
+  const connections = shared.tally('connections')
+  const refusedLines = Math.ceil(refusedLinesPerSecond / shared.threads)
+  const common = { logger, lifecycle, randomness, rateLimit, proxies, connections, refusedLines, onCut, onRefused }
   const server = createServer({ ...config, ...common, unread: { ...unread, unsent } })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   const answerOtherMethods = rememberMethods(server)
   const openApiDocument = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
-  serveMetrics(server, metrics, lifecycle, { token: config.metricsToken, offWithoutToken: !config.metricsOpen })
+  const metricsAccess = { token: config.metricsToken, offWithoutToken: !config.metricsOpen }
+  serveMetrics(server, metrics, lifecycle, metricsAccess, shared.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
   const operations = { users, orders, payments, tokens }
@@ -172,12 +188,18 @@ export async function startApp(
 
   const url = await server.listen({
     host: config.host,
-    port: config.port,
+    ...(await shared.mayListen()),
     listenTextResolver: address => `Listening at ${address}, on ${config.database.kind}`,
   })
-  parts.use(new Janitor(() => store.payments.purgeKeys(), observer))
-  parts.use(new Janitor(() => store.events.purge(), observer))
+  if (isFirst) {
+    parts.use(new Janitor(() => store.payments.purgeKeys(), observer))
+    parts.use(new Janitor(() => store.events.purge(), observer))
+  }
   const running = parts.move()
+  const setMaintenance = (on: boolean) => {
+    lifecycle.maintenance = on
+    if (on) sockets.closeAll(1013, 'Service under maintenance')
+  }
   let stopped: Promise<void> | undefined
   const stop = () => {
     stopped ??= running.disposeAsync()
@@ -187,10 +209,11 @@ export async function startApp(
     url,
     demoLoginWorks,
     toggleMaintenance() {
-      lifecycle.maintenance = !lifecycle.maintenance
-      if (lifecycle.maintenance) sockets.closeAll(1013, 'Service under maintenance')
+      setMaintenance(!lifecycle.maintenance)
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')
     },
+    setMaintenance,
+    metrics: () => metrics.ofThread(),
     async reloadKeys() {
       try {
         signer.use((await givenKeys(config)) ?? (await readOrCreateKeys(ownKeys)))

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { parseEnv } from 'node:util'
 import type { Policy, SignUp } from './core/access.ts'
 
@@ -8,6 +9,8 @@ export interface Config {
   readonly production: boolean
   readonly host: string
   readonly port: number
+  /** How many threads of the process serve. */
+  readonly threads: number
   readonly database: DatabaseConfig
   /** What instances share their limits through. */
   readonly redis: RedisConfig | undefined
@@ -118,6 +121,7 @@ export function readConfig(environment: Environment): Config {
     host,
     loopback,
     port: integer('PORT', read('PORT'), 0, 65_535),
+    threads: threads(read('THREADS') || String(usualThreads)),
     database: storage,
     databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', read('DATABASE_TIMEOUT_MS'), 200, 600_000),
     redis: redis(read('REDIS_URL')),
@@ -169,6 +173,11 @@ export function readConfig(environment: Environment): Config {
 export const settings = {
   HOST: { fallback: '127.0.0.1', meaning: 'address to listen on' },
   PORT: { fallback: '4000', meaning: 'port to listen on; 0 picks a free one' },
+  THREADS: {
+    fallback: '',
+    meaning: 'threads that serve, from 1 to 8',
+    default: "the machine's cores less one, at least 1 and at most 8; 1 on systems other than Linux",
+  },
   DATABASE_URL: {
     fallback: 'sqlite:data/duet.db',
     meaning: 'sqlite:<path>, sqlite::memory: (a temporary file) or postgres://…',
@@ -289,6 +298,16 @@ function integer(name: SettingName, value: string, least: number, most: number):
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
   if (number >= least && number <= most) return number
   throw new ConfigError(`${name}: must be a whole number from ${least} to ${most}`)
+}
+
+/** Threads can share a port only where the system distributes its connections among them. */
+const canShare = process.platform === 'linux'
+const usualThreads = canShare ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1
+
+function threads(value: string): number {
+  const count = integer('THREADS', value, 1, 8)
+  if (count === 1 || canShare) return count
+  throw new ConfigError('THREADS: must be 1 on this system; more than one needs Linux')
 }
 
 function oneOf<Choice extends string>(name: SettingName, value: string, choices: readonly Choice[]): Choice {

@@ -261,7 +261,7 @@ async function registeredRoutes(): Promise<Set<string>> {
   }
   subscribe('fastify.initialization', watch)
   try {
-    await using _app = await startTestApp()
+    await using _app = await startTestApp({ THREADS: '1' })
   } finally {
     unsubscribe('fastify.initialization', watch)
   }

@@ -20,8 +20,12 @@ const DIRECTIONS: Record<string, Row> = {
     inside: ['config.ts', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
     outside: 'anything',
   },
+  threads: {
+    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'cluster', 'security', 'core'],
+    outside: 'anything',
+  },
   commands: {
-    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'security', 'core'],
+    inside: ['threads', 'app.ts', 'wiring', 'config.ts', 'server', 'storage', 'security', 'core'],
     outside: 'builtins',
   },
   'config.ts': { inside: ['core'], outside: 'builtins' },

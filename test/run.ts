@@ -14,9 +14,15 @@ import { groupsFolder } from './support/left-behind.ts'
  * Runs the tests of the given files, or of all files.
  * `--quick`: on SQLite, without tests that start processes or measure for long. `--full`: with all long forms.
  * `--seed N`: in the random order of an earlier run, which printed this number as its seed.
+ * `--threads N`: servers have so many threads, unless a test needs one or says how many.
  */
 const { values, positionals } = parseArgs({
-  options: { quick: { type: 'boolean' }, full: { type: 'boolean' }, seed: { type: 'string' } },
+  options: {
+    quick: { type: 'boolean' },
+    full: { type: 'boolean' },
+    seed: { type: 'string' },
+    threads: { type: 'string' },
+  },
   allowPositionals: true,
 })
 const root = join(import.meta.dirname, '..')
@@ -41,6 +47,7 @@ Object.assign(process.env, {
   NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compile'),
   ...(values.quick && { DUET_TEST_QUICK: '1' }),
   ...(values.full && { DUET_TEST_FULL: '1' }),
+  ...(values.threads && { DUET_TEST_THREADS: values.threads }),
 })
 try {
   chmodSync(folder, 0o711) // PostgreSQL runs as another user

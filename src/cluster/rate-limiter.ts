@@ -1,7 +1,13 @@
 import type { Allowance, Clock, RateLimiter } from '../core/ports.ts'
 
-/** Counts in the memory of this process. Memory is bounded: above `clients` keys, the oldest windows are dropped. */
-export class MemoryRateLimiter implements RateLimiter {
+/** A limiter that knows its counts at once. */
+export interface LocalLimiter extends RateLimiter {
+  take(key: string): Allowance
+  giveBack(key: string): void
+}
+
+/** Counts in the memory of this thread. Memory is bounded: above `clients` keys, the oldest windows are dropped. */
+export class MemoryRateLimiter implements LocalLimiter {
   readonly limit: number
   readonly windowMs: number
   readonly #clock: Clock

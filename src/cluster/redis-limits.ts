@@ -1,5 +1,5 @@
-import type { Clock, RateLimiter } from '../core/ports.ts'
-import { MemoryRateLimiter } from './rate-limiter.ts'
+import type { RateLimiter } from '../core/ports.ts'
+import type { LocalLimiter } from './rate-limiter.ts'
 import type { RedisAddress } from './redis-client.ts'
 import { RedisConnection, type RedisOptions } from './redis-connection.ts'
 import { RedisCounters } from './redis-counters.ts'
@@ -8,8 +8,8 @@ import { RedisRateLimiter } from './redis-rate-limiter.ts'
 interface RedisLimitsOptions extends RedisOptions {
   /** All instances need the same one. */
   readonly secret: string
-  /** For the time without Redis. */
-  readonly clock: Clock
+  /** Creates the limiters for the time without Redis. */
+  readonly local: (name: string, limit: number, windowMs: number) => LocalLimiter
 }
 
 /** Limiters that share one connection to Redis. */
@@ -33,7 +33,7 @@ export class RedisLimits implements Disposable {
   }
 
   limiter(name: string, limit: number, windowMs: number): RateLimiter {
-    const local = new MemoryRateLimiter(limit, windowMs, this.#options.clock)
+    const local = this.#options.local(name, limit, windowMs)
     if (limit === Number.POSITIVE_INFINITY) return local // there is nothing to share
     return new RedisRateLimiter(name, this.#options.secret, this.#counters, local)
   }

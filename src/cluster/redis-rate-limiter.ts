@@ -1,18 +1,18 @@
 import { hash } from 'node:crypto'
 import type { Allowance, RateLimiter } from '../core/ports.ts'
-import { allowanceOf, type MemoryRateLimiter } from './rate-limiter.ts'
+import { allowanceOf, type LocalLimiter } from './rate-limiter.ts'
 import type { RedisCounters } from './redis-counters.ts'
 
-/** Counts in Redis, together with all other instances. While Redis is away it counts in the memory of this process. */
+/** Counts in Redis, together with all other instances. While Redis is away a local limiter counts. */
 export class RedisRateLimiter implements RateLimiter {
   readonly limit: number
   readonly windowMs: number
   readonly #counters: RedisCounters
-  readonly #local: MemoryRateLimiter
+  readonly #local: LocalLimiter
   readonly #salt: string
 
   /** Limiters with the same name and the same secret share their counts. */
-  constructor(name: string, secret: string, counters: RedisCounters, local: MemoryRateLimiter) {
+  constructor(name: string, secret: string, counters: RedisCounters, local: LocalLimiter) {
     this.limit = local.limit
     this.windowMs = local.windowMs
     this.#counters = counters

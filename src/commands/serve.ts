@@ -1,4 +1,4 @@
-import { type App, startApp, systemClock, systemRandomness } from '../app.ts'
+import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
 import { lastResort } from '../server/last-resort.ts'
@@ -24,7 +24,13 @@ export async function serve(config: Config): Promise<number> {
   process.on('SIGUSR2', () => app?.toggleMaintenance())
   process.on('SIGHUP', () => app?.reloadKeys())
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
-  app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
+  if (config.threads > 1) {
+    const { startThreads } = await import('../threads/supervisor.ts')
+    app = await startThreads(config, { logger, write: lines => output.write(lines), onGiveUp: fail })
+  } else {
+    const { startApp, systemClock, systemRandomness } = await import('../app.ts')
+    app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
+  }
   // The listeners stay registered, so a second signal during the shutdown has no effect.
   const stopSignal = new Promise(resolve => {
     process.on('SIGTERM', resolve)

@@ -7,12 +7,18 @@ export interface FairQueueBounds {
   readonly mayWait?: number
 }
 
+/** Runs tasks when it is their turn. */
+export interface Turns {
+  /** `waitMs`: how long the task may wait for its turn. Then it is rejected with `unavailable`. */
+  run<Outcome>(client: string, work: () => Promise<Outcome>, waitMs?: number): Promise<Outcome>
+}
+
 /**
  * Runs tasks for many clients, with a limit on running tasks and a limit on waiting tasks. Clients take turns. When too
  * many tasks wait, the queue rejects one with `unavailable`: the newest task of the client with the most waiting tasks.
  * So a client that sends a lot neither causes rejections of other clients nor delays them for long.
  */
-export class FairQueue {
+export class FairQueue implements Turns {
   readonly #atOnce: number
   readonly #perClient: number
   readonly #mayWait: number
@@ -27,7 +33,6 @@ export class FairQueue {
     this.#mayWait = mayWait
   }
 
-  /** `waitMs`: how long the task may wait for its turn. Then it is rejected with `unavailable`. */
   run<Outcome>(client: string, work: () => Promise<Outcome>, waitMs?: number): Promise<Outcome> {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
     const lane = this.#lanes.get(client) ?? { waiting: [], running: 0 }

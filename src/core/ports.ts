@@ -71,3 +71,13 @@ export interface Allowance {
   readonly remaining: number
   readonly resetSeconds: number
 }
+
+/** Counts what each client has open. Threads of one process count together. */
+export interface Tally {
+  /** Returns the new count. */
+  add(key: string, amount: number): number
+  count(key: string): number
+  /** Adds a thing to those that the key has, once for each thread. Returns how many different ones it has now. */
+  join(key: string, thing: string): number
+  leave(key: string, thing: string): void
+}

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Tally } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
 export interface ConnectionLimit {
@@ -8,35 +9,32 @@ export interface ConnectionLimit {
   /** Connections of these proxies carry many clients, so they are not counted. */
   readonly proxies: TrustedProxies
   readonly onRefused: () => void
+  readonly tally: Tally
 }
 
 /**
  * Closes connections above the limit of a client, without a response, because every open connection takes memory and a
  * file descriptor that other clients could use. A connection that becomes a WebSocket is no longer counted here.
  */
-export function limitConnections(server: Server, { most, proxies, onRefused }: ConnectionLimit): void {
+export function limitConnections(server: Server, { most, proxies, onRefused, tally }: ConnectionLimit): void {
   if (most === 0) return
-  const counts = new Map<string, number>()
   const clients = new Map<Socket, string>()
   const release = (connection: Socket) => {
     const client = clients.get(connection)
     if (client === undefined) return
     clients.delete(connection)
-    const left = (counts.get(client) ?? 0) - 1
-    if (left > 0) counts.set(client, left)
-    else counts.delete(client)
+    tally.add(client, -1)
   }
   server.on('connection', connection => {
     const { remoteAddress: address } = connection
     if (address === undefined || proxies.includes(address)) return
     const client = clientKey(address)
-    const count = counts.get(client) ?? 0
-    if (count >= most) {
+    if (tally.add(client, 1) > most) {
+      tally.add(client, -1)
       onRefused()
       connection.destroy()
       return
     }
-    counts.set(client, count + 1)
     clients.set(connection, client)
     connection.on('close', () => release(connection))
     releases.set(connection, () => release(connection))

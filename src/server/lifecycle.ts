@@ -4,23 +4,35 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { logAbandoned } from './logging.ts'
 
+/** The other threads of this process that listen on the same port. */
+export interface Siblings {
+  /** Notes that something has arrived in this thread. */
+  arrived(): void
+  /** Milliseconds since something has arrived in any thread. */
+  silence(): number
+  /** This thread no longer listens. Resolves when no thread does. */
+  stopped(): Promise<void>
+}
+
 /** The state of the running server: serving, under maintenance, or shutting down. */
 export class Lifecycle {
   maintenance: boolean
   draining = false
   /** When the latest connection or request arrived, in milliseconds of `performance.now()`. */
-  lastArrival = Number.NEGATIVE_INFINITY
+  #lastArrival = Number.NEGATIVE_INFINITY
   /** While this is set, requests wait for it before they are processed; see `shutDown`. */
   held: Promise<undefined> | undefined
   readonly connections = new Set<Socket>()
   /** Closes the connections that are WebSockets now. */
   closeSockets: () => void = () => {}
+  readonly #siblings: Siblings | undefined
   readonly #inFlight = new Map<ServerResponse, FastifyReply>()
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
-  constructor({ maintenance }: { readonly maintenance: boolean }) {
+  constructor({ maintenance }: { readonly maintenance: boolean }, siblings?: Siblings) {
     this.maintenance = maintenance
+    this.#siblings = siblings
     const inFlight = this.#inFlight
     this.#forget = function () {
       const reply = inFlight.get(this)
@@ -33,15 +45,30 @@ export class Lifecycle {
     return this.#inFlight.size
   }
 
+  /** Milliseconds since something has arrived. */
+  get silence(): number {
+    return Math.min(performance.now() - this.#lastArrival, this.#siblings?.silence() ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** This thread no longer listens. Resolves when no other thread of the process does. */
+  async stoppedListening(): Promise<void> {
+    await this.#siblings?.stopped()
+  }
+
+  #noteArrival(): void {
+    this.#lastArrival = performance.now()
+    if (this.draining) this.#siblings?.arrived()
+  }
+
   trackConnection(connection: Socket): void {
-    this.lastArrival = performance.now()
+    this.#noteArrival()
     this.connections.add(connection)
     connection.on('close', () => this.connections.delete(connection))
   }
 
   track(reply: FastifyReply): void {
     const response = reply.raw
-    this.lastArrival = performance.now()
+    this.#noteArrival()
     this.#inFlight.set(response, reply)
     response.on('close', this.#forget)
     if (this.draining) response.shouldKeepAlive = false

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { Histogram } from './histogram.ts'
@@ -68,16 +68,24 @@ export class Metrics {
     return new Counter({ name, help, registers: [this.registry] })
   }
 
-  /** Adds a gauge whose value is read at each scrape. */
-  gauge(name: string, help: string, value: () => number): void {
+  /** Adds a gauge whose value is read at each scrape. `aggregator` combines the values of several threads. */
+  gauge(name: string, help: string, value: () => number, aggregator: Aggregator = 'sum'): void {
     new Gauge({
       name,
       help,
+      aggregator,
       registers: [this.registry],
       collect() {
         this.set(value())
       },
     })
+  }
+
+  /** As plain data, for another thread. */
+  async ofThread(): Promise<MetricsOfThread> {
+    const all: MetricsOfThread = await this.registry.getMetricsAsJSON()
+    // What Node tells about the process is the same in all its threads.
+    return all.map(metric => (metric.name.startsWith('process_') ? { ...metric, aggregator: 'first' } : metric))
   }
 
   /** Callbacks for WebSockets and their events. */
@@ -104,12 +112,16 @@ export class Metrics {
   }
 }
 
+export type MetricsOfThread = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+
 /** Measures every response, and serves the metrics at `/metrics`. */
 export function serveMetrics(
   server: FastifyInstance,
   metrics: Metrics,
   lifecycle: Lifecycle,
   access: { readonly token: string | undefined; readonly offWithoutToken: boolean },
+  /** Only set if there are several threads. */
+  collect?: () => Promise<readonly MetricsOfThread[]>,
 ): void {
   metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
@@ -128,7 +140,8 @@ export function serveMetrics(
     if (access.token !== undefined && !sameSecret(bearerIn(request.headers.authorization), access.token)) {
       throw new AppError('unauthenticated', 'Metrics need their token')
     }
-    return reply.type(metrics.registry.contentType).send(await metrics.registry.metrics())
+    const registry = collect === undefined ? metrics.registry : AggregatorRegistry.aggregate([...(await collect())])
+    return reply.type(registry.contentType).send(await registry.metrics())
   })
 }
 

@@ -1,6 +1,6 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
-import type { Randomness } from '../core/ports.ts'
+import type { Randomness, Tally } from '../core/ports.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { limitConnections } from './connection-limit.ts'
 import { allowOrigins } from './cors.ts'
@@ -28,6 +28,10 @@ export interface ServerOptions {
   readonly rateLimit: RateLimit | undefined
   readonly proxies: TrustedProxies
   readonly connectionsPerClient: number
+  /** Counts the connections of clients. */
+  readonly connections: Tally
+  /** Log lines a second about refused requests. */
+  readonly refusedLines?: number
   readonly unread?: Pick<UnreadOptions, 'bounds' | 'unsent' | 'now'>
   /** Called for each connection that is closed because its client does not read. */
   readonly onCut?: () => void
@@ -45,11 +49,13 @@ export function createServer({
   rateLimit,
   proxies,
   connectionsPerClient,
+  connections,
+  refusedLines = refusedLinesPerSecond,
   unread = {},
   onCut = () => {},
   onRefused = () => {},
 }: ServerOptions): FastifyInstance {
-  const rawAnswers = { logger, randomness, lines: new LineLimit(refusedLinesPerSecond) }
+  const rawAnswers = { logger, randomness, lines: new LineLimit(refusedLines) }
   const server: FastifyInstance = fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -88,7 +94,7 @@ export function createServer({
   refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
   acceptJsonBodies(server)
-  limitConnections(server.server, { most: connectionsPerClient, proxies, onRefused })
+  limitConnections(server.server, { most: connectionsPerClient, proxies, onRefused, tally: connections })
   server.server.on('connection', connection => lifecycle.trackConnection(connection))
   server.setErrorHandler(answerError)
 

@@ -20,10 +20,9 @@ export async function shutDown(
   timeoutMs = cutAfterMs,
 ): Promise<void> {
   const begun = performance.now()
-  const silence = () => performance.now() - lifecycle.lastArrival
   lifecycle.drain()
-  await until(() => lifecycle.connections.size === 0 && silence() >= drainMs, begun + drainMs)
-  if (drainMs > 0) await stopListening(server, lifecycle, silence)
+  await until(() => lifecycle.connections.size === 0 && lifecycle.silence >= drainMs, begun + drainMs)
+  if (drainMs > 0) await stopListening(server, lifecycle)
   lifecycle.closeSockets()
   const stopped = performance.now()
   let closed = false
@@ -49,14 +48,15 @@ export async function shutDown(
  * A connection that waits in the kernel's queue when we stop listening is reset, together with the request that its
  * client has already sent. So responses are held back until the queue is empty, because a client that waits for a
  * response does not open a new connection. The server stops listening right after the event loop has accepted the
- * waiting connections.
+ * waiting connections. With several threads, responses are held back until none of them listens.
  */
-async function stopListening(server: FastifyInstance, lifecycle: Lifecycle, silence: () => number): Promise<void> {
+async function stopListening(server: FastifyInstance, lifecycle: Lifecycle): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<undefined>()
   lifecycle.held = promise
-  await until(() => silence() > quietMs, performance.now() + graceMs)
+  await until(() => lifecycle.silence > quietMs, performance.now() + graceMs)
   await new Promise(setImmediate)
   server.server.close()
+  await lifecycle.stoppedListening()
   lifecycle.held = undefined
   resolve(undefined)
 }

@@ -1,3 +1,5 @@
+import type { Tally } from '../core/ports.ts'
+
 /** Data that waits in memory until a client reads it. */
 export interface Waiting {
   readonly client: string
@@ -14,17 +16,21 @@ export interface UnsentBounds {
 
 /**
  * Counts the unsent data, per client and in total: HTTP responses and WebSocket messages. Above a limit, it closes the
- * connections whose data has waited longest.
+ * connections whose data has waited longest. Of a client, other threads may have data too, which counts; but only
+ * connections of this thread are closed.
  */
 export class Unsent {
   readonly #bounds: UnsentBounds
   /** The last known sizes in bytes, in the order in which the data began to wait. */
   readonly #seen = new Map<Waiting, number>()
   readonly #perClient = new Map<string, number>()
+  readonly #shared: Tally | undefined
   #inAll = 0
 
-  constructor(bounds: UnsentBounds) {
+  /** `shared` counts the bytes of each client in all threads. */
+  constructor(bounds: UnsentBounds, shared?: Tally) {
     this.#bounds = bounds
+    this.#shared = shared
   }
 
   /** The total, with the last known sizes. */
@@ -42,13 +48,13 @@ export class Unsent {
   }
 
   #isBeyond(client: string): boolean {
-    return this.#inAll > this.#bounds.inAll || this.#ofClient(client) > this.#bounds.perClient
+    return this.#inAll > this.#bounds.inAll || this.#isTooMuch(client)
   }
 
   #makeRoom(client: string): void {
     // Some of the data may have been sent since the last update.
     for (const waiting of [...this.#seen.keys()]) this.#update(waiting, waiting.bytes)
-    while (this.#ofClient(client) > this.#bounds.perClient) this.#cutOldest(client)
+    while (this.#isTooMuch(client) && this.#ofClient(client) > 0) this.#cutOldest(client)
     // The client with most unread data is cut, not the client that began first.
     while (this.#inAll > this.#bounds.inAll) this.#cutOldest(this.#largest())
   }
@@ -77,6 +83,11 @@ export class Unsent {
     if (ofClient > 0) this.#perClient.set(waiting.client, ofClient)
     else this.#perClient.delete(waiting.client)
     this.#inAll += more
+    this.#shared?.add(waiting.client, more)
+  }
+
+  #isTooMuch(client: string): boolean {
+    return (this.#shared?.count(client) ?? this.#ofClient(client)) > this.#bounds.perClient
   }
 
   #ofClient(client: string): number {

@@ -5,7 +5,7 @@ import type { Engine, EngineOptions } from './engine.ts'
 import { loadMigrations, type Migration } from './migrate.ts'
 import { migratePostgres, PostgresEngine } from './postgres/engine.ts'
 import { missingSettings } from './postgres/pool.ts'
-import { SqliteEngine } from './sqlite/engine.ts'
+import { type SharedSqlite, SqliteEngine } from './sqlite/engine.ts'
 import { backupSqlite, claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
 import { catalogue, type verbs } from './verbs.ts'
 
@@ -28,13 +28,32 @@ export interface OpenDatabase extends AsyncDisposable {
 /** Opens a database for a server and brings its schema up to date. Only one server at a time may open a SQLite file. */
 export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
   await using parts = new AsyncDisposableStack()
+  const claimed = await claimDatabase(address, parts)
+  const { engine, path } = parts.use(await openClaimed(claimed, options))
+  const all = parts.move()
+  return { engine, path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+/** Opens a database that this process has claimed. `shared`: what several threads with the same SQLite file share. */
+export async function openClaimed(
+  address: DatabaseAddress,
+  options: OpenOptions,
+  shared?: SharedSqlite,
+): Promise<OpenDatabase> {
+  await using parts = new AsyncDisposableStack()
+  const engine = parts.use(newEngine(address, options, shared))
+  if (address.kind === 'postgres' && address.pooler) await warnOfMissingSettings(engine, options.observer)
+  const all = parts.move()
+  const path = address.kind === 'sqlite' ? address.path : undefined
+  return { engine, path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+/** Locks the file of a SQLite database for this process, and brings the schema up to date. */
+export async function claimDatabase(address: DatabaseAddress, parts: AsyncDisposableStack): Promise<DatabaseAddress> {
   const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
   const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
   await migrateDatabase(claimed)
-  const engine = parts.use(newEngine(claimed, options))
-  if (claimed.kind === 'postgres' && claimed.pooler) await warnOfMissingSettings(engine, options.observer)
-  const all = parts.move()
-  return { engine, path: file?.path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+  return claimed
 }
 
 /** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
@@ -67,7 +86,9 @@ export function isMissing(address: DatabaseAddress): boolean {
   return address.kind === 'sqlite' && !existsSync(address.path)
 }
 
-function newEngine(address: DatabaseAddress, options: OpenOptions): Engine<typeof verbs> {
+function newEngine(address: DatabaseAddress, options: OpenOptions, shared?: SharedSqlite): Engine<typeof verbs> {
   const all = { ...options, catalogue }
-  return address.kind === 'sqlite' ? new SqliteEngine(address.path, all) : new PostgresEngine({ ...all, ...address })
+  return address.kind === 'sqlite'
+    ? new SqliteEngine(address.path, all, shared)
+    : new PostgresEngine({ ...all, ...address })
 }

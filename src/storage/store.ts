@@ -1,5 +1,5 @@
 import type { Revised } from '../core/condition.ts'
-import { FairQueue } from '../core/fair-queue.ts'
+import { FairQueue, type Turns } from '../core/fair-queue.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
@@ -19,6 +19,8 @@ export interface StoreOptions {
   /** How long a heavy change may wait for its turn. */
   readonly timeoutMs?: number
   readonly eventsKeptSeconds?: number
+  /** The turns of heavy changes. */
+  readonly heavyTurns?: Turns
 }
 
 /**
@@ -26,8 +28,10 @@ export interface StoreOptions {
  * one at a time, so that another write waits for at most one of them and not for a queue of them. Their callers take
  * turns.
  */
-export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKeptSeconds }: StoreOptions = {}): Store {
-  const heavyChanges = new FairQueue({ atOnce: 1, mayWait: heavyWaiting })
+export function createStore(
+  engine: Engine<typeof verbs>,
+  { timeoutMs, eventsKeptSeconds, heavyTurns = new FairQueue(heavyChanges) }: StoreOptions = {},
+): Store {
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -93,14 +97,14 @@ export function createStore(engine: Engine<typeof verbs>, { timeoutMs, eventsKep
       },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))
-        return weightShownBy(changes) > heavy ? heavyChanges.run(callerOf(actor), change, timeoutMs) : change()
+        return weightShownBy(changes) > heavy ? heavyTurns.run(callerOf(actor), change, timeoutMs) : change()
       },
     },
     events: createEventLog(engine, eventsKeptSeconds),
   }
 }
 
-const heavyWaiting = 100
+export const heavyChanges = { atOnce: 1, mayWait: 100 }
 
 function weightShownBy(changes: readonly Change[]): number {
   return changes.reduce(

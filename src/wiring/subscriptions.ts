@@ -15,11 +15,13 @@ import { reportFailure } from '../server/errors.ts'
 import type { Metrics } from '../server/metrics.ts'
 import { operationLimit, type RateLimit } from '../server/rate-limit.ts'
 import type { Unsent } from '../server/unsent.ts'
+import type { Shared } from './shared.ts'
 
 export interface SubscriptionParts {
   readonly store: Store
   readonly tokens: Tokens
   readonly bus: EventBus
+  readonly shared: Shared
   readonly executor: Executor
   readonly rateLimit: RateLimit | undefined
   readonly clientOf: (request: IncomingMessage) => string
@@ -36,7 +38,7 @@ export async function openSockets(
   all: SubscriptionParts,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
-  const { store, tokens, bus, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger } = all
+  const { store, tokens, bus, shared, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger } = all
   const fanOut = new FanOut({
     store: store.posts,
     log: store.events,
@@ -44,6 +46,7 @@ export async function openSockets(
     now: () => clock.now(),
     groups: config.subscriptionGroups,
     groupsPerClient: config.subscriptionGroupsPerClient,
+    groupTally: shared.tally('groups'),
     readsAtOnce: eventReadsAtOnce(config.database),
     readMs: config.databaseTimeoutMs,
     report: error => reportFailure(error, logger),
@@ -59,6 +62,7 @@ export async function openSockets(
       takeFor: operationLimit(rateLimit),
       clientOf,
       socketsPerClient: config.socketsPerClient,
+      socketTally: shared.tally('sockets'),
       messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
       unsent,
@@ -81,8 +85,11 @@ export async function openSockets(
     'Groups of subscriptions with the same topic and selection',
     () => fanOut.groups,
   )
-  metrics.gauge('duet_events_undelivered_age_seconds', 'Age of the oldest event that is not delivered yet, or 0', () =>
-    feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000,
+  metrics.gauge(
+    'duet_events_undelivered_age_seconds',
+    'Age of the oldest event that is not delivered yet, or 0',
+    () => (feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000),
+    'max',
   )
   return sockets
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { build } from 'vite'
 import { temporaryFolder } from '../support/folder.ts'
+import { notInQuick } from '../support/form.ts'
 
 const source = join(import.meta.dirname, '../../console')
 
@@ -13,7 +14,9 @@ function filesIn(folder: string): ReadonlyMap<string, string> {
   return new Map(paths.map(path => [path.slice(folder.length), readFileSync(path, 'utf8')]))
 }
 
-test('the committed build of the console is what its sources give; else run `npm run console:build`', async () => {
+test('the committed build of the console is what its sources give; else run `npm run console:build`', {
+  skip: notInQuick,
+}, async () => {
   using folder = temporaryFolder()
   const outDir = join(folder.path, 'dist')
   await build({ configFile: join(source, 'vite.config.ts'), logLevel: 'error', build: { outDir } })

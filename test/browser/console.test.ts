@@ -271,9 +271,11 @@ describe('the console', { skip: browserMissing }, () => {
     assert.match(rows.find(row => row.includes('/graphql')) ?? '', /POST\s*\/graphql Posts[\s\S]*200[\s\S]*no limit/)
 
     const copy = async (name: RegExp) => {
+      await page.evaluate(`navigator.clipboard.writeText('')`)
       await page.getByRole('button', { name }).first().click()
-      await page.getByText('Copied as curl').first().waitFor()
-      return page.evaluate<string>('navigator.clipboard.readText()')
+      const copied = () => page.evaluate<string>('navigator.clipboard.readText()')
+      await waitUntil(async () => (await copied()) !== '')
+      return copied()
     }
     const token = await logIn(app, ada, password)
     const run = async (command: string) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { inForm, onlyOneThread } from '../support/form.ts'
 import { assertSound, History, type Intent, summarise } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { bodyOf, createMember, createUser, payOrder, send } from '../support/rest.ts'
@@ -89,7 +89,9 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
   afterEach(() => parts.disposeAsync())
 
-  it('use one database connection, other requests are served meanwhile, and all of them get the answer', async t => {
+  it('use one database connection, other requests are served meanwhile, and all of them get the answer', {
+    skip: onlyOneThread,
+  }, async t => {
     const { id } = await newOrder(instance, 500_000)
     const slow = history.intend({ orderId: id, cents: 500_000_00 })
     await using lock = await OrderLock.take(database, id)

@@ -91,15 +91,16 @@ export class Model {
     if (refused !== undefined) return refused
     if (owner === undefined) return refusal(404, 'User not found')
     const all = this.orders.filter(order => order.owner === owner && order.status !== 'gone')
+    const page = all.slice(offset, offset + limit)
+    const last = page.at(-1)
     const more = all.length > offset + limit
-    const link = (from: number) => `/users/${this.#options.userIds[owner]}/orders?limit=${limit}&offset=${from}`
+    const link = (from: string) => `/users/${this.#options.userIds[owner]}/orders?limit=${limit}&${from}`
     const links = {
-      ...(more && { next: link(offset + limit) }),
-      ...(offset > 0 && { prev: link(Math.max(0, offset - limit)) }),
-      ...((more || offset > 0) && { first: link(0) }),
+      ...(more && last !== undefined && { next: link(`after=${last.id}`) }),
+      ...(offset > 0 && { prev: link(`offset=${Math.max(0, offset - limit)}`) }),
+      ...((more || offset > 0) && { first: link('offset=0') }),
     }
-    const body = all.slice(offset, offset + limit).map(represent)
-    return { status: 200, body, ...(Object.keys(links).length > 0 && { links }) }
+    return { status: 200, body: page.map(represent), ...(Object.keys(links).length > 0 && { links }) }
   }
 
   readOrder(caller: Caller, id: number): Answer {
@@ -160,8 +161,13 @@ export class Model {
 
   readPayment(caller: Caller, id: number, told: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
-    const payment = this.payments.find(payment => payment.id === id && this.#reaches(caller, payment.payer))
-    return payment === undefined ? refusal(404, 'Payment not found') : { status: 200, body: this.#tell(payment, told) }
+    const payment = this.payments.find(payment => payment.id === id)
+    const order = this.orders.find(order => order.id === payment?.orderId)
+    // The payer may read it, and the user of the order that it paid.
+    const readers = [payment?.payer, order?.owner].filter(reader => reader !== undefined)
+    return payment === undefined || !readers.some(reader => this.#reaches(caller, reader))
+      ? refusal(404, 'Payment not found')
+      : { status: 200, body: this.#tell(payment, told) }
   }
 
   #pay(payer: Caller, amount: number, orderId: number | null, id: number, key: string | undefined): ModelPayment {

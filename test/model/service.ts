@@ -22,7 +22,7 @@ export class Service implements AsyncDisposable {
   readonly policy: Policy
   readonly database: TestDatabase
   /** A second connection, to read the tables directly. */
-  readonly engine: Engine<typeof verbs>
+  #engine: Engine<typeof verbs>
   readonly #clock: TestClock
   readonly #env: Readonly<Record<string, string>>
   #app: App
@@ -52,7 +52,7 @@ export class Service implements AsyncDisposable {
   ) {
     this.policy = policy
     this.database = database
-    this.engine = database.open(catalogue)
+    this.#engine = database.open(catalogue)
     this.#clock = clock
     this.#env = env
     this.#app = app
@@ -67,9 +67,16 @@ export class Service implements AsyncDisposable {
     return this.database.kind === 'sqlite' ? new Date(this.#clock.now()).toISOString() : undefined
   }
 
+  /** For direct access to the database. */
+  get engine(): Engine<typeof verbs> {
+    return this.#engine
+  }
+
   async restart(): Promise<void> {
     await this.#app[Symbol.asyncDispose]()
+    await this.#engine[Symbol.asyncDispose]() // a server that starts claims the file: for others it is lost
     this.#app = await startTestApp(this.#env, { clock: this.#clock })
+    this.#engine = this.database.open(catalogue)
   }
 
   async pass(seconds: number): Promise<void> {

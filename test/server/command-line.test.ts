@@ -29,6 +29,7 @@ const secret = 'hunter2'
 const wrong: Readonly<Record<string, string>> = {
   HOST: 'not a host',
   PORT: '65536',
+  THREADS: '9',
   DATABASE_URL: `mysql://user:${secret}@127.0.0.1/x`,
   DATABASE_POOL_MAX: '0',
   DATABASE_POOLER: 'session',

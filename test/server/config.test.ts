@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ConfigError, type Environment, readConfig, settings } from '../../src/config.ts'
@@ -9,6 +10,7 @@ test('without any variable the documented defaults apply', () => {
     production: false,
     host: '127.0.0.1',
     port: 4000,
+    threads: process.platform === 'linux' ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1,
     database: { kind: 'sqlite', path: 'data/duet.db' },
     databaseTimeoutMs: 1_200,
     redis: undefined,
@@ -59,6 +61,7 @@ test('every variable has an effect', () => {
   const environment = {
     HOST: '0.0.0.0',
     PORT: '65535',
+    THREADS: '8',
     DATABASE_URL: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
     DATABASE_POOL_MAX: '25',
     DATABASE_POOLER: 'transaction',
@@ -103,6 +106,7 @@ test('every variable has an effect', () => {
     production: true,
     host: '0.0.0.0',
     port: 65_535,
+    threads: 8,
     database: {
       kind: 'postgres',
       url: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',

@@ -86,7 +86,7 @@ test('the path of a request cannot break a log line, and is not logged if it has
 })
 
 test('apart from the greeting the process prints only JSON lines to stdout, and nothing to stderr', async () => {
-  await using duet = serveDuet()
+  await using duet = serveDuet({ THREADS: '1' })
   const { url } = await duet.address()
   await ask(`${url}/health/ready?secret`)
   await ask(`${url}/nothing`)

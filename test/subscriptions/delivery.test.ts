@@ -4,7 +4,7 @@ import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { inForm, onlyOneThread } from '../support/form.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, send, type UserBody } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
@@ -245,7 +245,9 @@ for (const kind of engineKinds) {
       for (const each of clients) await each.close()
     })
 
-    it('equal subscriptions of several sockets form one group, which ends with its last member', async () => {
+    it('equal subscriptions of several sockets form one group, which ends with its last member', {
+      skip: onlyOneThread,
+    }, async () => {
       await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
       const clients = await Promise.all(Array.from({ length: 10 }, () => SocketClient.connect(app)))
       const all: Operation[] = []

@@ -1,4 +1,5 @@
 import { AssertionError } from 'node:assert'
+import { MemoryTally } from '../../src/cluster/tally.ts'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { AppError } from '../../src/core/errors.ts'
@@ -135,6 +136,7 @@ export class FanOutStage {
       now: () => 1250,
       groups: 10_000,
       groupsPerClient: 200,
+      groupTally: new MemoryTally(),
       readsAtOnce: 4,
       readMs: testTimeoutMs,
       report: error => this.reported.push(error),

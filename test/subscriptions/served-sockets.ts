@@ -3,6 +3,7 @@ import { createServer, IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
+import { MemoryTally } from '../../src/cluster/tally.ts'
 import type { ConversationParts } from '../../src/graphql/socket/protocol.ts'
 import type { Wire } from '../../src/graphql/socket/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/socket/sockets.ts'
@@ -100,6 +101,7 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
     takeFor: () => () => undefined,
     clientOf: () => 'a client',
     socketsPerClient: 1000,
+    socketTally: new MemoryTally(),
     messagesPerSecond: 0,
     isAllowedOrigin: () => true,
     unsent: new Unsent(unreadBounds),

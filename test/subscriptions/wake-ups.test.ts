@@ -23,7 +23,7 @@ function watchTheBus(t: TestContext, newestEvent: () => unknown) {
 
 // The feed also reads once a second, so a change without a notification is delivered too, only later.
 test('every change with an event notifies the feed, after its commit and before its answer', async t => {
-  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
+  await using app = await startTestAppOn(sqlite, { THREADS: '1', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
   using database = new DatabaseSync(app.database.location, { readOnly: true })
   const newest = database.prepare('select kind, coalesce(user_id, post_id) about from outbox order by id desc limit 1')
   const told = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
@@ -60,7 +60,7 @@ test('every change with an event notifies the feed, after its commit and before 
 })
 
 test('a mutation of several fields notifies the feed once, and one that is rolled back does not', async t => {
-  await using app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
+  await using app = await startTestAppOn(sqlite, { THREADS: '1', RATE_LIMIT_MAX: '0' })
   const told = watchTheBus(t, () => undefined)
   const member = await createMember(app)
   const create = (key: string) => `${key}: createPost(title: "T", content: "C") { id }`

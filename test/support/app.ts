@@ -1,13 +1,16 @@
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type App, type Dependencies, startApp, systemClock, systemRandomness } from '../../src/app.ts'
+import { MemoryTally } from '../../src/cluster/tally.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { rememberMethods } from '../../src/server/routing.ts'
 import { createServer, type ServerOptions } from '../../src/server/server.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
+import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
 import type { EngineKind, TestDatabase } from './engines.ts'
+import { testThreads } from './form.ts'
 import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
 import { cheapPasswords } from './passwords.ts'
@@ -20,7 +23,10 @@ interface Running extends AsyncDisposable {
   readonly logs: LogLine[]
 }
 
-/** The whole app, as `duet serve` starts it, on a free port and a temporary database. */
+/**
+ * The whole app, as `duet serve` starts it, on a free port and a temporary database. Parts other than passwords cannot
+ * be given to other threads, so an app with such parts has one thread.
+ */
 export async function startTestApp(
   env: Environment = {},
   dependencies: Partial<Dependencies> = {},
@@ -32,24 +38,42 @@ export async function startTestApp(
     LOG_LEVEL: 'info',
     DRAIN_MS: '0',
     DEMO_DATA: 'false',
+    THREADS: testThreads,
     ...env,
   })
   const { logger, logs } = collectLogs(config.logLevel)
-  const app = await startApp(config, {
-    logger,
-    clock: systemClock,
-    randomness: systemRandomness,
-    passwords: cheapPasswords(),
-    // On a busy machine, a client may get no time to read for longer than the usual limit.
-    unread: { bounds: { stalledMs: 10 * testTimeoutMs } },
-    ...dependencies,
-  })
+  // On a busy machine, a client may get no time to read for longer than the usual limit.
+  const unread = { bounds: { stalledMs: 10 * testTimeoutMs } }
+  const { passwords = cheapPasswords(), ...others } = dependencies
+  const app =
+    config.threads > 1 && Object.keys(others).length === 0
+      ? await startThreads(config, { logger, passwords, ...threadLogs(logs) })
+      : await startApp(config, {
+          logger,
+          clock: systemClock,
+          randomness: systemRandomness,
+          unread,
+          ...dependencies,
+          passwords,
+        })
   return {
     app,
     url: app.url,
     port: Number(new URL(app.url).port),
     logs,
     [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+  }
+}
+
+/** Keeps the lines that threads log. */
+function threadLogs(logs: LogLine[]): Pick<ThreadsParts, 'write' | 'onGiveUp'> {
+  return {
+    write: lines => {
+      for (const line of lines.trimEnd().split('\n')) logs.push(JSON.parse(line))
+    },
+    onGiveUp: error => {
+      throw error
+    },
   }
 }
 
@@ -89,6 +113,7 @@ export async function startTestServer(
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
     connectionsPerClient: 0,
+    connections: new MemoryTally(),
     ...options,
   })
   const answerOtherMethods = rememberMethods(server)

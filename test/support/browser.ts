@@ -1,15 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { notInQuick } from './form.ts'
 import { testTimeoutMs } from './wait.ts'
 
-const program = (process.env.PATH ?? '')
-  .split(':')
-  .map(folder => join(folder, 'chromium'))
-  .find(existsSync)
+/** What distributions call it. */
+const names = ['chromium', 'chromium-browser', 'google-chrome']
+const folders = (process.env.PATH ?? '').split(':')
+const program = names.flatMap(name => folders.map(folder => join(folder, name))).find(existsSync)
 
 /** Why tests in a browser are skipped, if they are. Where CI is set, they run and fail without a browser. */
-export const browserMissing = program === undefined && process.env.CI !== 'true' && 'chromium is not installed'
+export const browserMissing =
+  notInQuick || (program === undefined && process.env.CI !== 'true' && 'chromium is not installed')
 
 /** The machine's own Chromium, without a window. One for each test file is enough. */
 export async function startBrowser(): Promise<Browser> {

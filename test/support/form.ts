@@ -8,6 +8,12 @@ export function inForm<Value>(short: Value, long: Value): Value {
   return form === 'full' ? long : short
 }
 
+/** How many threads serve in tests that are not about them: those of `test/run.ts --threads`. */
+export const testThreads = process.env.DUET_TEST_THREADS ?? '1'
+
+/** Why a test is skipped that looks into a server, or counts per thread. */
+export const onlyOneThread = testThreads !== '1' && 'is about one thread'
+
 /** How often random input is tried. */
 export function runs(usual: number, full: number): number {
   return form === 'quick' ? Math.ceil(usual / 5) : inForm(usual, full)

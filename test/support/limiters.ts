@@ -1,5 +1,6 @@
 import { MemoryRateLimiter } from '../../src/cluster/rate-limiter.ts'
 import { RedisLimits } from '../../src/cluster/redis-limits.ts'
+import { SharedRateLimiter, windowMemory } from '../../src/cluster/shared-rate-limiter.ts'
 import type { RateLimiter } from '../../src/core/ports.ts'
 import { TestClock } from './clock.ts'
 import { askRedis, newRedisDatabase, redisMissing } from './redis.ts'
@@ -49,7 +50,25 @@ export const redis: LimiterKind = {
   },
 }
 
-export const limiterKinds = [memory, redis]
+const shared: LimiterKind = {
+  name: 'memory that threads share',
+  skip: false,
+  create: async () => {
+    const clock = new TestClock()
+    const windows = new Map<string, SharedArrayBuffer>()
+    return {
+      limiter(name, limit, windowMs) {
+        const memory = windows.get(name) ?? windowMemory()
+        windows.set(name, memory)
+        return new SharedRateLimiter(limit, windowMs, clock, memory, 1)
+      },
+      pass: async milliseconds => clock.pass(milliseconds),
+      [Symbol.asyncDispose]: async () => {},
+    }
+  },
+}
+
+export const limiterKinds = [memory, shared, redis]
 
 const letTimePass = `
 for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -63,8 +82,10 @@ export function openLimits(
 ): Promise<RedisLimits> {
   const { hostname, port, pathname, password } = new URL(url)
   const database = Number(pathname.slice(1))
+  const local = (_name: string, limit: number, windowMs: number) =>
+    new MemoryRateLimiter(limit, windowMs, new TestClock())
   return RedisLimits.open(
     { host: hostname, port: Number(port), database, tls: false, ...(password !== '' && { password }) },
-    { timeoutMs: testTimeoutMs, onChange: () => {}, secret: 'a secret', clock: new TestClock(), ...options },
+    { timeoutMs: testTimeoutMs, onChange: () => {}, secret: 'a secret', local, ...options },
   )
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from './folder.ts'
+import { testThreads } from './form.ts'
 import { generous, waitUntil } from './wait.ts'
 
 const ownRoot = join(import.meta.dirname, '..', '..')
@@ -38,7 +39,7 @@ export class DuetProcess implements AsyncDisposable {
       args === 'npm start' ? ['npm', ['start']] : [process.execPath, [join(root, 'bin', 'duet.mjs'), ...args]]
     this.child = spawn(command, commandArgs, {
       cwd,
-      env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: this.#temporary.path, ...env },
+      env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: this.#temporary.path, THREADS: testThreads, ...env },
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       detached: true, // a process group of its own, so that none of its processes can be left behind
     })

@@ -5,6 +5,12 @@ import type { OperationRequest } from '../operation-request.ts'
 import { SharedTexts } from './shared-texts.ts'
 import { type DocumentSource, hashIn, wrongHash } from './source.ts'
 
+/** Passes texts on to other threads, and receives theirs. */
+export interface TextExchange {
+  tell(hash: string, text: string, client: string): void
+  listen(listener: (hash: string, text: string, client: string) => void): void
+}
+
 /**
  * Automatic persisted queries: a client that sends a valid document once together with its hash may later send only the
  * hash. Documents without a hash are prepared as they are.
@@ -13,8 +19,12 @@ export class AutomaticDocuments implements DocumentSource {
   readonly #documents: Documents
   readonly #texts = new SharedTexts(persistedBounds)
 
-  constructor(documents: Documents) {
+  readonly #exchange: TextExchange | undefined
+
+  constructor(documents: Documents, exchange?: TextExchange) {
     this.#documents = documents
+    this.#exchange = exchange
+    exchange?.listen((hash, text, client) => this.#texts.set(hash, text, client))
   }
 
   prepare(request: OperationRequest, client: string): ValidDocument {
@@ -26,6 +36,7 @@ export class AutomaticDocuments implements DocumentSource {
       // The document is within its limits now, so the work of hashing it is bounded.
       if (createHash('sha256').update(query).digest('hex') !== hash) throw wrongHash()
       this.#texts.set(hash, query, client)
+      this.#exchange?.tell(hash, query, client)
     }
     return document
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
+import type { Tally } from '../../core/ports.ts'
 import type { Unsent } from '../../server/unsent.ts'
 import type { Upgrade } from '../../server/upgrades.ts'
 import { MessageRate } from './message-rate.ts'
@@ -16,6 +17,8 @@ export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'>
   /** The key of the client that sent this request. */
   readonly clientOf: (request: IncomingMessage) => string
   readonly socketsPerClient: number
+  /** Counts the sockets of each client, including those that are being closed. */
+  readonly socketTally: Tally
   /** Averaged over ten seconds; 0: any number. */
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
@@ -38,8 +41,6 @@ export class Sockets implements AsyncDisposable {
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
   readonly #sockets = new Set<Socket>()
-  /** The number of sockets of each client, including those that are being closed. */
-  readonly #openOf = new Map<string, number>()
   #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heartbeat = setInterval(() => this.beat(), beatMs).unref()
 
@@ -65,8 +66,8 @@ export class Sockets implements AsyncDisposable {
   /** Throws if the client may not open a socket: its origin is not allowed, or it has too many sockets. */
   check(request: IncomingMessage): void {
     if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
-    const open = this.#openOf.get(this.#parts.clientOf(request)) ?? 0
-    if (open < this.#parts.socketsPerClient) return
+    const { socketTally, clientOf, socketsPerClient } = this.#parts
+    if (socketTally.count(clientOf(request)) < socketsPerClient) return
     throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
   }
 
@@ -78,26 +79,22 @@ export class Sockets implements AsyncDisposable {
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
     delete request.socketUpgrade // no longer needed, and a socket may live long
-    const { unsent, observer } = this.#parts
+    const { unsent, observer, socketTally, socketsPerClient } = this.#parts
     const client = this.#parts.clientOf(request)
     const socket = new Socket({ websocket, stream, client, unsent, observer })
-    this.#count(client, 1)
+    const open = socketTally.add(client, 1)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
       unsent.forget(socket)
-      this.#count(client, -1)
+      socketTally.add(client, -1)
       this.#sockets.delete(socket)
       this.#guarded(() => socket.conversation?.closed())
     })
     if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
+    // Another thread may have opened the last one since the check.
+    else if (open > socketsPerClient) socket.close(1013, 'Too many open sockets')
     else if (this.#retired !== undefined) socket.close(this.#retired.code, this.#retired.reason)
     else this.#converse(websocket, socket, request, client)
-  }
-
-  #count(client: string, more: 1 | -1): void {
-    const open = (this.#openOf.get(client) ?? 0) + more
-    if (open > 0) this.#openOf.set(client, open)
-    else this.#openOf.delete(client)
   }
 
   #converse(websocket: WebSocket, socket: Socket, request: IncomingMessage, client: string): void {

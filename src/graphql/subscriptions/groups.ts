@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Tally } from '../../core/ports.ts'
 import type { Topic } from '../../core/posts/topics.ts'
 import { refusal } from '../errors.ts'
 import { Group, type Member, type Subscription } from './group.ts'
@@ -7,6 +8,8 @@ export interface GroupLimits {
   /** Maximum number of groups of one client, and of all clients together. */
   readonly groupsPerClient: number
   readonly groups: number
+  /** Counts the different groups of each client, and under an empty key those of all clients. */
+  readonly groupTally: Tally
 }
 
 /** All groups, by subscription, by topic and by client. */
@@ -51,6 +54,7 @@ export class Groups {
     if (!group.isOver) return
     group.forgetBacklog()
     this.#groups.delete(group.id)
+    this.#limits.groupTally.leave('', group.id)
     const topic = nameOf(group.subscription.topic)
     const listening = this.#listening.get(topic)
     listening?.delete(group)
@@ -62,12 +66,17 @@ export class Groups {
     const known = this.#groups.get(id)
     const own = this.#ofClients.get(client)
     if (known !== undefined && own?.has(known)) return known
-    const { groups, groupsPerClient } = this.#limits
-    if (own !== undefined && own.size >= groupsPerClient) {
+    const { groups, groupsPerClient, groupTally } = this.#limits
+    if (groupTally.join(client, id) > groupsPerClient) {
+      groupTally.leave(client, id)
       throw tooMany(`At most ${groupsPerClient} different subscriptions of one client at a time.`)
     }
     if (known !== undefined) return known
-    if (this.#groups.size >= groups) throw tooMany('There are too many different subscriptions. Try again later.')
+    if (groupTally.join('', id) > groups) {
+      groupTally.leave('', id)
+      groupTally.leave(client, id)
+      throw tooMany('There are too many different subscriptions. Try again later.')
+    }
     const group = new Group(id, subscription, positions, client)
     this.#groups.set(id, group)
     const topic = nameOf(subscription.topic)
@@ -87,6 +96,7 @@ export class Groups {
   #forgetClient(group: Group, client: string): void {
     const groups = this.#ofClients.get(client)
     groups?.delete(group)
+    this.#limits.groupTally.leave(client, group.id)
     if (groups?.size === 0) this.#ofClients.delete(client)
   }
 }

@@ -12,8 +12,11 @@ export class SqliteConnection implements Disposable {
   })
   #now = 0
 
-  /** `busyMs`: how long to wait while another process has the file locked. Commands wait longer than a server. */
-  constructor(path: string, mode: 'read' | 'write', busyMs = 60_000) {
+  /**
+   * `busyMs`: how long to wait while another process has the file locked. Commands wait longer than a server. `readers`:
+   * how many connections share the memory for pages.
+   */
+  constructor(path: string, mode: 'read' | 'write', busyMs = 60_000, readers = 1) {
     this.database = new DatabaseSync(path, {
       readOnly: mode === 'read',
       timeout: busyMs,
@@ -21,7 +24,8 @@ export class SqliteConnection implements Disposable {
     })
     if (mode === 'write') this.database.exec('pragma journal_mode = wal')
     this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
-    this.database.exec('pragma trusted_schema = off; pragma cache_size = -65536; pragma journal_size_limit = 67108864')
+    this.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
+    this.database.exec(`pragma cache_size = -${Math.floor(65_536 / readers)}`)
     this.database.function('now_plus', { directOnly: true }, seconds =>
       new Date(this.#now + Number(seconds) * 1000).toISOString(),
     )

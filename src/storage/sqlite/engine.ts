@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads'
 import type { StoreObserver } from '../../core/ports.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
 import { sqliteDialect } from '../select/dialect.ts'
@@ -7,6 +8,18 @@ import { SqliteConnection } from './connection.ts'
 import { SqliteGuard } from './guard.ts'
 import { SqliteReader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
+import { linkToOwn, linkToShared } from './writer-link.ts'
+import type { WriterData } from './writer-thread.ts'
+
+/** What the threads of one process share of a file. The main thread has it. */
+export interface SharedSqlite {
+  /** An open descriptor of the file, for the guard. */
+  readonly descriptor: number
+  /** How many threads read. Together they keep as many pages in memory as one would. */
+  readonly threads: number
+  /** Passes a port on to the writer thread. */
+  readonly connect: (port: MessagePort) => void
+}
 
 /** The embedded engine: a read connection in this thread, and a write connection in a worker thread. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
@@ -16,13 +29,16 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly #writer: SqliteWriter
   readonly #observer: StoreObserver
 
-  constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>) {
+  /** With `shared`, other threads of this process have engines on the same file, and one writer thread serves all. */
+  constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>, shared?: SharedSqlite) {
     const now = () => clock.now()
-    const reading = new SqliteConnection(path, 'read', timeouts.operation)
+    const reading = new SqliteConnection(path, 'read', timeouts.operation, shared?.threads)
     const [userVersion] = reading.run({ text: 'pragma user_version', values: [] })
-    this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer)
+    this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer, shared?.descriptor)
     this.#reader = new SqliteReader(reading, this.#guard, now)
-    this.#writer = new SqliteWriter({ path, guard: this.#guard, catalogueUrl: catalogue.url, now, observer, timeouts })
+    const data: WriterData = { path, catalogueUrl: catalogue.url, busyMs: timeouts.operation }
+    const open = () => (shared === undefined ? linkToOwn(data) : linkToShared(shared.connect))
+    this.#writer = new SqliteWriter({ open, guard: this.#guard, now, observer, timeouts })
     this.#observer = observer
   }
 

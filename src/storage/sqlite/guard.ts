@@ -13,6 +13,7 @@ export class SqliteGuard implements Disposable {
   readonly #observer: Pick<StoreObserver, 'trouble'>
   /** Stays open until the end. Closing any descriptor of the file would release the locks that SQLite holds on it. */
   readonly #descriptor: number
+  readonly #isShared: boolean
   readonly #timer: NodeJS.Timeout
   readonly #known = new Map<string, Stats>()
   /** Valid values of `user_version` in the file's header: the current one, and the one that is still in the WAL. */
@@ -20,11 +21,15 @@ export class SqliteGuard implements Disposable {
   #largest = 0
   #lost: Error | undefined
 
-  /** `userVersion` is the database's `user_version` as SQLite reads it. */
-  constructor(path: string, userVersion: number, observer: Pick<StoreObserver, 'trouble'>) {
+  /**
+   * `userVersion` is the database's `user_version` as SQLite reads it. `descriptor` is one that other threads use too;
+   * its owner closes it when all of them have ended.
+   */
+  constructor(path: string, userVersion: number, observer: Pick<StoreObserver, 'trouble'>, descriptor?: number) {
     this.#path = path
     this.#observer = observer
-    this.#descriptor = openSync(path, 'r')
+    this.#isShared = descriptor !== undefined
+    this.#descriptor = descriptor ?? openSync(path, 'r')
     this.#userVersions = new Set([userVersion, readHeader(this.#descriptor)?.userVersion ?? userVersion])
     this.#look(['']) // a WAL file here may belong to another process, which deletes it when it closes the file
     this.#timer = setInterval(() => this.#lookAround(), checkEveryMs).unref()
@@ -110,7 +115,7 @@ export class SqliteGuard implements Disposable {
 
   [Symbol.dispose](): void {
     this.rest()
-    closeSync(this.#descriptor)
+    if (!this.#isShared) closeSync(this.#descriptor)
   }
 }
 

@@ -41,7 +41,9 @@ export class SqliteReader implements Disposable {
     let rest: readonly Waiting[] = []
     try {
       this.#guard.require()
-      if (!this.#connection.database.isTransaction) this.#connection.run(begin)
+      // A transaction that an error left open would read an old snapshot.
+      if (this.#connection.database.isTransaction) this.#connection.run(rollback)
+      this.#connection.run(begin)
       this.#connection.setTime(this.#now())
       rest = this.#readSome(this.#quickFirst(all))
       // Some errors have already ended the transaction.
@@ -125,3 +127,4 @@ const slice = 5
 
 const begin = { text: 'begin', values: [] }
 const commit = { text: 'commit', values: [] }
+const rollback = { text: 'rollback', values: [] }

@@ -1,36 +1,34 @@
-import type { Worker } from 'node:worker_threads'
 import { AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
-import type { FromWriter, SentResult, ToWriter, WriterData } from './writer-thread.ts'
-import { returnThread, takeThread } from './writer-threads.ts'
+import type { WriterLink } from './writer-link.ts'
+import type { Committed, SentResult, ToWriter } from './writer-thread.ts'
 
-/** The main thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
+/** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
 export class SqliteWriter implements AsyncDisposable {
-  readonly #data: WriterData
+  readonly #open: () => WriterLink
   readonly #guard: SqliteGuard
   readonly #now: () => number
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
   readonly #waiting = new Map<number, Waiting>()
-  #worker: Worker | undefined
+  #link: WriterLink | undefined
+  #ended: Promise<void> = Promise.resolve()
   #outgoing: Job[] = []
   #watch: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
-  /** Called when the thread has closed the database, or has ended. */
-  #onGone = () => {}
 
-  constructor({ path, guard, catalogueUrl, now, observer, timeouts }: WriterOptions) {
-    this.#data = { path, catalogueUrl, busyMs: timeouts.operation }
+  constructor({ open, guard, now, observer, timeouts }: WriterOptions) {
+    this.#open = open
     this.#guard = guard
     this.#now = now
     this.#observer = observer
     this.#timeouts = timeouts
-    this.#worker = this.#launch()
+    this.#link = this.#connect()
   }
 
   submit(verb: string, args: readonly unknown[]): Promise<unknown> {
@@ -55,28 +53,33 @@ export class SqliteWriter implements AsyncDisposable {
     const jobs = this.#outgoing
     if (jobs.length === 0) return
     this.#outgoing = []
-    this.#worker ??= this.#launch()
-    post(this.#worker, jobs)
+    this.#link ??= this.#connect()
+    this.#link.post(JSON.stringify(jobs satisfies ToWriter))
   }
 
-  #launch(): Worker {
-    const worker = takeThread()
-    worker.on('message', (text: unknown) => {
-      if (typeof text !== 'string') return // under --watch, Node also sends the names of the thread's files here
-      const results = JSON.parse(text) as FromWriter
-      if (results === 'closed') return this.#release(worker)
-      this.#observer.commit(results.length)
-      const loss = this.#lossAfter(results)
-      for (const result of results) this.#settle(result, loss)
+  #connect(): WriterLink {
+    const link = this.#open()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#ended = promise
+    link.listen({
+      onMessage: text => this.#receive(JSON.parse(text) as Committed),
+      onError: error => this.#observer.trouble('The writer thread failed', error),
+      onEnd: () => {
+        resolve()
+        this.#lost(link)
+      },
     })
-    worker.on('error', error => this.#observer.trouble('The writer thread failed', error))
-    worker.on('exit', () => this.#lost(worker))
-    post(worker, this.#data)
-    return worker
+    return link
+  }
+
+  #receive({ verbs, results }: Committed): void {
+    if (verbs > 0) this.#observer.commit(verbs)
+    const loss = this.#lossAfter(results)
+    for (const result of results) this.#settle(result, loss)
   }
 
   /** The error if the file is lost. Commits to a lost file do not count, so their verbs are rejected. */
-  #lossAfter(results: readonly SentResult[]): AppError | undefined {
+  #lossAfter(results: Committed['results']): AppError | undefined {
     for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
     try {
       this.#guard.check()
@@ -110,43 +113,27 @@ export class SqliteWriter implements AsyncDisposable {
 
   // The thread has ended. Waiting callers cannot know whether their write was committed. The next write starts a new
   // one.
-  #lost(worker: Worker): void {
-    if (this.#worker === worker) this.#worker = undefined
+  #lost(link: WriterLink): void {
+    if (this.#link === link) this.#link = undefined
     const lost = unavailable(new Error('The writer thread ended'))
     for (const { reject } of this.#waiting.values()) reject(lost)
     this.#waiting.clear()
     this.#outgoing = []
-    this.#onGone()
-  }
-
-  #release(worker: Worker): void {
-    returnThread(worker)
-    this.#onGone()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
     clearInterval(this.#watch)
     this.#send()
-    const worker = this.#worker
-    if (worker === undefined) return
-    const gone = new Promise<void>(resolve => {
-      this.#onGone = resolve
-    })
-    post(worker, 'close')
-    await gone
+    this.#link?.post(JSON.stringify('close' satisfies ToWriter))
+    await this.#ended
   }
 }
 
-function post(worker: Worker, message: ToWriter): void {
-  worker.postMessage(JSON.stringify(message))
-}
-
 export interface WriterOptions {
-  readonly path: string
+  /** Called at the start, and again by the first write after the thread has ended. */
+  readonly open: () => WriterLink
   readonly guard: SqliteGuard
-  /** The URL of the module that exports the verbs. The thread imports it itself. */
-  readonly catalogueUrl: string
   readonly now: () => number
   readonly observer: StoreObserver
   readonly timeouts: Timeouts

@@ -1,0 +1,127 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { BenchServer } from './load.ts'
+import { fillSqlite } from './plant.ts'
+import { drive, hasWrk, type Workload } from './threads/drive.ts'
+import { printIsolation } from './threads/isolation.ts'
+
+// Duet with 1 to N threads on SQLite: requests per second and CPU per request of four kinds of requests, the time of a
+// start and the memory. Then how the slowest percent of reads changes while a client on another thread sends the most
+// expensive reads it may. The servers take turns in one run. The client uses the same cores, so throughput only grows
+// while there are cores left; CPU per request tells what threads cost in any case.
+
+const { values } = parseArgs({
+  options: {
+    most: { type: 'string', default: String(Math.min(8, availableParallelism())) },
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '3' },
+    warm: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '64' },
+  },
+})
+const [most = 1, rounds = 1, seconds = 1, connections = 1, warm = 1] = [
+  values.most,
+  values.rounds,
+  values.seconds,
+  values.connections,
+  values.warm,
+].map(Number)
+
+const json = { 'Content-Type': 'application/json' }
+const nested = 'query($o:Int){posts(limit:10,offset:$o){id title author{name} comments(limit:3){text author{name}}}}'
+const workloads: readonly Workload[] = [
+  { name: 'GET /users/1', line: () => 'GET /users/1' },
+  { name: 'distinct pages', line: (_, page) => `GET /users?limit=20&offset=${page}` },
+  {
+    name: 'nested GraphQL',
+    line: () => 'POST /graphql',
+    headers: () => json,
+    body: (_, page) => `{"query":"${nested}","variables":{"o":${page}}}`,
+  },
+  {
+    name: 'payments',
+    line: () => 'POST /payments',
+    headers: number => ({ ...json, 'Idempotency-Key': `bench-${number}` }),
+    body: () => '{"amount":49.9}',
+  },
+]
+
+interface Measured {
+  readonly server: BenchServer
+  readonly startMs: number
+  readonly idle: number
+  readonly sums: Map<string, { answers: number; seconds: number; cpu: number }>
+}
+
+const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
+try {
+  await using running = new AsyncDisposableStack()
+  const all = new Map<number, Measured>()
+  for (let threads = 1; threads <= most; threads++) {
+    const path = join(folder, `${threads}.db`)
+    fillSqlite(path, 20_000)
+    const begun = performance.now()
+    const server = running.use(await start(path, threads))
+    const startMs = performance.now() - begun
+    all.set(threads, { server, startMs, idle: server.memory(), sums: new Map() })
+  }
+  if (!hasWrk) console.log('wrk is not in PATH: the client is one thread of Node, which may be slower than the server.')
+  for (let round = -warm; round < rounds; round++) {
+    for (const { server, sums } of all.values()) {
+      for (const workload of workloads) {
+        const before = server.cpu()
+        const { answers, seconds: took } = await drive(server.port, workload, connections, seconds)
+        if (round < 0) continue // each thread compiles its code for itself
+        const sum = sums.get(workload.name) ?? { answers: 0, seconds: 0, cpu: 0 }
+        sum.answers += answers
+        sum.seconds += took
+        sum.cpu += server.cpu() - before
+        sums.set(workload.name, sum)
+      }
+    }
+  }
+  print(all)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+await printIsolation(Math.max(2, Math.min(4, most)))
+
+function start(path: string, threads: number): Promise<BenchServer> {
+  return BenchServer.start([join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve'], {
+    PORT: '0',
+    DATABASE_URL: `sqlite:${path}`,
+    RATE_LIMIT_MAX: '0',
+    LOG_LEVEL: 'warn',
+    DEMO_DATA: 'false',
+    THREADS: String(threads),
+  })
+}
+
+function print(all: ReadonlyMap<number, Measured>): void {
+  for (const { name } of workloads) {
+    console.log(name)
+    const [first] = Array.from(all.values(), ({ sums }) => rates(sums.get(name)))
+    for (const [threads, { sums }] of all) {
+      const { perSecond, cpu } = rates(sums.get(name))
+      const times = (perSecond / (first?.perSecond ?? 1)).toFixed(2)
+      const cost = (cpu / (first?.cpu ?? 1)).toFixed(2)
+      console.log(
+        `  ${threads} threads  ${Math.round(perSecond).toString().padStart(6)} requests/s  ${times} x  ${cpu.toFixed(0).padStart(4)} µs of CPU each  ${cost} x`,
+      )
+    }
+  }
+  console.log('start, and memory before and after the load')
+  for (const [threads, { startMs, idle, server }] of all) {
+    const mebibytes = (bytes: number) =>
+      `${Math.round(bytes / 2 ** 20)
+        .toString()
+        .padStart(4)} MiB`
+    console.log(`  ${threads} threads  ${Math.round(startMs)} ms  ${mebibytes(idle)}  ${mebibytes(server.memory())}`)
+  }
+}
+
+function rates(sum = { answers: 0, seconds: 1, cpu: 0 }): { perSecond: number; cpu: number } {
+  return { perSecond: sum.answers / sum.seconds, cpu: sum.cpu / sum.answers }
+}

@@ -1,0 +1,95 @@
+import type { MessagePort, Transferable } from 'node:worker_threads'
+import { AppError, type ErrorCode } from '../core/errors.ts'
+
+/** Answers calls by name. Arguments and results are plain data. */
+export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
+
+/** Calls between two threads, in both directions, over one port. Messages that are texts are passed on as they are. */
+export class ThreadCalls {
+  readonly #port: MessagePort
+  readonly #handlers: Handlers
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  #lastId = 0
+  #isOver = false
+
+  constructor(port: MessagePort, handlers: Handlers, onText: (text: string) => void = () => {}) {
+    this.#port = port
+    this.#handlers = handlers
+    port.on('message', (message: Message | string) => {
+      if (typeof message === 'string') onText(message)
+      else if ('name' in message) void this.#answer(message)
+      else this.#settle(message)
+    })
+    port.on('close', () => this.#end())
+  }
+
+  async call<Result>(name: string, args: readonly unknown[] = [], transfer: readonly Transferable[] = []) {
+    if (this.#isOver) throw ended()
+    const id = ++this.#lastId
+    const waiting = Promise.withResolvers<unknown>()
+    this.#waiting.set(id, waiting)
+    this.#port.postMessage({ id, name, args } satisfies Call, transfer)
+    return (await waiting.promise) as Result
+  }
+
+  async #answer({ id, name, args }: Call): Promise<void> {
+    try {
+      this.#port.postMessage({ id, result: await this.#handlers[name]?.(...(args as never[])) } satisfies Answer)
+    } catch (error) {
+      this.#port.postMessage({ id, error: toSent(error) } satisfies Answer)
+    }
+  }
+
+  #settle({ id, result, error }: Answer): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (error === undefined) waiting?.resolve(result)
+    else waiting?.reject(fromSent(error))
+  }
+
+  #end(): void {
+    this.#isOver = true
+    for (const { reject } of this.#waiting.values()) reject(ended())
+    this.#waiting.clear()
+  }
+}
+
+function ended(): Error {
+  return new Error('The other thread has ended')
+}
+
+interface Call {
+  readonly id: number
+  readonly name: string
+  readonly args: readonly unknown[]
+}
+
+interface Answer {
+  readonly id: number
+  readonly result?: unknown
+  readonly error?: SentError
+}
+
+type Message = Call | Answer
+
+/** What is lost of an error when it is copied: its class, its code and its address. */
+export interface SentError {
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  readonly cause: string
+  readonly code: unknown
+  readonly syscall: unknown
+  readonly hostname: unknown
+}
+
+export function toSent(error: unknown): SentError {
+  const { name, message, stack, cause, code, syscall, hostname } = error as Error & Record<string, unknown>
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return { name: String(name), message: String(message ?? error), stack, cause: reason, code, syscall, hostname }
+}
+
+export function fromSent({ name, message, stack, cause, ...fields }: SentError): Error {
+  if (name === 'AppError') return new AppError(fields.code as ErrorCode, message, { cause: new Error(cause) })
+  return Object.assign(new Error(message), { name, ...(stack !== undefined && { stack }) }, fields)
+}

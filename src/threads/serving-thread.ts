@@ -1,0 +1,98 @@
+import { type MessagePort, workerData } from 'node:worker_threads'
+import { startApp, systemClock, systemRandomness, type ThreadApp } from '../app.ts'
+import { CountTable } from '../cluster/count-table.ts'
+import { SharedTally } from '../cluster/shared-tally.ts'
+import { ThreadCalls, toSent } from '../cluster/thread-calls.ts'
+import { ThreadEventBus } from '../cluster/thread-event-bus.ts'
+import { ThreadTexts } from '../cluster/thread-texts.ts'
+import type { Config } from '../config.ts'
+import type { Passwords } from '../core/ports.ts'
+import { lastResort } from '../server/last-resort.ts'
+import type { Siblings } from '../server/lifecycle.ts'
+import { createLogger } from '../server/logging.ts'
+import type { MetricsOfThread } from '../server/metrics.ts'
+import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
+import type { Shared } from '../wiring/shared.ts'
+import { LogLines } from './log-lines.ts'
+import { sharedLimiter, type ThreadMemory } from './memory.ts'
+import { turnsOf } from './turns.ts'
+
+/** One of the threads that serve: a whole app, whose shared parts are in the main thread or in shared memory. */
+export interface ServingData {
+  /** From 0 on. The first thread does the work that is done once for all threads. */
+  readonly index: number
+  readonly threads: number
+  /** Differs between servers in one process, as tests have them. */
+  readonly group: string
+  readonly config: Config
+  readonly database: ThreadDatabase
+  readonly memory: ThreadMemory
+  readonly port: MessagePort
+}
+
+export interface Started {
+  readonly url: string
+  readonly demoLoginWorks: boolean
+}
+
+const { index, threads, group, config, database, memory, port } = workerData as ServingData
+const owner = index + 1
+const lines = new LogLines(port)
+const logger = createLogger(config.logLevel, lines).child({ thread: owner })
+let app: ThreadApp | undefined
+const ready = Promise.withResolvers<ThreadApp>()
+const main = new ThreadCalls(port, {
+  stop: (atOnce: boolean) => (atOnce ? app?.stopAtOnce() : app?.[Symbol.asyncDispose]()),
+  maintenance: async (on: boolean) => (await ready.promise).setMaintenance(on),
+  reloadKeys: async () => (await ready.promise).reloadKeys(),
+  metrics: () => app?.metrics(),
+  end: () => exit(0),
+})
+
+const exit = (code: number) => {
+  lines.flush()
+  process.exit(code) // ends this thread only
+}
+const stop = async () => app?.stopAtOnce()
+const fail = lastResort({ logger, stop, exit, timeoutMs: 10_000 })
+process.on('uncaughtException', fail)
+process.on('unhandledRejection', fail)
+
+const passwords: Passwords = {
+  hash: (...args) => main.call<string>('hash', args),
+  matches: (...args) => main.call<boolean>('matches', args),
+}
+const arrival = new BigInt64Array(memory.arrival)
+const siblings: Siblings = {
+  arrived: () => {
+    Atomics.store(arrival, 0, process.hrtime.bigint())
+  },
+  silence: () => Number(process.hrtime.bigint() - Atomics.load(arrival, 0)) / 1e6,
+  stopped: () => main.call('stoppedListening'),
+}
+const counts = new CountTable(memory.counts, owner)
+
+const shared: Shared = {
+  threads,
+  isFirst: index === 0,
+  // If the main thread has ended, so does this one.
+  open: options =>
+    openShared(database, options, port => void main.call('connectWriter', [port], [port]).catch(() => {})),
+  bus: new ThreadEventBus(`events ${group}`),
+  limiter: sharedLimiter(memory, owner, systemClock),
+  tally: name => new SharedTally(name, counts),
+  heavyChanges: turnsOf(main),
+  texts: new ThreadTexts(`texts ${group}`),
+  mayListen: () => main.call('mayListen'),
+  siblings,
+  collectMetrics: () => main.call<MetricsOfThread[]>('collectMetrics'),
+}
+
+try {
+  app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness, passwords, shared })
+  ready.resolve(app)
+  await main.call('started', [{ url: app.url, demoLoginWorks: app.demoLoginWorks } satisfies Started])
+} catch (error) {
+  await main.call('failed', [toSent(error)])
+  exit(1)
+}

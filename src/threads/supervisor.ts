@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto'
+import type { MessagePort } from 'node:worker_threads'
+import type { Logger } from 'pino'
+import type { App } from '../app.ts'
+import type { Handlers } from '../cluster/thread-calls.ts'
+import type { Config } from '../config.ts'
+import type { Passwords } from '../core/ports.ts'
+import { readOrCreateKeys } from '../security/keys.ts'
+import { Argon2Passwords } from '../security/passwords.ts'
+import type { MetricsOfThread } from '../server/metrics.ts'
+import { SharedDatabase } from '../storage/shared-database.ts'
+import { heavyChanges } from '../storage/store.ts'
+import { timeoutsOf } from '../storage/timeouts.ts'
+import { givenKeys } from '../wiring/keys.ts'
+import { assertFree } from './free-port.ts'
+import { forgetThread, newThreadMemory } from './memory.ts'
+import { Rendezvous } from './rendezvous.ts'
+import { Serving, within } from './serving.ts'
+import { TurnOffice } from './turns.ts'
+
+export interface ThreadsParts {
+  readonly logger: Logger
+  /** Writes lines that threads have logged. */
+  readonly write: (lines: string) => void
+  /** Called if threads end again and again. */
+  readonly onGiveUp: (error: Error) => void
+  /** Default: Argon2id. All threads use this one, so that no more hashes run at once than with one thread. */
+  readonly passwords?: Passwords
+}
+
+/** A server with several threads that serve. This thread supervises them, and has what exists only once. */
+export async function startThreads(config: Config, parts: ThreadsParts): Promise<App> {
+  await using opened = new AsyncDisposableStack()
+  const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
+  const database = opened.use(
+    await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), config.threads, trouble),
+  )
+  const { address } = database.database
+  // Created here, because threads that create them at the same time would create different ones.
+  if ((await givenKeys(config)) === undefined && address.kind === 'sqlite') {
+    await readOrCreateKeys(`${address.path}-keys.json`)
+  }
+  await assertFree(config)
+  const supervisor = new Supervisor(forThread(config, database), database, parts)
+  opened.defer(() => supervisor.stop(true))
+  const { url, demoLoginWorks } = await supervisor.start()
+  const running = opened.move()
+  let stopped: Promise<void> | undefined
+  const stop = (atOnce: boolean) => {
+    stopped ??= supervisor.stop(atOnce).then(() => running.disposeAsync())
+    return stopped
+  }
+  return {
+    url,
+    demoLoginWorks,
+    toggleMaintenance: () => supervisor.toggleMaintenance(),
+    reloadKeys: () => supervisor.tellAll('reloadKeys'),
+    stopAtOnce: () => stop(true),
+    [Symbol.asyncDispose]: () => stop(false),
+  }
+}
+
+/** The settings of one thread. The connections to PostgreSQL are those of the instance. */
+function forThread(config: Config, { database: { address } }: SharedDatabase): Config {
+  if (address.kind === 'sqlite') return { ...config, database: address }
+  return { ...config, database: { ...address, poolMax: Math.max(1, Math.floor(address.poolMax / config.threads)) } }
+}
+
+class Supervisor {
+  readonly #config: Config
+  readonly #parts: ThreadsParts
+  readonly #database: SharedDatabase
+  readonly #passwords: Passwords
+  readonly #group = randomUUID()
+  readonly #memory = newThreadMemory()
+  readonly #turns = new TurnOffice(heavyChanges)
+  readonly #meeting: Rendezvous
+  readonly #threads = new Map<number, Serving>()
+  readonly #ends: number[] = []
+  #maintenance: boolean
+  #stopping: Promise<void> | undefined
+
+  constructor(config: Config, database: SharedDatabase, parts: ThreadsParts) {
+    this.#config = config
+    this.#database = database
+    this.#parts = parts
+    this.#passwords = parts.passwords ?? new Argon2Passwords()
+    this.#meeting = new Rendezvous(config)
+    this.#maintenance = config.maintenance
+  }
+
+  async start() {
+    for (let index = 0; index < this.#config.threads; index++) this.#launch(index)
+    const all = await Promise.all(Array.from(this.#threads.values(), ({ started }) => started))
+    for (const thread of this.#threads.values()) void thread.ended.then(() => this.#lost(thread))
+    return { url: all[0]?.url ?? '', demoLoginWorks: all.some(({ demoLoginWorks }) => demoLoginWorks) }
+  }
+
+  #launch(index: number): Serving {
+    const config = { ...this.#config, maintenance: this.#maintenance }
+    const { threads } = config
+    const { database } = this.#database
+    const thread = new Serving({
+      data: { index, threads, group: this.#group, config, database, memory: this.#memory },
+      handlers: this.#handlersFor(index),
+      onLog: this.#parts.write,
+      onError: err => this.#parts.logger.error({ err, thread: index + 1 }, 'A serving thread failed'),
+    })
+    this.#threads.set(index, thread)
+    thread.started.then(({ url }) => this.#meeting.started(index, url)).catch(() => {})
+    return thread
+  }
+
+  #handlersFor(index: number): Handlers {
+    return {
+      connectWriter: (port: MessagePort) => this.#database.connect(port),
+      hash: (password: string, client?: string) => this.#passwords.hash(password, client),
+      matches: (password: string, hash: string | undefined, client?: string) =>
+        this.#passwords.matches(password, hash, client),
+      beginTurn: (client: string, waitMs?: number) => this.#turns.begin(index, client, waitMs),
+      endTurn: (turn: number) => this.#turns.end(index, turn),
+      mayListen: () => this.#meeting.mayListen(index),
+      stoppedListening: () => this.#meeting.stoppedListening(this.#threads.size),
+      collectMetrics: () => this.#collectMetrics(),
+    }
+  }
+
+  /** A thread that does not answer in time is left out. */
+  async #collectMetrics(): Promise<readonly MetricsOfThread[]> {
+    const asked = Array.from(this.#threads.values(), thread =>
+      within(thread.call<MetricsOfThread | undefined>('metrics'), metricsMs).catch(() => undefined),
+    )
+    return (await Promise.all(asked)).filter(metrics => metrics !== undefined)
+  }
+
+  async tellAll(name: string, ...args: readonly unknown[]): Promise<void> {
+    await Promise.all(Array.from(this.#threads.values(), thread => thread.call(name, ...args).catch(() => {})))
+  }
+
+  toggleMaintenance(): void {
+    this.#maintenance = !this.#maintenance
+    void this.tellAll('maintenance', this.#maintenance)
+    this.#parts.logger.warn({ maintenance: this.#maintenance }, 'Maintenance was toggled')
+  }
+
+  /** A thread has ended that should serve. Another one replaces it, unless that happens again and again. */
+  #lost({ index }: Serving): void {
+    this.#threads.delete(index)
+    this.#turns.forget(index)
+    forgetThread(this.#memory, index + 1)
+    if (this.#stopping !== undefined) return
+    const now = performance.now()
+    this.#ends.push(now)
+    if (this.#ends.filter(end => end > now - manyWithinMs).length > mostEnds) {
+      this.#parts.onGiveUp(new Error('Serving threads end again and again'))
+      return
+    }
+    this.#parts.logger.error({ thread: index + 1 }, 'A serving thread has ended. Another one replaces it')
+    const next = this.#launch(index)
+    next.started.catch(err => this.#parts.logger.error({ err, thread: index + 1 }, 'A serving thread could not start'))
+    void next.ended.then(() => this.#lost(next))
+  }
+
+  stop(atOnce: boolean): Promise<void> {
+    this.#stopping ??= this.#stopAll(atOnce)
+    return this.#stopping
+  }
+
+  async #stopAll(atOnce: boolean): Promise<void> {
+    await Promise.all(Array.from(this.#threads.values(), thread => thread.stop(atOnce, stopMs)))
+  }
+}
+
+const metricsMs = 1_000
+/** Longer than a thread takes for the slowest clients, so that the process exits within ten seconds. */
+const stopMs = 9_000
+const mostEnds = 3
+const manyWithinMs = 60_000

@@ -1,0 +1,46 @@
+import { MemoryEventBus } from '../cluster/event-bus.ts'
+import { type LocalLimiter, MemoryRateLimiter } from '../cluster/rate-limiter.ts'
+import { MemoryTally } from '../cluster/tally.ts'
+import type { Config } from '../config.ts'
+import type { EventBus } from '../core/events.ts'
+import { FairQueue, type Turns } from '../core/fair-queue.ts'
+import type { Clock, Tally } from '../core/ports.ts'
+import type { TextExchange } from '../graphql/persisted/automatic.ts'
+import type { Siblings } from '../server/lifecycle.ts'
+import type { MetricsOfThread } from '../server/metrics.ts'
+import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
+import { heavyChanges } from '../storage/store.ts'
+
+/** What the threads of one process have in common. */
+export interface Shared {
+  readonly threads: number
+  /** Whether this thread does the work that is done once for all threads. */
+  readonly isFirst: boolean
+  open(options: OpenOptions): Promise<OpenDatabase>
+  /** Wakes all threads. On PostgreSQL, its notifications do that. */
+  readonly bus: EventBus
+  limiter(name: string, limit: number, windowMs: number): LocalLimiter
+  tally(name: string): Tally
+  readonly heavyChanges: Turns
+  /** The persisted queries that other threads have learnt. */
+  readonly texts?: TextExchange
+  /** Resolves when all threads are ready to listen. */
+  mayListen(): Promise<{ readonly port: number; readonly reusePort: boolean }>
+  readonly siblings?: Siblings
+  /** The metrics of all threads. */
+  readonly collectMetrics?: () => Promise<readonly MetricsOfThread[]>
+}
+
+/** A process with one serving thread shares nothing. */
+export function alone({ database, port }: Config, clock: Clock): Shared {
+  return {
+    threads: 1,
+    isFirst: true,
+    open: options => openDatabase(database, options),
+    bus: new MemoryEventBus(),
+    limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
+    tally: () => new MemoryTally(),
+    heavyChanges: new FairQueue(heavyChanges),
+    mayListen: async () => ({ port, reusePort: false }),
+  }
+}

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, it } from 'node:test'
+import { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import { CountTable, childOf, countMemory } from '../../src/cluster/count-table.ts'
+import { windowMemory } from '../../src/cluster/shared-rate-limiter.ts'
+import { SharedTally } from '../../src/cluster/shared-tally.ts'
+import { runs } from '../support/form.ts'
+import type { HammerData } from './hammer.ts'
+
+describe('Counts that threads share', () => {
+  it('are exact, however many threads count at the same time', async () => {
+    const [windows, counts] = [windowMemory(), countMemory()]
+    const times = 10_000
+    const allowed = await Promise.all(
+      [1, 2, 3].map(async owner => {
+        const workerData: HammerData = { owner, times, windows, counts }
+        const worker = new Worker(new URL('./hammer.ts', import.meta.url), { workerData })
+        const [count] = await once(worker, 'message')
+        return Number(count)
+      }),
+    )
+    assert.equal(
+      allowed.reduce((sum, count) => sum + count),
+      times,
+      'of three times the limit exactly the limit is allowed',
+    )
+    const tally = new SharedTally('sockets', new CountTable(counts, 4))
+    for (let client = 0; client < 10; client++) assert.equal(tally.count(`client ${client}`), (3 * times) / 10)
+    for (let client = 10; client < 100; client++) assert.equal(tally.count(`client ${client}`), 0)
+    assert.equal(tally.join('groups', 'group 1'), 20, 'a group that several threads have counts once')
+  })
+
+  it('are what a naive count is, for all threads, and without those of a thread that has ended', () => {
+    const step = fc.record({
+      thread: fc.constantFrom(1, 2, 3),
+      key: fc.constantFrom('a', 'b', 'c'),
+      thing: fc.constantFrom('x', 'y', 'z'),
+      action: fc.constantFrom('add', 'add', 'remove', 'join', 'join', 'leave', 'end'),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), steps => {
+        const memory = countMemory()
+        const tables = [1, 2, 3].map(owner => new CountTable(memory, owner))
+        const model = [1, 2, 3].map(() => ({ counts: new Map<string, number>(), things: new Set<string>() }))
+        for (const { thread, key, thing, action } of steps) {
+          const [table, own] = [tables[thread - 1], model[thread - 1]]
+          if (table === undefined || own === undefined) throw new Error('no such thread')
+          const child = childOf(key, thing)
+          const count = own.counts.get(key) ?? 0
+          if (action === 'add') own.counts.set(key, count + 1)
+          if (action === 'add') table.add(key, 1)
+          if (action === 'remove' && count > 0) {
+            own.counts.set(key, count - 1)
+            table.add(key, -1)
+          }
+          if (action === 'join' && !own.things.has(child)) {
+            own.things.add(child)
+            table.join(key, child)
+          }
+          if (action === 'leave') assert.equal(table.leave(key, child), own.things.delete(child))
+          if (action === 'end') {
+            new CountTable(memory, 9).forget(thread)
+            own.counts.clear()
+            own.things.clear()
+          }
+          for (const each of ['a', 'b', 'c']) {
+            const expected = model.reduce((sum, { counts }) => sum + (counts.get(each) ?? 0), 0)
+            assert.equal(table.count(each), expected)
+          }
+        }
+        const [first] = tables
+        for (const each of ['a', 'b', 'c']) {
+          const things = new Set(model.flatMap(({ things }) => [...things].filter(name => name.startsWith(each))))
+          assert.equal(first?.join(each, childOf(each, 'another')), things.size + 1)
+        }
+      }),
+      { numRuns: runs(40, 1000) },
+    )
+  })
+
+  it('leave nothing behind, and a name that finds no room is counted by its thread', () => {
+    const memory = countMemory()
+    const tally = new SharedTally('connections', new CountTable(memory, 1))
+    const other = new SharedTally('connections', new CountTable(memory, 2))
+    const clients = Array.from({ length: 100_000 }, (_, index) => `client ${index}`)
+    for (const client of clients) assert.equal(tally.add(client, 1), 1)
+    assert.equal(tally.add('client 99999', 1), 2)
+    assert.equal(other.count('client 0'), 1)
+    assert.equal(other.count('client 99999'), 0, 'the table is full, so other threads do not know of it')
+    tally.add('client 99999', -1)
+    for (const client of clients) assert.equal(tally.add(client, -1), 0)
+    assert.ok(new Int32Array(memory).subarray(16).every(cell => cell === 0))
+  })
+})

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import type { Worker } from 'node:worker_threads'
+import { readConfig } from '../../src/config.ts'
+import { startThreads } from '../../src/threads/supervisor.ts'
+import { startTestApp } from '../support/app.ts'
+import { onlyInFull } from '../support/form.ts'
+import { query } from '../support/graphql.ts'
+import { ask, sendRaw } from '../support/http.ts'
+import { collectLogs } from '../support/logs.ts'
+import { cheapPasswords } from '../support/passwords.ts'
+import { createMember, createUser } from '../support/rest.ts'
+import { metricOf, SocketClient } from '../support/sockets.ts'
+import { waitUntil, within } from '../support/wait.ts'
+
+const two = { THREADS: '2', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
+
+function servedBy(logs: readonly Readonly<Record<string, unknown>>[]): Set<unknown> {
+  return new Set(logs.filter(({ msg }) => msg === 'answered').map(({ thread }) => thread))
+}
+
+/** Requests on connections of their own, until both threads have answered some. Returns how many were sent. */
+async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<number> {
+  let sent = 0
+  while (servedBy(app.logs).size < 2) {
+    await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    sent++
+    await waitUntil(() => app.logs.filter(({ path }) => path === '/users').length === sent)
+  }
+  return sent
+}
+
+test('two threads tell their metrics as one server, and one that ends is replaced while the other goes on', async () => {
+  const workers: Worker[] = []
+  const note = (worker: Worker) => workers.push(worker)
+  process.on('worker', note)
+  await using app = await startTestApp(two)
+  process.off('worker', note)
+  const sent = await useBoth(app)
+  const { body } = await ask(`${app.url}/metrics`)
+  const count = /^duet_http_request_seconds_count\{method="GET",route="\/users",status="200"\} (\d+)$/m.exec(body)?.[1]
+  assert.equal(Number(count), sent)
+  assert.equal(body.match(/^process_cpu_seconds_total /gm)?.length, 1)
+  const reported = Number(/^process_resident_memory_bytes (\S+)$/m.exec(body)?.[1])
+  assert.ok(reported < 1.5 * process.memoryUsage.rss(), 'the memory of the process is counted once')
+
+  const user = await createUser(app)
+  const [first] = workers.filter(({ threadName }) => threadName === 'serving 1')
+  await first?.terminate()
+  await waitUntil(() => app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
+  await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
+  for (let times = 0; times < 20; times++) {
+    const { status } = await sendRaw(app.port, `GET /users/${user.id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    assert.equal(status, 200)
+  }
+  assert.equal((await createUser(app)).id, user.id + 1)
+})
+
+test('two threads count the requests, connections, sockets and different subscriptions of a client together', async () => {
+  await using app = await startTestApp({
+    ...two,
+    RATE_LIMIT_MAX: '60',
+    RATE_LIMIT_PATHS: '/api/',
+    CONNECTIONS_PER_CLIENT: '100',
+    SOCKETS_PER_CLIENT: '10',
+    SUBSCRIPTION_GROUPS_PER_CLIENT: '9',
+  })
+  const line = 'GET /api/users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  const answers = await Promise.all(Array.from({ length: 90 }, () => sendRaw(app.port, line)))
+  assert.equal(answers.filter(({ status }) => status === 200).length, 60)
+  assert.equal(answers.filter(({ status }) => status === 429).length, 30)
+  await waitUntil(() => servedBy(app.logs).size === 2)
+
+  const author = await createMember(app)
+  using sockets = new DisposableStack()
+  const opened: SocketClient[] = []
+  for (let count = 0; count < 10; count++) opened.push(sockets.use(await SocketClient.connect(app)))
+  await assert.rejects(SocketClient.open(app), 'an eleventh socket')
+  const texts = Array.from({ length: 10 }, (_, index) => `subscription { postAdded { key${index}: id } }`)
+  // Nine are accepted, on whichever sockets they are, and one of them once more on another socket.
+  const accepted = [...texts.slice(0, 9), texts[0] ?? ''].map((text, index) => opened[index]?.begin(text))
+  await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 10)
+  const refused = opened[0]?.begin(texts[9] ?? '')
+  await waitUntil(() => refused?.errors !== undefined)
+  assert.equal(refused?.errors?.[0]?.extensions.code, 'SUBSCRIPTION_LIMIT_EXCEEDED')
+  await query(app, 'mutation { createPost(title: "T", content: "C") { id } }', author)
+  for (const each of accepted) await waitUntil(() => (each?.events.length ?? 0) > 0)
+
+  using connections = new DisposableStack()
+  let closed = 0
+  for (let count = 0; count < 120; count++) {
+    const socket = connections.adopt(connect({ port: app.port, host: '127.0.0.1', localAddress: '127.0.0.2' }), each =>
+      each.destroy(),
+    )
+    socket.on('error', () => {}).on('close', () => closed++)
+    await once(socket, 'connect')
+  }
+  await waitUntil(() => closed >= 20)
+  assert.equal(closed, 20)
+})
+
+test('when threads end again and again, the server gives up', { skip: onlyInFull }, async () => {
+  const { logger } = collectLogs()
+  const config = readConfig({ ...two, PORT: '0', DATABASE_URL: 'sqlite::memory:', DEMO_DATA: 'false', DRAIN_MS: '0' })
+  let serving: Worker | undefined
+  const note = (worker: Worker) => {
+    if (worker.threadName === 'serving 1') serving = worker
+  }
+  process.on('worker', note)
+  const { promise: givenUp, resolve: onGiveUp } = Promise.withResolvers<Error>()
+  let started = 0
+  const write = (lines: string) => {
+    started += lines.split('Listening').length - 1
+  }
+  await using _app = await startThreads(config, { logger, write, onGiveUp, passwords: cheapPasswords() })
+  for (let times = 1; times <= 4; times++) {
+    await waitUntil(() => started === times + 1)
+    await serving?.terminate()
+  }
+  assert.match((await within(givenUp, 'the end')).message, /again and again/)
+  process.off('worker', note)
+})
