@@ -128,16 +128,24 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
     await page.keyboard.press('Enter')
     await view.post('By keyboard').waitFor()
 
-    await view.button('Delete “By keyboard”').focus()
+    await view.button('Edit “By keyboard”').focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('form', { name: 'Edit the post' }).waitFor()
+    await page.keyboard.press('End')
+    await page.keyboard.type(', changed') // the title has the focus
+    await page.keyboard.press('Enter')
+    await view.post('By keyboard, changed').waitFor()
+
+    await view.button('Delete “By keyboard, changed”').focus()
     await page.keyboard.press('Enter')
     await page.getByRole('dialog', { name: 'Delete this post?' }).waitFor()
     await page.keyboard.press('Escape')
-    await waitUntil(async () => (await focused()) === 'Delete “By keyboard”')
-    assert.equal(await view.post('By keyboard').count(), 1)
+    await waitUntil(async () => (await focused()) === 'Delete “By keyboard, changed”')
+    assert.equal(await view.post('By keyboard, changed').count(), 1)
     await page.keyboard.press('Enter')
     await view.button('Delete the post').focus()
     await page.keyboard.press('Enter')
-    await view.post('By keyboard').waitFor({ state: 'detached' })
+    await view.post('By keyboard, changed').waitFor({ state: 'detached' })
     await waitUntil(async () => (await page.evaluate('document.activeElement.tagName')) === 'MAIN')
 
     await page.getByRole('link', { name: 'Users', exact: true }).focus()

@@ -232,6 +232,11 @@ describe('the console', { skip: browserMissing }, () => {
     await using view = await open({ tab: 'payments', as: ada })
     const { page } = view
     const receipts = page.locator('.receipt')
+    await page.getByText('No payments from this page yet').waitFor()
+    assert.ok(
+      await page.evaluate('document.documentElement.scrollHeight === innerHeight'),
+      'there is nothing to scroll to',
+    )
     await page.getByLabel('Amount').fill('12.50')
     await view.button('Pay').click()
     await receipts.getByText('Paid', { exact: true }).waitFor()

@@ -83,11 +83,17 @@ test('the home page and the documentation', { skip: browserMissing }, async suit
     assert.deepEqual(troubles, [])
   })
 
-  await suite.test('lead to the API reference, which opens at the operation', { skip: onlyInFull }, async () => {
-    await using opened = await openPage(browser, `${app.url}/docs`, desk)
-    const { page, troubles } = opened
-    await page.getByRole('link', { name: 'POST /payments' }).click()
-    await page.locator('[id^=operations-Payments-].is-open').waitFor()
-    assert.deepEqual(troubles, [])
-  })
+  await suite.test(
+    'lead to the API reference, which opens at the operation, and back',
+    { skip: onlyInFull },
+    async () => {
+      await using opened = await openPage(browser, `${app.url}/docs`, desk)
+      const { page, troubles } = opened
+      await page.getByRole('link', { name: 'POST /payments' }).click()
+      await page.locator('[id^=operations-Payments-].is-open').waitFor()
+      await page.getByRole('link', { name: 'Documentation', exact: true }).click()
+      assert.equal(page.url(), `${app.url}/docs`)
+      assert.deepEqual(troubles, [])
+    },
+  )
 })

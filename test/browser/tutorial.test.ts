@@ -53,6 +53,7 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   insert('</script>', only(3, 'js'))
   await page.reload()
   await comments.first().waitFor()
+  assert.match(await page.locator('#posts li').first().innerText(), /\(post 20\)$/) // the number in the command
   const commentInTerminal = async () => {
     const { stdout } = await promisify(execFile)('sh', ['-c', here(only(3, 'sh'))])
     assert.match(stdout, /"addComment":\{"id":/)

@@ -22,7 +22,7 @@ export function Dialog({ title, onClose, wide = false, children }: Props) {
       // What was opened from may disappear together with the window.
       queueMicrotask(() => {
         const target = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('main')
-        target?.focus()
+        target?.focus({ preventScroll: true })
       })
     }
   }, [])

@@ -1,4 +1,4 @@
-import type { ComponentChildren, InputHTMLAttributes, LooseInputHTMLAttributes } from 'preact'
+import type { ComponentChildren, InputHTMLAttributes, LooseInputHTMLAttributes, RefObject } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 
 interface Props extends LooseInputHTMLAttributes<HTMLInputElement> {
@@ -9,15 +9,13 @@ interface Props extends LooseInputHTMLAttributes<HTMLInputElement> {
 /** An input with its label above and a hint below. */
 export function Field({ label, hint, ...input }: Props) {
   const id = useId()
-  const element = useRef<HTMLInputElement>(null)
-  useEffect(() => {
-    if (input.autofocus) element.current?.focus()
-  }, [])
+  const element = useFocus(input.autofocus === true)
   return (
     <div class="field">
       <label for={id}>{label}</label>
       <input
         {...(input as InputHTMLAttributes<HTMLInputElement>)}
+        ref={element}
         id={id}
         aria-describedby={hint === undefined ? undefined : `${id}-hint`}
       />
@@ -28,6 +26,15 @@ export function Field({ label, hint, ...input }: Props) {
       )}
     </div>
   )
+}
+
+/** Puts the focus into the input when it appears. By itself the browser does so only once for each page. */
+export function useFocus(wanted: boolean): RefObject<HTMLInputElement | null> {
+  const element = useRef<HTMLInputElement>(null)
+  useEffect(() => {
+    if (wanted) element.current?.focus()
+  }, [])
+  return element
 }
 
 /** The texts of a form, by the names of its fields. */

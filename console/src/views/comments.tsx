@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useAction } from '../parts/action.tsx'
-import { textsOf } from '../parts/field.tsx'
+import { textsOf, useFocus } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Face } from '../parts/person.tsx'
@@ -118,27 +118,52 @@ function Comment({ post, comment }: { readonly post: FeedPost; readonly comment:
           </span>
         </div>
         {editing.value ? (
-          <form
-            class="comment-form"
-            onSubmit={event => {
-              event.preventDefault()
-              const { text: changed = '' } = textsOf(event.currentTarget)
+          <Editor
+            text={text}
+            busy={busy}
+            onClose={() => {
+              editing.value = false
+            }}
+            onSave={changed =>
               run(async () => {
                 await updateComment(post.id, id, changed)
                 editing.value = false
               })
-            }}
-          >
-            <input name="text" aria-label="The comment" defaultValue={text} required autofocus />
-            <button type="submit" class="primary" disabled={busy}>
-              Save
-            </button>
-          </form>
+            }
+          />
         ) : (
           <p class="prose">{text}</p>
         )}
         <Notice problem={problem} onAgain={again} />
       </div>
     </li>
+  )
+}
+
+interface EditorProps {
+  readonly text: string
+  readonly busy: boolean
+  readonly onClose: () => void
+  readonly onSave: (text: string) => void
+}
+
+function Editor({ text, busy, onClose, onSave }: EditorProps) {
+  const input = useFocus(true)
+  return (
+    <form
+      class="comment-form"
+      onSubmit={event => {
+        event.preventDefault()
+        onSave(textsOf(event.currentTarget).text ?? '')
+      }}
+    >
+      <input ref={input} name="text" aria-label="The comment" defaultValue={text} required />
+      <button type="button" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="submit" class="primary" disabled={busy}>
+        Save
+      </button>
+    </form>
   )
 }

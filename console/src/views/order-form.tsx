@@ -21,8 +21,14 @@ interface Line extends NewItem {
 const amounts = new Intl.NumberFormat('en')
 const mostItems = 100
 
+/** The price is not filled in: an order of nothing but zeros is refused. */
+const emptyLine: NewItem = { name: '', quantity: 1, price: Number.NaN }
+
+/** What a number field shows. Without a number it is empty. */
+const shown = (value: number) => (Number.isNaN(value) ? '' : value)
+
 export function OrderForm({ userId, onClose, onCreated }: Props) {
-  const lines = useSignal<readonly Line[]>([{ key: 0, name: '', quantity: 1, price: 0 }])
+  const lines = useSignal<readonly Line[]>([{ key: 0, ...emptyLine }])
   const { busy, problem, run, again } = useAction()
   const change = (key: number, changes: Partial<NewItem>) => {
     lines.value = lines.value.map(line => (line.key === key ? { ...line, ...changes } : line))
@@ -60,7 +66,7 @@ export function OrderForm({ userId, onClose, onCreated }: Props) {
                 type="number"
                 min={1}
                 max={10_000}
-                value={quantity}
+                value={shown(quantity)}
                 required
                 onInput={event => change(key, { quantity: event.currentTarget.valueAsNumber })}
               />
@@ -69,7 +75,8 @@ export function OrderForm({ userId, onClose, onCreated }: Props) {
                 type="number"
                 min={0}
                 max={1_000_000_000}
-                value={price}
+                value={shown(price)}
+                placeholder="120"
                 required
                 onInput={event => change(key, { price: event.currentTarget.valueAsNumber })}
               />
@@ -93,14 +100,14 @@ export function OrderForm({ userId, onClose, onCreated }: Props) {
             disabled={lines.value.length === mostItems}
             onClick={() => {
               const key = Math.max(...lines.value.map(line => line.key)) + 1
-              lines.value = [...lines.value, { key, name: '', quantity: 1, price: 0 }]
+              lines.value = [...lines.value, { key, ...emptyLine }]
             }}
           >
             <Icon name="plus" /> Another item
           </button>
         </div>
         <div class="actions end">
-          <span class="amount">{Number.isNaN(total) ? '–' : amounts.format(total)}</span>
+          Total <span class="amount">{Number.isNaN(total) ? '–' : amounts.format(total)}</span>
           <button type="submit" class="primary" disabled={busy}>
             Place the order
           </button>

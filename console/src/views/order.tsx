@@ -49,7 +49,7 @@ export function OrderCard({ order, onChange }: Props) {
             type="button"
             key={name}
             class={name === 'pay' ? 'primary' : name === 'cancel' ? 'danger' : ''}
-            disabled={busy}
+            aria-disabled={busy} // a disabled button would lose the focus
             onClick={() => run(() => follow(name))}
           >
             {names[name] ?? name}

@@ -108,7 +108,7 @@ function Receipts({ busy, onAgain }: { readonly busy: boolean; readonly onAgain:
             )}
           </h2>
           <div class="actions">
-            <button type="button" disabled={busy} onClick={() => onAgain(receipt)}>
+            <button type="button" aria-disabled={busy} onClick={() => onAgain(receipt)}>
               Send again with this key
             </button>
           </div>

@@ -28,6 +28,7 @@ const page = `<!doctype html>
 <link rel="stylesheet" href="../${assets[0].address}">
 </head>
 <body>
+<nav class="swagger-ui" aria-label="Places"><p class="wrapper"><a class="link" href="../docs">Documentation</a></p></nav>
 <div id="docs"></div>
 <noscript>This page needs JavaScript. <a href="../openapi.json">openapi.json</a> holds the same as data.</noscript>
 <script src="../${assets[1].address}"></script>

@@ -35,6 +35,7 @@ const page = `<!doctype html>
 </head>
 <body class="no-focus-outline">
 <form id="sign-in">
+<a href="./">Duet</a>
 <input name="email" type="email" placeholder="E-mail" aria-label="E-mail" autocomplete="username" required>
 <input name="password" type="password" placeholder="Password" aria-label="Password" autocomplete="current-password" required>
 <button>Sign in</button>

@@ -8,9 +8,9 @@ self.MonacoEnvironment = {
   },
 }
 
-const examples = `# Duet's GraphQL interface. Put the cursor into an
-# operation and press Ctrl-Enter to run it. Ctrl-Space
-# shows what can be selected, the book the whole schema.
+const examples = `# Put the cursor into an operation and press
+# Ctrl-Enter to run it. Ctrl-Space shows what can
+# be selected, the book the whole schema.
 
 query LatestPosts {
   posts(limit: 3) {
