@@ -1,0 +1,143 @@
+import type { Case, Contender } from '../core/model.ts'
+import { bare, duet, express, fastify, hono, restServers } from '../core/names.ts'
+import { counter, get, post, shuffled } from '../core/requests.ts'
+import type { Tokens } from '../core/tokens.ts'
+import { population } from './population.ts'
+
+const paid = 300
+const users = shuffled(population.users)
+
+/** Cases of the HTTP interface. */
+export function restCases(tokens: Tokens): readonly Case[] {
+  const hot = users.slice(0, 500).map(id => get('/users/me', { Authorization: `Bearer ${tokens.of(id)}` }))
+  const cold = () =>
+    Array.from({ length: 4000 }, (_, at) =>
+      get('/users/me', { Authorization: `Bearer ${tokens.of((at % population.users) + 1)}` }),
+    )
+  const readUsers = users.map(id => get(`/users/${id}`))
+  const withTokens = [duet, express, fastify, hono, bare]
+  return [
+    {
+      name: 'rest-point',
+      title: 'REST: read one user',
+      connections: 64,
+      contenders: restServers,
+      requests: () => readUsers,
+    },
+    {
+      name: 'rest-list',
+      title: 'REST: list 20 users',
+      connections: 64,
+      contenders: restServers,
+      requests: () => users.map(id => get(`/users?limit=20&after=${Math.min(id, population.users - 20)}`)),
+    },
+    {
+      name: 'rest-create',
+      title: 'REST: create a user, durably',
+      connections: 64,
+      contenders: restServers,
+      requests: () => [post('/users', { name: `User ${counter}`, email: `${counter}@example.com` })],
+      essence: (status, body) => ({ status, keys: Object.keys(JSON.parse(body)) }),
+    },
+    {
+      name: 'payment-first',
+      title: 'REST: pay with a new key, durably',
+      connections: 64,
+      contenders: restServers,
+      requests: () => [post('/payments', { amount: 49.9 }, { 'Idempotency-Key': `first-${counter}` })],
+      essence: paymentOf,
+    },
+    {
+      name: 'payment-replay',
+      title: 'REST: pay again with a known key',
+      connections: 64,
+      contenders: restServers,
+      requests: onceFor(payAll),
+      essence: paymentOf,
+    },
+    {
+      name: 'rest-304',
+      title: 'REST: read one user that has not changed (304)',
+      connections: 64,
+      contenders: restServers,
+      requests: onceFor(tagged),
+      essence: (status, body) => ({ status, body }),
+    },
+    {
+      name: 'token-hot',
+      title: 'REST: read the caller, tokens seen before',
+      connections: 64,
+      contenders: withTokens,
+      requests: () => hot,
+      note: 'Express (jose) and Hono verify the signature each time; Fastify (fast-jwt), Duet and the bare handler remember good tokens.',
+    },
+    {
+      name: 'token-cold',
+      title: 'REST: read the caller, each token for the first time',
+      connections: 64,
+      contenders: withTokens,
+      requests: cold,
+      once: true,
+    },
+    {
+      name: 'rest-point-1',
+      title: 'REST: read one user, 1 connection',
+      connections: 1,
+      contenders: restServers,
+      requests: () => readUsers,
+    },
+    {
+      name: 'rest-point-1000',
+      title: 'REST: read one user, 1,000 connections',
+      connections: 1000,
+      contenders: restServers,
+      requests: () => readUsers,
+    },
+  ]
+}
+
+function paymentOf(status: number, body: string): unknown {
+  const { amount, order_id, ...rest } = JSON.parse(body)
+  return { status, amount, order_id, keys: Object.keys(rest) }
+}
+
+/** Makes the requests once for each contender. */
+function onceFor(make: (contender: Contender) => Promise<readonly string[]>): Case['requests'] {
+  const made = new Map<string, Promise<readonly string[]>>()
+  return contender => {
+    const known = made.get(contender.name) ?? make(contender)
+    made.set(contender.name, known)
+    return known
+  }
+}
+
+async function payAll({ server }: Contender): Promise<readonly string[]> {
+  const keys = Array.from({ length: paid }, (_, at) => `replay-${at}`)
+  const headers = { 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ amount: 49.9 })
+  const url = `http://127.0.0.1:${server.port}/payments`
+  await inTens(keys, key => fetch(url, { method: 'POST', headers: { ...headers, 'Idempotency-Key': key }, body }))
+  return keys.map(key => post('/payments', { amount: 49.9 }, { 'Idempotency-Key': key }))
+}
+
+async function tagged({ server, name }: Contender): Promise<readonly string[]> {
+  const some = users.slice(0, 500)
+  // The bare handler makes a tag only for those who have one.
+  const headers: Record<string, string> = name === bare ? { 'If-None-Match': 'none' } : {}
+  const tags = await inTens(some, async id => {
+    const response = await fetch(`http://127.0.0.1:${server.port}/users/${id}`, { headers })
+    return response.headers.get('etag') ?? ''
+  })
+  return some.map((id, at) => get(`/users/${id}`, { 'If-None-Match': tags[at] ?? '' }))
+}
+
+async function inTens<Each, Made>(
+  list: readonly Each[],
+  make: (each: Each) => Promise<Made>,
+): Promise<readonly Made[]> {
+  const made: Made[] = []
+  for (let from = 0; from < list.length; from += 10) {
+    made.push(...(await Promise.all(list.slice(from, from + 10).map(make))))
+  }
+  return made
+}

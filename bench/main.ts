@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import type { Context, Part } from './cases/context.ts'
+import { growth } from './cases/growth.ts'
+import { postgres } from './cases/postgres.ts'
+import { slowDisk } from './cases/slow-disk.ts'
+import { sqlite } from './cases/sqlite.ts'
+import { subscriptions } from './cases/subscriptions.ts'
+import { threads } from './cases/threads.ts'
+import { Starter, skippedLines } from './core/contenders.ts'
+import { Generator } from './core/generator.ts'
+import { machine } from './core/machine.ts'
+import type { Pace, Result } from './core/model.ts'
+import { Tokens } from './core/tokens.ts'
+import { verdicts } from './goals.ts'
+import { printResult, printVerdicts, ratiosAsJson } from './report/console.ts'
+import { writeDocument } from './report/markdown.ts'
+
+// Duet beside others, in one run. See docs/benchmarks.md, which a full run writes.
+
+const { values: options } = parseArgs({
+  options: {
+    /** A minute instead of ten; writes no document. */
+    quick: { type: 'boolean', default: false },
+    /** Only cases whose name matches this expression; writes no document. */
+    only: { type: 'string' },
+    rounds: { type: 'string' },
+  },
+})
+const parts: readonly Part[] = [sqlite, postgres, slowDisk, subscriptions, growth, threads]
+const paces: Readonly<Record<'quick' | 'full', Pace>> = {
+  quick: { rounds: 2, sliceMs: 120, warmMs: 120, settleMs: 10 },
+  full: { rounds: 5, sliceMs: 350, warmMs: 500, settleMs: 30 },
+}
+
+const start = performance.now()
+const about = machine()
+for (const line of about) console.log(line)
+const pace = { ...paces[options.quick ? 'quick' : 'full'] }
+if (options.rounds !== undefined) Object.assign(pace, { rounds: Number(options.rounds) })
+const wanted = options.only === undefined ? undefined : new RegExp(options.only)
+const results: Result[] = []
+{
+  await using stack = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const tokens = await Tokens.make()
+  const context: Context = {
+    folder,
+    generator: stack.use(new Generator()),
+    tokens,
+    pace,
+    isQuick: options.quick,
+    wants: name => wanted?.test(name) ?? true,
+    starter: servers => new Starter(folder, tokens.keys, servers),
+  }
+  for (const part of parts) {
+    const measured = await part.run(context)
+    for (const result of measured) printResult(result)
+    results.push(...measured)
+  }
+}
+const reached = verdicts(results)
+printVerdicts(reached)
+console.log(`\ntook ${((performance.now() - start) / 1000).toFixed(0)} s`)
+if (!options.quick && wanted === undefined) {
+  writeDocument({ results, verdicts: reached, machine: about, skipped: skippedLines(), pace })
+  console.log('docs/benchmarks.md is written')
+}
+console.log(ratiosAsJson(results, reached))
