@@ -12,21 +12,27 @@ const pagesOf = (query: string) => pages.map(after => graphql(query, { after: St
 /** Cases of the GraphQL interface. */
 export function graphqlCases(): readonly Case[] {
   const { point, list, nested, wide, like } = operations
+  const posts = ids.map(id => graphql(point.query, { id: String(id) }))
+  const likes = ids.map(id => graphql(like.query, { id: String(id) }))
   const nestedPages = pagesOf(nested.query)
+  const onePage = nestedPages.slice(0, 1)
+  const lists = pagesOf(list.query)
+  const widePages = pagesOf(wide.query)
+  const refusals = [graphql(refused)]
   return [
     {
       name: 'graphql-point',
       title: 'GraphQL: one post with its author',
       connections: 64,
       contenders: graphqlServers,
-      requests: () => ids.map(id => graphql(point.query, { id: String(id) })),
+      requests: () => posts,
     },
     {
       name: 'graphql-list',
       title: 'GraphQL: a list of 20 posts',
       connections: 64,
       contenders: graphqlServers,
-      requests: () => pagesOf(list.query),
+      requests: () => lists,
     },
     {
       name: 'nested',
@@ -40,7 +46,7 @@ export function graphqlCases(): readonly Case[] {
       title: 'GraphQL: ten posts with authors and comments, all clients read the same page',
       connections: 64,
       contenders: graphqlServers,
-      requests: () => nestedPages.slice(0, 1),
+      requests: () => onePage,
       note: 'Apart from the others: only here Duet reads once for all who ask at the same moment. No answer is kept longer than that.',
     },
     {
@@ -48,14 +54,14 @@ export function graphqlCases(): readonly Case[] {
       title: 'GraphQL: the most that one operation may cost: 90 posts with authors',
       connections: 64,
       contenders: graphqlServers,
-      requests: () => pagesOf(wide.query),
+      requests: () => widePages,
     },
     {
       name: 'like',
       title: 'GraphQL: a mutation (like), durably',
       connections: 64,
       contenders: graphqlServers,
-      requests: () => ids.map(id => graphql(like.query, { id: String(id) })),
+      requests: () => likes,
       essence: (status, body) => ({ status, body: JSON.parse(body.replace(/"likes":\d+/, '"likes":0')) }),
     },
     {
@@ -63,7 +69,7 @@ export function graphqlCases(): readonly Case[] {
       title: 'GraphQL: an operation that is too deep is refused, each document new',
       connections: 64,
       contenders: [duet, apollo, yoga, mercurius, go],
-      requests: () => [graphql(refused)],
+      requests: () => refusals,
       essence: (_, body) => {
         const { data, errors } = JSON.parse(body)
         return { isRefused: data == null && errors.length > 0 }

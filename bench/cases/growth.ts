@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { duetProgram, duetSettings, skip } from '../core/contenders.ts'
 import { measure } from '../core/measure.ts'
-import type { Case, Contender } from '../core/model.ts'
+import { type Case, type Contender, onceFor } from '../core/model.ts'
 import { PostgresDatabases } from '../core/postgres.ts'
 import { get, graphql, shuffled } from '../core/requests.ts'
 import { BenchServer } from '../core/server.ts'
@@ -70,7 +70,7 @@ function casesOf(engine: Engine): readonly Case[] {
     title: `${engines[engine]}, growth. ${title}`,
     connections: 64,
     contenders: Object.keys(sizes),
-    requests: ({ name }) => requests(name as Size),
+    requests: onceFor(({ name }) => requests(name as Size)),
     essence: status => status,
   })
   const spread = Array.from({ length: 500 }, (_, at) => at)

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { areInstalled, duetProgram, duetSettings, peer, peerSettings, skip } from '../core/contenders.ts'
 import { measure } from '../core/measure.ts'
-import type { Case, Contender } from '../core/model.ts'
+import { type Case, type Contender, onceFor } from '../core/model.ts'
 import { bare, duet, postgraphile } from '../core/names.ts'
 import { PostgresDatabases } from '../core/postgres.ts'
 import { graphql } from '../core/requests.ts'
@@ -48,8 +48,9 @@ export const postgres: Part = {
       name: `postgres-${each.name}`,
       title: `PostgreSQL. ${each.title}`,
       contenders: [duet, postgraphile, bare, duetOnSqlite],
-      requests: (contender: Contender) =>
+      requests: onceFor(contender =>
         contender.name === postgraphile ? requestsIn(each, cursors) : each.requests(contender),
+      ),
       essence: (status: number, body: string) => ({ status, body: unwrapped(JSON.parse(body)) }),
     }))
     return await measure(context.generator, onPostgres, contenders, context.pace)

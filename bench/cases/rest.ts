@@ -1,4 +1,4 @@
-import type { Case, Contender } from '../core/model.ts'
+import { type Case, type Contender, onceFor } from '../core/model.ts'
 import { bare, duet, express, fastify, hono, restServers } from '../core/names.ts'
 import { counter, get, post, shuffled } from '../core/requests.ts'
 import type { Tokens } from '../core/tokens.ts'
@@ -15,6 +15,9 @@ export function restCases(tokens: Tokens): readonly Case[] {
       get('/users/me', { Authorization: `Bearer ${tokens.of((at % population.users) + 1)}` }),
     )
   const readUsers = users.map(id => get(`/users/${id}`))
+  const lists = users.map(id => get(`/users?limit=20&after=${Math.min(id, population.users - 20)}`))
+  const creations = [post('/users', { name: 'A new user', email: `${counter}@example.com` })]
+  const payments = [post('/payments', { amount: 49.9 }, { 'Idempotency-Key': `first-${counter}` })]
   const withTokens = [duet, express, fastify, hono, bare]
   return [
     {
@@ -29,14 +32,14 @@ export function restCases(tokens: Tokens): readonly Case[] {
       title: 'REST: list 20 users',
       connections: 64,
       contenders: restServers,
-      requests: () => users.map(id => get(`/users?limit=20&after=${Math.min(id, population.users - 20)}`)),
+      requests: () => lists,
     },
     {
       name: 'rest-create',
       title: 'REST: create a user, durably',
       connections: 64,
       contenders: restServers,
-      requests: () => [post('/users', { name: `User ${counter}`, email: `${counter}@example.com` })],
+      requests: () => creations,
       essence: (status, body) => ({ status, keys: Object.keys(JSON.parse(body)) }),
     },
     {
@@ -44,7 +47,7 @@ export function restCases(tokens: Tokens): readonly Case[] {
       title: 'REST: pay with a new key, durably',
       connections: 64,
       contenders: restServers,
-      requests: () => [post('/payments', { amount: 49.9 }, { 'Idempotency-Key': `first-${counter}` })],
+      requests: () => payments,
       essence: paymentOf,
     },
     {
@@ -99,16 +102,6 @@ export function restCases(tokens: Tokens): readonly Case[] {
 function paymentOf(status: number, body: string): unknown {
   const { amount, order_id, ...rest } = JSON.parse(body)
   return { status, amount, order_id, keys: Object.keys(rest) }
-}
-
-/** Makes the requests once for each contender. */
-function onceFor(make: (contender: Contender) => Promise<readonly string[]>): Case['requests'] {
-  const made = new Map<string, Promise<readonly string[]>>()
-  return contender => {
-    const known = made.get(contender.name) ?? make(contender)
-    made.set(contender.name, known)
-    return known
-  }
 }
 
 async function payAll({ server }: Contender): Promise<readonly string[]> {

@@ -160,7 +160,9 @@ async function checkEqual(audiences: readonly Audience[]): Promise<void> {
   let expected: readonly string[] | undefined
   for (const audience of audiences) {
     if (expected !== undefined && audience.name === bareLoop) audience.repeat(expected)
-    const payloads = await audience.payloads()
+    const payloads = await audience.payloads().catch(error => {
+      throw new Error(`${audience.name}: ${error.message}`)
+    })
     expected ??= payloads
     if (payloads.join('\n') !== expected.join('\n'))
       throw new Error(`${audience.name} tells other events\n${payloads.join('\n')}\n${expected.join('\n')}`)

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { counter } from './requests.ts'
 
 // Sends requests from a process of its own, so that what it costs does not count as the server's. It is told what to do
 // over the channel to its parent, and written to be cheap: raw sockets, one buffer each, no parsing beyond the necessary.
@@ -10,7 +11,9 @@ export type Order =
 
 export interface Run {
   readonly ms: number
-  readonly requests: readonly string[]
+  /** A number under which the requests are kept. They are sent the first time only. */
+  readonly list: number
+  readonly requests?: readonly string[]
   /** The status that each answer must have. */
   readonly status: number
   /** Ends when each request was sent once. */
@@ -28,14 +31,26 @@ export interface Outcome {
   readonly failure?: string
 }
 
-/** Ten digits in a request that no other request has. */
-const counter = '@@@@@@@@@@'
 let counted = Date.now() % 1_000_000_000
+
+type Template = string | readonly [before: string, after: string]
+const lists = new Map<number, readonly Template[]>()
+
+function templatesOf({ list, requests, once }: Run): readonly Template[] {
+  const known = lists.get(list)
+  if (known !== undefined) return known
+  const templates = (requests ?? []).map(text => {
+    const at = text.indexOf(counter)
+    return at < 0 ? text : ([text.slice(0, at), text.slice(at + counter.length)] as const)
+  })
+  if (!once) lists.set(list, templates)
+  return templates
+}
 
 /** The run that connections are in. */
 class Running {
   readonly #run: Run
-  readonly #templates: readonly (string | readonly [string, string])[]
+  readonly #templates: readonly Template[]
   readonly #end: number
   readonly #started = performance.now()
   readonly #cpu = process.cpuUsage()
@@ -46,10 +61,7 @@ class Running {
 
   constructor(run: Run) {
     this.#run = run
-    this.#templates = run.requests.map(text => {
-      const at = text.indexOf(counter)
-      return at < 0 ? text : ([text.slice(0, at), text.slice(at + counter.length)] as const)
-    })
+    this.#templates = templatesOf(run)
     this.#end = this.#started + run.ms
   }
 

@@ -65,3 +65,13 @@ export interface Pace {
   readonly warmMs: number
   readonly settleMs: number
 }
+
+/** Makes the requests once for each contender. */
+export function onceFor(make: Case['requests']): Case['requests'] {
+  const made = new Map<string, ReturnType<Case['requests']>>()
+  return contender => {
+    const known = made.get(contender.name) ?? make(contender)
+    made.set(contender.name, known)
+    return known
+  }
+}

@@ -19,8 +19,13 @@ export class PostgresDatabases {
   static async start(stack: AsyncDisposableStack): Promise<PostgresDatabases> {
     const settings = { shared_buffers: '512MB', fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
     const { url } = stack.use(await PostgresServer.start(settings))
-    const [row] = await run(url, ['select pg_backend_pid() as pid'])
-    return new PostgresDatabases(url, parentOf(Number(row?.pid)) ?? 0)
+    const client = new pg.Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query('select pg_backend_pid() as pid')
+    const postmaster = parentOf(rows[0].pid)
+    await client.end()
+    if (postmaster === undefined) throw new Error('The processes of PostgreSQL are not found')
+    return new PostgresDatabases(url, postmaster)
   }
 
   private constructor(url: string, postmaster: number) {
@@ -53,14 +58,11 @@ export class PostgresDatabases {
   }
 }
 
-/** Runs statements and returns the rows of the last. */
-async function run(url: string, statements: readonly string[]): Promise<readonly Readonly<Record<string, unknown>>[]> {
+async function run(url: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
-    let rows: readonly Readonly<Record<string, unknown>>[] = []
-    for (const statement of statements) rows = (await client.query(statement)).rows
-    return rows
+    for (const statement of statements) await client.query(statement)
   } finally {
     await client.end()
   }

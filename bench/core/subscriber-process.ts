@@ -11,7 +11,7 @@ export type SubscriberOrder =
 
 /** The answer to `wait`. */
 export interface Received {
-  /** One of the messages. */
+  /** The first of the messages. */
   readonly sample: string
 }
 
@@ -20,7 +20,7 @@ let received = 0
 let wanted = Number.POSITIVE_INFINITY
 let reached: () => void = () => {}
 let failed: (error: Error) => void = () => {}
-let sample = ''
+let sample: string | undefined
 
 async function open(port: number, count: number, queries: readonly string[]): Promise<void> {
   while (sockets.length < count) {
@@ -38,7 +38,9 @@ async function wait(messages: number): Promise<Received> {
   await promise
   received -= wanted
   wanted = Number.POSITIVE_INFINITY
-  return { sample }
+  const answer = { sample: sample ?? '' }
+  sample = undefined
+  return answer
 }
 
 async function openOne(port: number, queries: readonly string[]): Promise<void> {
@@ -48,8 +50,9 @@ async function openOne(port: number, queries: readonly string[]): Promise<void> 
   socket.write(handshake)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   socket.on('error', reject)
+  let reason = ''
   socket.on('close', () => {
-    const error = new Error('A subscriber was cut off')
+    const error = new Error(`A subscriber was cut off ${reason}`)
     reject(error)
     failed(error)
   })
@@ -75,16 +78,18 @@ async function openOne(port: number, queries: readonly string[]): Promise<void> 
       if (buffer.length < head) break
       const length = short < 126 ? short : short === 126 ? buffer.readUInt16BE(2) : buffer.readUInt32BE(6)
       if (buffer.length < head + length) break
-      if (buffer[0] === 0x89) socket.write(masked(buffer.toString('latin1', head, head + length), 0x8a))
+      if (buffer[0] === 0x88)
+        reason = `${buffer.readUInt16BE(head)} ${buffer.toString('utf8', head + 2, head + length)}`
+      else if (buffer[0] === 0x89) socket.write(masked(buffer.subarray(head, head + length), 0x8a))
       else if (state === 'initialising') {
         state = 'subscribed'
         for (const [at, query] of queries.entries()) {
           socket.write(masked(JSON.stringify({ id: `${name}-${at}`, type: 'subscribe', payload: { query } })))
         }
         resolve()
-      } else if (buffer[0] === 0x81 && ++received === wanted) {
-        sample = buffer.toString('utf8', head, head + length)
-        reached()
+      } else if (buffer[0] === 0x81) {
+        sample ??= buffer.toString('utf8', head, head + length)
+        if (++received === wanted) reached()
       }
       buffer = buffer.subarray(head + length)
     }
@@ -105,8 +110,8 @@ const handshake = [
 ].join('\r\n')
 
 /** A frame as clients send it, with a mask of zeros: a text, or the answer to a ping. */
-function masked(text: string, kind = 0x81): Buffer {
-  const bytes = Buffer.from(text)
+function masked(content: string | Buffer, kind = 0x81): Buffer {
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content
   const head =
     bytes.length < 126
       ? Buffer.from([kind, 0x80 | bytes.length])

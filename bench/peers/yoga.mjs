@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { createServer } from 'node:http'
 import { maxDepthPlugin } from '@escape.tech/graphql-armor-max-depth'
 import { useServer } from 'graphql-ws/use/ws'
@@ -10,6 +11,7 @@ import { loadersOf, relations, resolversFor, typeDefs } from './schema.mjs'
 // graphql-yoga 5 on node:http, DataLoader in the context, its own PubSub, and graphql-ws as its documentation shows. It
 // keeps parsed and validated documents by itself.
 const database = openDatabase(process.argv[2])
+setMaxListeners(0) // thousands listen here on purpose
 const pubsub = createPubSub()
 const events = {
   posts: () => pubsub.subscribe('post'),
