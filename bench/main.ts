@@ -32,9 +32,10 @@ const { values: options } = parseArgs({
   },
 })
 const parts: readonly Part[] = [sqlite, postgres, slowDisk, subscriptions, growth, threads]
+const settle = { ms: 20, answers: 1, mostMs: 20 }
 const paces: Readonly<Record<'quick' | 'full', Pace>> = {
-  quick: { rounds: 2, sliceMs: 120, warmMs: 120, settleMs: 10 },
-  full: { rounds: 5, sliceMs: 350, warmMs: 500, settleMs: 30 },
+  quick: { rounds: 2, sliceMs: 100, warm: { ms: 100, answers: 400, mostMs: 500 }, settle },
+  full: { rounds: 5, sliceMs: 350, warm: { ms: 300, answers: 2000, mostMs: 2000 }, settle },
 }
 
 const start = performance.now()

@@ -1,6 +1,6 @@
 import { type Answer, Client } from '../client.ts'
 import type { Generator } from './generator.ts'
-import type { Case, Contender, Pace, Result, Sample } from './model.ts'
+import type { Case, Contender, Pace, Result, Sample, WarmUp } from './model.ts'
 import { cpuOf } from './processes.ts'
 import { counter } from './requests.ts'
 
@@ -31,8 +31,8 @@ export async function measure(
       )
       for (const contender of turned) {
         const key = `${each.name} ${contender.name}`
-        const warmMs = round === 0 ? pace.warmMs : pace.settleMs
-        const sample = await slice(generator, each, contender, statuses.get(key) ?? 0, { ...pace, warmMs })
+        const warmUp = round === 0 ? pace.warm : pace.settle
+        const sample = await slice(generator, each, contender, statuses.get(key) ?? 0, warmUp, pace.sliceMs)
         samples.set(key, [...(samples.get(key) ?? []), sample])
       }
     }
@@ -55,13 +55,19 @@ async function slice(
   each: PresentCase,
   contender: Contender,
   status: number,
-  { warmMs, sliceMs }: Pace,
+  warmUp: WarmUp,
+  sliceMs: number,
 ): Promise<Sample> {
   const { server, database = () => [] } = contender
   const once = each.once ?? false
   await generator.connect(server.port, each.connections)
   try {
-    await generator.run({ ms: warmMs, requests: await each.requests(contender), status, once })
+    const until = performance.now() + warmUp.mostMs
+    let warmed = 0
+    do {
+      const run = { ms: warmUp.ms, requests: await each.requests(contender), status, once }
+      warmed += (await generator.run(run)).answers
+    } while (warmed < warmUp.answers && performance.now() < until)
     const requests = await each.requests(contender)
     const processes = database()
     const databaseBefore = processes.reduce((sum, pid) => sum + cpuOf(pid), 0)

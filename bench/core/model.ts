@@ -61,9 +61,16 @@ export interface Result {
 export interface Pace {
   readonly rounds: number
   readonly sliceMs: number
-  /** Before the first round of a case, and before each slice. */
-  readonly warmMs: number
-  readonly settleMs: number
+  /** Before the first round of a case, and before each slice after that. */
+  readonly warm: WarmUp
+  readonly settle: WarmUp
+}
+
+/** So long, and further until there were so many answers, but no longer than the most. */
+export interface WarmUp {
+  readonly ms: number
+  readonly answers: number
+  readonly mostMs: number
 }
 
 /** Makes the requests once for each contender. */

@@ -28,10 +28,13 @@ const server = createServer((request, response) => {
     const query = new URLSearchParams(url.slice(7))
     return answer(response, 200, JSON.stringify(database.users(Number(query.get('after')), Number(query.get('limit')))))
   }
-  const body = JSON.stringify(database.user(Number(url.slice(7))))
-  const asked = request.headers['if-none-match']
-  if (asked !== undefined && asked === tagOf(body)) return response.writeHead(304, { etag: asked }).end()
-  if (asked !== undefined) response.setHeader('etag', tagOf(body))
+  const isTagged = url.startsWith('/api/')
+  const body = JSON.stringify(database.user(Number(url.slice(isTagged ? 11 : 7))))
+  if (isTagged) {
+    const etag = tagOf(body)
+    if (request.headers['if-none-match'] === etag) return response.writeHead(304, { etag }).end()
+    response.setHeader('etag', etag)
+  }
   return answer(response, 200, body)
 })
 

@@ -22,8 +22,8 @@ app.get('/users/me', async (request, response) => {
   }
 })
 
-// res.json sets an ETag and answers If-None-Match by itself.
-app.get('/users/:id', (request, response) => {
+// res.json sets an ETag and answers If-None-Match by itself, at every path.
+app.get(['/users/:id', '/api/users/:id'], (request, response) => {
   const user = database.user(Number(request.params.id))
   if (user === undefined) response.status(404).json({ error: 'User not found' })
   else response.json(user)

@@ -32,12 +32,12 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   ],
   [
     'Fastify 5',
-    'a schema for every body and answer, `@fastify/etag`, `@fastify/jwt` with its cache',
+    'a schema for every body and answer, `@fastify/jwt` with its cache, `@fastify/etag` in the case of 304 only',
     '<https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/>, the README of `fast-jwt` (cache)',
   ],
   [
     'Hono 4',
-    'on `@hono/node-server`, `hono/etag` and `hono/jwt`',
+    'on `@hono/node-server`, `hono/jwt`, `hono/etag` in the case of 304 only',
     '<https://hono.dev/docs/getting-started/nodejs>, `/docs/middleware/builtin/etag`, `/jwt`',
   ],
   [

@@ -30,6 +30,7 @@ func main() {
 	mux.Handle("/graphql", &relay.Handler{Schema: schema})
 	mux.HandleFunc("/users", database.serveUsers)
 	mux.HandleFunc("/users/", database.serveUser)
+	mux.HandleFunc("/api/users/", database.serveUser)
 	mux.HandleFunc("/payments", database.servePayments)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
