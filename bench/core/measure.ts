@@ -23,7 +23,7 @@ export async function measure(
     for (const [name, status] of await check(each)) statuses.set(`${each.name} ${name}`, status)
   }
   const samples = new Map<string, Sample[]>()
-  for (let round = 0; round < pace.rounds; round++) {
+  for (let round = 0; round < pace.rounds && (round === 0 || performance.now() < pace.deadline); round++) {
     for (const each of present) {
       const turned = [...each.contenders.slice(round % each.contenders.length), ...each.contenders].slice(
         0,
@@ -92,7 +92,12 @@ async function slice(
 }
 
 /** Sends a few requests to each contender, and fails unless all answer alike. Returns the status that each answers with. */
-async function check({ name, requests, essence = same, contenders }: PresentCase): Promise<Map<string, number>> {
+export async function check({
+  name,
+  requests,
+  essence = same,
+  contenders,
+}: Pick<PresentCase, 'name' | 'requests' | 'essence' | 'contenders'>): Promise<Map<string, number>> {
   const statuses = new Map<string, number>()
   let expected: readonly string[] | undefined
   for (const contender of contenders) {

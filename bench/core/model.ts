@@ -60,6 +60,8 @@ export interface Result {
 
 export interface Pace {
   readonly rounds: number
+  /** After this, in milliseconds of `performance.now()`, no further round begins. */
+  readonly deadline: number
   readonly sliceMs: number
   /** Before the first round of a case, and before each slice after that. */
   readonly warm: WarmUp

@@ -14,7 +14,7 @@ export interface Report {
   readonly verdicts: readonly Verdict[]
   readonly machine: readonly string[]
   readonly skipped: readonly string[]
-  readonly pace: Pace
+  readonly pace: Pick<Pace, 'rounds' | 'sliceMs'>
 }
 
 /** Writes docs/benchmarks.md and its charts. */
@@ -41,7 +41,7 @@ function documentOf({ results, verdicts, machine, skipped, pace }: Report): stri
     `Measured on ${date}:`,
     '',
     ...machine.map(line => `- ${line}`),
-    `- ${pace.rounds} rounds; each visits every case and in it every server, ${pace.sliceMs} ms each`,
+    `- up to ${pace.rounds} rounds, as time allows; each visits every case and in it every server, ${pace.sliceMs} ms each`,
     `- the load process, which sends the requests, used at most ${(100 * loadShareOf(results)).toFixed(0)} % of a core`,
     ...skipped.map(line => `- ${line}`),
     '',
