@@ -9,7 +9,7 @@ import { useServer } from 'graphql-ws/use/ws'
 import { WebSocketServer } from 'ws'
 import { openDatabase } from './database.mjs'
 import { listen } from './listen.mjs'
-import { loadersOf, relations, resolversFor, typeDefs } from './schema.mjs'
+import { depthLimit, loadersOf, relations, resolversFor, typeDefs } from './schema.mjs'
 
 // Apollo Server 5 on Express, DataLoader in the context, graphql-ws and PubSub for subscriptions: as its documentation
 // shows. It keeps parsed and validated documents by itself.
@@ -25,7 +25,7 @@ const events = {
 const schema = makeExecutableSchema({ typeDefs, resolvers: [resolversFor(database, events), relations] })
 const apollo = new ApolloServer({
   schema,
-  validationRules: [maxDepthRule({ n: 6, propagateOnRejection: false })],
+  validationRules: [maxDepthRule(depthLimit)],
   csrfPrevention: true,
 })
 await apollo.start()

@@ -17,6 +17,13 @@ export const typeDefs = `
   type Subscription { postAdded: Post! commentAdded(postId: ID!): Comment! }
 `
 
+/** For GraphQL Armor: six levels, and a refusal is an error of validation as any other. */
+export const depthLimit = {
+  n: 6,
+  propagateOnRejection: false,
+  onReject: [(context, error) => context.reportError(error)],
+}
+
 /** Resolvers over batched look-ups. `events` is the server's own way of publishing. */
 export function resolversFor(database, events) {
   return {

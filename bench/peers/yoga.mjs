@@ -6,7 +6,7 @@ import { createPubSub, createSchema, createYoga } from 'graphql-yoga'
 import { WebSocketServer } from 'ws'
 import { openDatabase } from './database.mjs'
 import { listen } from './listen.mjs'
-import { loadersOf, relations, resolversFor, typeDefs } from './schema.mjs'
+import { depthLimit, loadersOf, relations, resolversFor, typeDefs } from './schema.mjs'
 
 // graphql-yoga 5 on node:http, DataLoader in the context, its own PubSub, and graphql-ws as its documentation shows. It
 // keeps parsed and validated documents by itself.
@@ -24,7 +24,7 @@ const yoga = createYoga({
   schema,
   // Operations over a socket come with it in their context.
   context: ({ socket }) => ({ loaders: loadersOf(database, { cache: socket === undefined }) }),
-  plugins: [maxDepthPlugin({ n: 6, propagateOnRejection: false })],
+  plugins: [maxDepthPlugin(depthLimit)],
   graphiql: false,
   logging: false,
 })
