@@ -4,14 +4,13 @@ import { counter, get, post, shuffled } from '../core/requests.ts'
 import type { Tokens } from '../core/tokens.ts'
 import { population } from './population.ts'
 
-const paid = 300
 const users = shuffled(population.users)
 
-/** Cases of the HTTP interface. */
-export function restCases(tokens: Tokens): readonly Case[] {
-  const hot = users.slice(0, 500).map(id => get('/users/me', { Authorization: `Bearer ${tokens.of(id)}` }))
+/** Cases of the HTTP interface. `some`: how many payments, tokens and users are used again and again. */
+export function restCases(tokens: Tokens, { some = 400, coldTokens = 4000 } = {}): readonly Case[] {
+  const hot = users.slice(0, some).map(id => get('/users/me', { Authorization: `Bearer ${tokens.of(id)}` }))
   const cold = () =>
-    Array.from({ length: 4000 }, (_, at) =>
+    Array.from({ length: coldTokens }, (_, at) =>
       get('/users/me', { Authorization: `Bearer ${tokens.of((at % population.users) + 1)}` }),
     )
   const readUsers = users.map(id => get(`/users/${id}`))
@@ -56,7 +55,7 @@ export function restCases(tokens: Tokens): readonly Case[] {
       title: 'REST: pay again with a known key',
       connections: 64,
       contenders: restServers,
-      requests: onceFor(payAll),
+      requests: onceFor(contender => payAll(contender, some)),
       essence: paymentOf,
     },
     {
@@ -64,7 +63,7 @@ export function restCases(tokens: Tokens): readonly Case[] {
       title: 'REST: read one user that has not changed (304)',
       connections: 64,
       contenders: restServers,
-      requests: onceFor(tagged),
+      requests: onceFor(contender => tagged(contender, some)),
       essence: (status, body) => ({ status, body }),
     },
     {
@@ -105,8 +104,8 @@ function paymentOf(status: number, body: string): unknown {
   return { status, amount, order_id, keys: Object.keys(rest) }
 }
 
-async function payAll({ server }: Contender): Promise<readonly string[]> {
-  const keys = Array.from({ length: paid }, (_, at) => `replay-${at}`)
+async function payAll({ server }: Contender, count: number): Promise<readonly string[]> {
+  const keys = Array.from({ length: count }, (_, at) => `replay-${at}`)
   const headers = { 'Content-Type': 'application/json' }
   const body = JSON.stringify({ amount: 49.9 })
   const url = `http://127.0.0.1:${server.port}/payments`
@@ -114,8 +113,8 @@ async function payAll({ server }: Contender): Promise<readonly string[]> {
   return keys.map(key => post('/payments', { amount: 49.9 }, { 'Idempotency-Key': key }))
 }
 
-async function tagged({ server }: Contender): Promise<readonly string[]> {
-  const some = users.slice(0, 500)
+async function tagged({ server }: Contender, count: number): Promise<readonly string[]> {
+  const some = users.slice(0, count)
   const tags = await inTens(some, async id => {
     const response = await fetch(`http://127.0.0.1:${server.port}/api/users/${id}`)
     return response.headers.get('etag') ?? ''

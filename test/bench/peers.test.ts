@@ -24,7 +24,7 @@ test('in every case of the benchmark the other servers answer as Duet does', { s
   fillSqlite(template, population.posts, population.comments, population.users)
   const tokens = await Tokens.make()
   const started = await new Starter(folder, tokens.keys, stack).start([duet, bare, ...others], template)
-  for (const each of [...restCases(tokens), ...graphqlCases()]) {
+  for (const each of [...restCases(tokens, { some: 5, coldTokens: 5 }), ...graphqlCases()]) {
     await check({ ...each, contenders: each.contenders.flatMap(name => started.get(name) ?? []) })
   }
 })
