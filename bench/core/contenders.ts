@@ -19,13 +19,14 @@ const peers: Readonly<Record<string, string>> = {
   [names.bare]: 'bare.mjs',
 }
 
-/** Settings of Duet that the others have no equal of are off: the rate limit, and limits of one client's connections. */
+/** Limits of Duet that the others have no equal of are off: those of a client's requests and connections, and of time. */
 export const duetSettings = {
   PORT: '0',
   LOG_LEVEL: 'warn',
   RATE_LIMIT_MAX: '0',
   CONNECTIONS_PER_CLIENT: '0',
   SOCKETS_PER_CLIENT: '100000',
+  DATABASE_TIMEOUT_MS: '60000',
   DEMO_DATA: 'false',
   ACCESS_POLICY: 'open',
   THREADS: '1',

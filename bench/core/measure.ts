@@ -1,4 +1,5 @@
 import { type Answer, Client } from '../client.ts'
+import { skip } from './contenders.ts'
 import type { Generator } from './generator.ts'
 import type { Case, Contender, Pace, Result, Sample, WarmUp } from './model.ts'
 import { cpuOf } from './processes.ts'
@@ -23,6 +24,7 @@ export async function measure(
     for (const [name, status] of await check(each)) statuses.set(`${each.name} ${name}`, status)
   }
   const samples = new Map<string, Sample[]>()
+  const failed = new Set<string>()
   for (let round = 0; round < pace.rounds && (round === 0 || performance.now() < pace.deadline); round++) {
     for (const each of present) {
       const turned = [...each.contenders.slice(round % each.contenders.length), ...each.contenders].slice(
@@ -32,19 +34,26 @@ export async function measure(
       for (const contender of turned) {
         const key = `${each.name} ${contender.name}`
         const warmUp = round === 0 ? pace.warm : pace.settle
-        const sample = await slice(generator, each, contender, statuses.get(key) ?? 0, warmUp, pace.sliceMs)
-        samples.set(key, [...(samples.get(key) ?? []), sample])
+        if (failed.has(key)) continue
+        try {
+          const sample = await slice(generator, each, contender, statuses.get(key) ?? 0, warmUp, pace.sliceMs)
+          samples.set(key, [...(samples.get(key) ?? []), sample])
+        } catch (error) {
+          failed.add(key)
+          skip(`${contender.name} in the case ${each.name}`, error instanceof Error ? error.message : String(error))
+        }
       }
     }
   }
-  return present.map(({ name, title, note, contenders }) => ({
+  // Without the first contender there is nothing to compare with.
+  const measured = present.filter(({ name, contenders: [base] }) => base && !failed.has(`${name} ${base.name}`))
+  return measured.map(({ name, title, note, contenders }) => ({
     name,
     title,
     note,
-    series: contenders.map(contender => ({
-      name: contender.name,
-      samples: samples.get(`${name} ${contender.name}`) ?? [],
-    })),
+    series: contenders
+      .filter(contender => !failed.has(`${name} ${contender.name}`))
+      .map(contender => ({ name: contender.name, samples: samples.get(`${name} ${contender.name}`) ?? [] })),
   }))
 }
 
@@ -84,8 +93,6 @@ async function slice(
       memory: server.memory(),
       loadShare: cpu / 1e6 / seconds,
     }
-  } catch (error) {
-    throw new Error(`${each.name}, ${contender.name}: ${error instanceof Error ? error.message : error}`)
   } finally {
     await generator.disconnect()
   }

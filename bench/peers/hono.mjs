@@ -4,7 +4,7 @@ import { etag } from 'hono/etag'
 import { jwt } from 'hono/jwt'
 import { openDatabase } from './database.mjs'
 import { publicKey } from './keys.mjs'
-import { announce } from './listen.mjs'
+import { announce, keepConnections } from './listen.mjs'
 
 // Hono on its adapter for Node, with its own middleware for ETags and tokens.
 const database = openDatabase(process.argv[2])
@@ -44,4 +44,4 @@ app.post('/payments', async context => {
   return context.json(payment, 200, { 'idempotent-replayed': 'true' })
 })
 
-serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }) => announce(port))
+keepConnections(serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }) => announce(port)))

@@ -2,7 +2,7 @@
 export const setups: readonly (readonly [name: string, how: string, place: string])[] = [
   [
     'Duet',
-    'as `duet serve` starts it, metrics, depth and cost limits on; `LOG_LEVEL=warn`; rate limit and limits of connections off, because the others have none; one serving thread',
+    'as `duet serve` starts it, metrics, depth and cost limits on; `LOG_LEVEL=warn`; rate limit, limits of connections and of time in the database off, because the others have none; one serving thread',
     '[operations.md](operations.md)',
   ],
   [
