@@ -35,12 +35,14 @@ export const duetSettings = {
 /** Settings of the others. */
 export const peerSettings = { NODE_ENV: 'production', GRAPHILE_ENV: 'production' } as const
 
+/** Names of files are not used again: a killed server leaves its write-ahead log behind. */
+let copies = 0
+
 /** Starts servers, each on a copy of the same SQLite file. Those that cannot run here are left out with a line. */
 export class Starter {
   readonly #folder: string
   readonly #keys: string
   readonly #stack: AsyncDisposableStack
-  #copies = 0
 
   constructor(folder: string, keys: string, stack: AsyncDisposableStack) {
     this.#folder = folder
@@ -55,7 +57,7 @@ export class Starter {
   ): Promise<ReadonlyMap<string, Contender>> {
     const started = new Map<string, Contender>()
     for (const name of wanted) {
-      const path = join(this.#folder, `copy-${++this.#copies}.db`)
+      const path = join(this.#folder, `copy-${++copies}.db`)
       const command = this.#commandOf(name, path)
       if (command === undefined) continue
       copyFileSync(template, path)
