@@ -30,7 +30,7 @@ export class Client implements Disposable {
     const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
     const all: Record<string, string | number> = { ...headers }
     if (text !== undefined) {
-      all['content-type'] ??= 'application/json'
+      if (all['Content-Type'] === undefined) all['content-type'] ??= 'application/json'
       all['content-length'] = Buffer.byteLength(text)
     }
     if (this.token !== undefined) all.authorization ??= `Bearer ${this.token}`

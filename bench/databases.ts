@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { generateKeySet } from '../src/security/keys.ts'
@@ -7,6 +6,7 @@ import { migratePostgres } from '../src/storage/postgres/engine.ts'
 import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite/file.ts'
 import { PostgresServer } from '../test/support/postgres.ts'
+import { childrenOf, parentOf } from './core/processes.ts'
 
 export type Kind = 'sqlite' | 'postgres'
 
@@ -42,17 +42,6 @@ export async function databaseFor(
   await client.end()
   return {
     environment: { DATABASE_URL: url, TOKEN_KEYS: await generateKeySet() },
-    processes: () =>
-      readdirSync('/proc')
-        .map(Number)
-        .filter(pid => pid > 0 && parentOf(pid) === postmaster),
-  }
-}
-
-function parentOf(pid: number): number | undefined {
-  try {
-    return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
-  } catch {
-    return undefined // it has ended meanwhile
+    processes: () => (postmaster === undefined ? [] : childrenOf(postmaster)),
   }
 }

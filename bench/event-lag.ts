@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createMember } from '../test/support/rest.ts'
 import { SocketClient } from '../test/support/sockets.ts'
+import { BenchServer } from './core/server.ts'
 import { databaseFor } from './databases.ts'
-import { BenchServer } from './load.ts'
 
 // Milliseconds from the answer to a mutation on one instance to its event on another one, both on one PostgreSQL. One
 // instance writes, at a steady pace. BENCH_SECONDS says how long each pace is kept.

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { graphql } from './core/requests.ts'
+import { BenchServer } from './core/server.ts'
 import { databaseFor } from './databases.ts'
-import { BenchServer, load } from './load.ts'
+import { load } from './load.ts'
 import { fillStatements } from './plant.ts'
-import { requestFor, tenPosts } from './ten-posts.ts'
+import { operations } from './queries.ts'
 
 // Page 1 against page 10,000 of all posts, ten a page, by `after` and by `offset`, on both engines: time per request, one
 // at a time, interleaved in one run.
@@ -15,16 +17,13 @@ const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'
 const program = [join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve']
 const settings = { PORT: '0', LOG_LEVEL: 'warn', RATE_LIMIT_MAX: '0', DEMO_DATA: 'false' }
 
-const page = (argument: 'after: ID' | 'offset: Int', value: number) => {
-  const [name = '', type = ''] = argument.split(': ')
-  const query = `query ($v: ${type}) ${tenPosts.replace('limit: 10', `limit: 10, ${name}: $v`)}`
-  return requestFor({ query, variables: { v: value } })
-}
+const after = (id: number) => graphql(operations.nested.query, { after: String(id) })
+const offset = (posts: number) => graphql(operations.nestedOffset.query, { offset: posts })
 const requests: readonly (readonly [what: string, request: string])[] = [
-  ['after, page 1', page('after: ID', posts + 1)],
-  ['after, page 10,000', page('after: ID', posts - 99_990)],
-  ['offset, page 1', page('offset: Int', 0)],
-  ['offset, page 10,000', page('offset: Int', 99_990)],
+  ['after, page 1', after(posts + 1)],
+  ['after, page 10,000', after(posts - 99_990)],
+  ['offset, page 1', offset(0)],
+  ['offset, page 10,000', offset(99_990)],
 ]
 
 for (const kind of ['sqlite', 'postgres'] as const) {

@@ -3,16 +3,21 @@ import { loadMigrations } from '../src/storage/migrate.ts'
 import { SqliteConnection } from '../src/storage/sqlite/connection.ts'
 import { migrateSqlite } from '../src/storage/sqlite/file.ts'
 
-/** A database with so many posts, of a hundredth as many users, with a few comments each. */
-export function fillSqlite(path: string, posts: number, comments = 4): void {
+/** A database with so many posts, of a hundredth as many users if not told otherwise, with a few comments each. */
+export function fillSqlite(path: string, posts: number, comments?: number, users?: number): void {
   migrateSqlite(path, loadMigrations(join(import.meta.dirname, '..', 'migrations', 'sqlite')))
   using connection = new SqliteConnection(path, 'write')
-  for (const statement of fillStatements('sqlite', posts, comments)) connection.run({ text: statement, values: [] })
+  for (const statement of fillStatements('sqlite', posts, comments, users))
+    connection.run({ text: statement, values: [] })
 }
 
 /** The statements that fill the database, in the dialect of its engine. */
-export function fillStatements(kind: 'sqlite' | 'postgres', posts: number, comments = 4): readonly string[] {
-  const users = Math.max(10, Math.floor(posts / 100))
+export function fillStatements(
+  kind: 'sqlite' | 'postgres',
+  posts: number,
+  comments = 4,
+  users = Math.max(10, Math.floor(posts / 100)),
+): readonly string[] {
   const numbers = (most: number) =>
     kind === 'sqlite'
       ? `(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${most}) select i from n) as n`

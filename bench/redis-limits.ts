@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { RedisServer } from '../test/support/redis.ts'
-import { BenchServer, compareCpu } from './load.ts'
+import { BenchServer } from './core/server.ts'
+import { compareCpu } from './load.ts'
 
 // Server CPU of GET /api/users/<id> with limits that instances share through Redis, against limits in memory. Requests
 // come from many clients over 64 connections, as through a proxy. Interleaved in one run.

@@ -1,40 +1,59 @@
 import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
+import { listen } from './listen.mjs'
 
-// The least that can tell an event to many: sockets that were shaken hands with, and a loop that writes a prepared frame
-// to each. A POST makes an event; its body is the text of the message, whose id all subscribers share.
-const sockets = new Set()
+// The least that can tell an event to many subscribers with ids of their own: sockets that were shaken hands with, and a
+// loop that writes to each its frame. A POST makes an event; its body is the payload of the message, and its path the
+// number of the subscription that it is for.
+const subscribers = new Map() // socket → what comes before the payload, for each of its subscriptions
 
 const server = createServer((request, response) => {
   const parts = []
   request.on('data', part => parts.push(part))
   request.on('end', () => {
-    const text = Buffer.concat(parts)
-    const frame = frameOf(text)
-    for (const socket of sockets) socket.write(frame)
+    tell(Number(request.url.slice(1)), Buffer.concat([...parts, Buffer.from('}')]))
     response.end('{}')
   })
 })
+
+function tell(at, rest) {
+  for (const [socket, starts] of subscribers) {
+    const start = starts[at]
+    const length = start.length + rest.length
+    const head = length < 126 ? 2 : 4
+    const frame = Buffer.allocUnsafe(head + length)
+    frame[0] = 0x81
+    if (length < 126) frame[1] = length
+    else {
+      frame[1] = 126
+      frame.writeUInt16BE(length, 2)
+    }
+    start.copy(frame, head)
+    rest.copy(frame, head + start.length)
+    socket.write(frame)
+  }
+}
 
 server.on('upgrade', (request, socket) => {
   const key = `${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`
   socket.write(
     `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Accept: ${createHash('sha1').update(key).digest('base64')}\r\n\r\n`,
   )
-  sockets.add(socket)
-  let told = false
-  socket.on('data', () => {
-    if (!told) socket.write(frameOf(Buffer.from('{"type":"connection_ack"}')))
-    told = true
+  // The benchmark's client sends its messages one by one, unmasked by a mask of zeros.
+  socket.on('data', data => {
+    const text = data.toString('latin1')
+    if (text.includes('connection_init')) socket.write(frameOf('{"type":"connection_ack"}'))
+    for (const [, id] of text.matchAll(/"id":"([^"]+)"/g)) {
+      const start = Buffer.from(`{"id":"${id}","type":"next","payload":`)
+      subscribers.set(socket, [...(subscribers.get(socket) ?? []), start])
+    }
   })
   socket.on('error', () => {})
-  socket.on('close', () => sockets.delete(socket))
+  socket.on('close', () => subscribers.delete(socket))
 })
 
 function frameOf(text) {
-  const head =
-    text.length < 126 ? Buffer.from([0x81, text.length]) : Buffer.from([0x81, 126, text.length >> 8, text.length & 255])
-  return Buffer.concat([head, text])
+  return Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)])
 }
 
-server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}/health`))
+listen(server)

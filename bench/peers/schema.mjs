@@ -1,68 +1,89 @@
-import { randomUUID } from 'node:crypto'
-import { DatabaseSync } from 'node:sqlite'
 import DataLoader from 'dataloader'
-import { createPubSub, createSchema } from 'graphql-yoga'
 
-// The same types over the same tables, resolved field by field with batched look-ups, as such services are usually built.
-export function peerSchema(path) {
-  const database = new DatabaseSync(path)
-  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on')
-  const insert = database.prepare(
-    'insert into posts (author_id, title, content, published_at) values (1, ?, ?, ?) returning *',
-  )
-  const insertComment = database.prepare(
-    'insert into comments (author_id, post_id, text, created_at) values (1, ?, ?, ?) returning *',
-  )
-  const ofAuthor = database.prepare('select * from posts where author_id = ? order by id desc limit ? offset ?')
-  const ofPost = database.prepare('select * from comments where post_id = ? order by id limit ? offset ?')
-  const newest = database.prepare('select * from posts order by id desc limit ? offset ?')
-  const usersByIds = ids =>
-    database.prepare(`select * from users where id in (${ids.map(() => '?').join(', ')})`).all(...ids)
-  const events = createPubSub()
-  const context = () => ({
-    users: new DataLoader(async ids => {
-      const found = new Map(usersByIds([...ids]).map(user => [user.id, user]))
-      return ids.map(id => found.get(id))
-    }),
-  })
-  const schema = createSchema({
-    typeDefs: `
-      type User { id: ID! name: String! email: String! avatar: String posts(limit: Int, offset: Int): [Post!]! }
-      type Post { id: ID! title: String! content: String! likes: Int! publishedAt: String author: User! comments(limit: Int, offset: Int): [Comment!]! }
-      type Comment { id: ID! text: String! author: User! }
-      type Query { posts(limit: Int, offset: Int): [Post!]! }
-      type Mutation { createPost(title: String!, content: String!): Post! addComment(postId: ID!, text: String!): Comment! }
-      type Subscription { postAdded: Post! commentAdded(postId: ID!): Comment! }
-    `,
-    resolvers: {
-      Query: { posts: (_, { limit = 10, offset = 0 }) => newest.all(limit, offset) },
-      Mutation: {
-        createPost(_, { title, content }) {
-          const post = insert.get(title, content, new Date().toISOString())
-          events.publish('postAdded', post)
-          return post
-        },
-        addComment(_, { postId, text }) {
-          const comment = insertComment.get(Number(postId), text, new Date().toISOString())
-          events.publish('commentAdded', postId, comment)
-          return comment
-        },
-      },
-      Subscription: {
-        postAdded: { subscribe: () => events.subscribe('postAdded'), resolve: post => post },
-        commentAdded: {
-          subscribe: (_, { postId }) => events.subscribe('commentAdded', postId),
-          resolve: comment => comment,
-        },
-      },
-      User: { posts: ({ id }, { limit = 10, offset = 0 }) => ofAuthor.all(id, limit, offset) },
-      Post: {
-        publishedAt: post => post.published_at,
-        author: (post, _, { users }) => users.load(post.author_id),
-        comments: ({ id }, { limit = 10, offset = 0 }) => ofPost.all(id, limit, offset),
-      },
-      Comment: { author: (comment, _, { users }) => users.load(comment.author_id) },
+export const typeDefs = `
+  scalar DateTime
+  type User { id: ID! name: String! email: String! avatar: String createdAt: DateTime! posts(limit: Int = 10): [Post!]! }
+  type Post {
+    id: ID! title: String! content: String! likes: Int! publishedAt: DateTime
+    author: User! comments(limit: Int = 10): [Comment!]!
+  }
+  type Comment { id: ID! text: String! author: User! post: Post! }
+  type Query { post(id: ID!): Post posts(limit: Int = 10, offset: Int = 0, after: ID): [Post!]! }
+  type Mutation {
+    likePost(id: ID!): Post!
+    createPost(title: String!, content: String!): Post!
+    addComment(postId: ID!, text: String!): Comment!
+  }
+  type Subscription { postAdded: Post! commentAdded(postId: ID!): Comment! }
+`
+
+/** For GraphQL Armor: six levels, and a refusal is an error of validation as any other. */
+export const depthLimit = {
+  n: 6,
+  propagateOnRejection: false,
+  onReject: [(context, error) => context.reportError(error)],
+}
+
+/** Resolvers over batched look-ups. `events` is the server's own way of publishing. */
+export function resolversFor(database, events) {
+  return {
+    Query: {
+      post: (_, { id }) => database.post(Number(id)),
+      posts: (_, { limit, offset, after }) =>
+        database.posts({ limit, offset, after: after == null ? null : Number(after) }),
     },
-  })
-  return { schema, context, instance: randomUUID() }
+    Mutation: {
+      likePost: (_, { id }) => database.like(Number(id)),
+      createPost(_, { title, content }, context) {
+        const post = database.createPost(title, content)
+        events.postAdded(post, context)
+        return post
+      },
+      addComment(_, { postId, text }, context) {
+        const comment = database.addComment(Number(postId), text)
+        events.commentAdded(comment, context)
+        return comment
+      },
+    },
+    Subscription: {
+      postAdded: { subscribe: (_, __, context) => events.posts(context), resolve: ({ postAdded }) => postAdded },
+      commentAdded: {
+        subscribe: (_, { postId }, context) => events.comments(postId, context),
+        resolve: ({ commentAdded }) => commentAdded,
+      },
+    },
+    User: { createdAt: user => user.created_at },
+    Post: { publishedAt: post => post.published_at },
+  }
+}
+
+/** The relations by DataLoader, for servers that have nothing of their own. */
+export const relations = {
+  User: { posts: ({ id }, { limit }, { loaders }) => loaders.posts.load({ id, limit }) },
+  Post: {
+    author: (post, _, { loaders }) => loaders.users.load(post.author_id),
+    comments: ({ id }, { limit }, { loaders }) => loaders.comments.load({ id, limit }),
+  },
+  Comment: {
+    author: (comment, _, { loaders }) => loaders.users.load(comment.author_id),
+    post: (comment, _, { loaders }) => loaders.postsById.load(comment.post_id),
+  },
+}
+
+/** Loaders of one request. Those of a subscription must not keep rows from one event to the next. */
+export function loadersOf(database, { cache = true } = {}) {
+  const byLimit = read => async keys => {
+    const [{ limit }] = keys
+    if (keys.some(key => key.limit !== limit)) return keys.map(key => read([key.id], key.limit)[0])
+    const ids = [...new Set(keys.map(({ id }) => id))]
+    const found = new Map(read(ids, limit).map((rows, at) => [ids[at], rows]))
+    return keys.map(({ id }) => found.get(id))
+  }
+  const cacheKeyFn = ({ id, limit }) => `${id} ${limit}`
+  return {
+    users: new DataLoader(async ids => database.usersByIds(ids), { cache }),
+    postsById: new DataLoader(async ids => database.postsByIds(ids), { cache }),
+    comments: new DataLoader(byLimit(database.commentsOf), { cache, cacheKeyFn }),
+    posts: new DataLoader(byLimit(database.postsOf), { cache, cacheKeyFn }),
+  }
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import type { BenchServer } from '../load.ts'
+import type { BenchServer } from '../core/server.ts'
 
 interface Sample {
   readonly seconds: number

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { BenchServer } from '../load.ts'
+import { BenchServer } from '../core/server.ts'
 import { fillSqlite } from '../plant.ts'
 import { textOf, type Workload } from './drive.ts'
 

@@ -1,6 +1,6 @@
 import type { Answer, Client } from '../client.ts'
+import type { BenchServer } from '../core/server.ts'
 import type { Database } from '../databases.ts'
-import type { BenchServer } from '../load.ts'
 import { type Candidate, sent } from './candidates.ts'
 import { between, forgetPeak, peakOf, threadsOf, timesOf } from './processes.ts'
 

@@ -1,5 +1,5 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { temporaryFolder } from './folder.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -22,7 +22,9 @@ export function copyOfProject(): Disposable & { readonly path: string } {
     'test',
     'tsconfig.json',
   ]) {
-    cpSync(join(root, name), join(copy.path, name), { recursive: true })
+    // The benchmark has packages of its own, which are large.
+    const filter = (path: string) => basename(path) !== 'node_modules'
+    cpSync(join(root, name), join(copy.path, name), { recursive: true, filter })
   }
   symlinkSync(join(root, 'node_modules'), join(copy.path, 'node_modules'))
   return copy

@@ -1,0 +1,39 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Microseconds of CPU that a process has used, all threads together, to the nanosecond that the kernel counts. */
+export function cpuOf(pid: number): number {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`)
+    return threads.reduce((sum, thread) => sum + onCpu(`/proc/${pid}/task/${thread}/schedstat`), 0)
+  } catch {
+    return 0 // it has ended meanwhile
+  }
+}
+
+/** Bytes of memory that a process holds. */
+export function memoryOf(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) * 1024
+}
+
+export function parentOf(pid: number): number | undefined {
+  try {
+    return Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
+  } catch {
+    return undefined // it has ended meanwhile
+  }
+}
+
+export function childrenOf(parent: number): readonly number[] {
+  return readdirSync('/proc')
+    .map(Number)
+    .filter(pid => pid > 0 && parentOf(pid) === parent)
+}
+
+function onCpu(path: string): number {
+  try {
+    return Number(readFileSync(path, 'utf8').split(' ')[0]) / 1000
+  } catch {
+    return 0 // the thread has ended meanwhile
+  }
+}

@@ -1,0 +1,19 @@
+/** The middle of the values, and the least and the greatest of them. */
+export interface Spread {
+  readonly median: number
+  readonly low: number
+  readonly high: number
+}
+
+export function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
+  const [low = Number.NaN, high = Number.NaN] = [sorted[0], sorted.at(-1)]
+  const upper = sorted[sorted.length >> 1] ?? Number.NaN
+  const lower = sorted[(sorted.length - 1) >> 1] ?? Number.NaN
+  return { median: (lower + upper) / 2, low, high }
+}
+
+/** The ratios of two series, round by round: what both rounds have in common drops out. */
+export function ratiosOf(values: readonly number[], base: readonly number[]): Spread {
+  return spreadOf(values.map((value, round) => value / (base[round] ?? Number.NaN)))
+}

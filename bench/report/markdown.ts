@@ -1,0 +1,98 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Pace, Result } from '../core/model.ts'
+import type { Verdict } from '../goals.ts'
+import { chartOf } from './chart.ts'
+import { duetDoesMore, notShown, setups } from './setup.ts'
+import { cellOf, columnsOf, loadShareOf } from './table.ts'
+
+const docs = join(import.meta.dirname, '..', '..', 'docs')
+const images = join(docs, 'images')
+
+export interface Report {
+  readonly results: readonly Result[]
+  readonly verdicts: readonly Verdict[]
+  readonly machine: readonly string[]
+  readonly skipped: readonly string[]
+  readonly pace: Pick<Pace, 'rounds' | 'sliceMs'>
+}
+
+/** Writes docs/benchmarks.md and its charts. */
+export function writeDocument(report: Report): void {
+  mkdirSync(images, { recursive: true })
+  for (const name of readdirSync(images)) if (name.startsWith('bench-')) rmSync(join(images, name))
+  for (const result of report.results) writeFileSync(join(images, `bench-${result.name}.svg`), chartOf(result))
+  writeFileSync(join(docs, 'benchmarks.md'), documentOf(report))
+}
+
+function documentOf({ results, verdicts, machine, skipped, pace }: Report): string {
+  const date = new Date().toISOString().slice(0, 10)
+  return [
+    '# Benchmarks',
+    '',
+    'Duet beside servers that many use. This page and its charts are written by the benchmark itself:',
+    '',
+    '```sh',
+    'npm --prefix bench install   # once: the other servers',
+    'npm run bench                # about ten minutes; writes this page',
+    'npm run bench -- --quick     # about a minute; prints the ratios as JSON on its last line',
+    '```',
+    '',
+    `Measured on ${date}:`,
+    '',
+    ...machine.map(line => `- ${line}`),
+    `- up to ${pace.rounds} rounds, as time allows; each visits every case and in it every server, ${pace.sliceMs} ms each`,
+    `- the load process, which sends the requests, used at most ${(100 * loadShareOf(results)).toFixed(0)} % of a core`,
+    ...skipped.map(line => `- ${line}`),
+    '',
+    'Before a case is measured, every server must give the same answer to the same requests. Requests are varied: each asks',
+    'for another row or page, except in the case that says so. In the tables the figure is the median over the rounds; for',
+    'all servers but the first it is followed by its ratio to the first, with the least and the greatest ratio of any round.',
+    'CPU is all that the server process used, in user and kernel mode, with all its threads; on PostgreSQL the CPU of the',
+    "database's processes is a column of its own. Memory is what the process held at the end of the case, after all cases before.",
+    '',
+    '## Goals',
+    '',
+    '| Goal | Reached | |',
+    '|---|---|---|',
+    ...verdicts.map(({ goal, reached, isMet }) => `| ${goal} | ${reached} | ${isMet ? 'met' : '**missed**'} |`),
+    '',
+    '## Results',
+    ...results.flatMap(sectionOf),
+    '',
+    '## How each server is set up',
+    '',
+    'All read and write the same tables in the same SQLite file, through `node:sqlite` (Go: go-sqlite3) with prepared',
+    'statements and durable commits (`synchronous = full`). The programs are in `bench/peers/`.',
+    '',
+    '| Server | Set up | Recommended in |',
+    '|---|---|---|',
+    ...setups.map(row => `| ${row.join(' | ')} |`),
+    '',
+    'Duet does some things that the others do not do here. It',
+    '',
+    ...duetDoesMore.map((line, at) => `- ${line}${at === duetDoesMore.length - 1 ? '.' : ';'}`),
+    '',
+    '## What the comparison does not show',
+    '',
+    ...notShown.map(line => `- ${line}`),
+    '',
+  ].join('\n')
+}
+
+function sectionOf(result: Result): readonly string[] {
+  const columns = columnsOf(result)
+  return [
+    '',
+    `### ${result.title}`,
+    '',
+    `![${result.title}](images/bench-${result.name}.svg)`,
+    '',
+    `| | ${columns.map(({ title }) => title).join(' | ')} |`,
+    `|---|${columns.map(() => '---|').join('')}`,
+    ...result.series.map(
+      each => `| ${each.name} | ${columns.map(column => cellOf(result, each, column)).join(' | ')} |`,
+    ),
+    ...(result.note === undefined ? [] : ['', result.note]),
+  ]
+}

@@ -1,0 +1,75 @@
+/** How each contender is set up, and the place in its documentation that recommends it. */
+export const setups: readonly (readonly [name: string, how: string, place: string])[] = [
+  [
+    'Duet',
+    'as `duet serve` starts it, metrics, depth and cost limits on; `LOG_LEVEL=warn`; rate limit, limits of connections and of time in the database off, because the others have none; one serving thread',
+    '[operations.md](operations.md)',
+  ],
+  [
+    'Apollo Server 5',
+    'on Express 5 by `expressMiddleware`, DataLoader in the context of each request, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default',
+    '<https://www.apollographql.com/docs/apollo-server/api/express-middleware>, `/data/fetching-data` (batching), `/data/subscriptions`',
+  ],
+  [
+    'graphql-yoga 5',
+    'on `node:http`, DataLoader in the context, its own PubSub, `graphql-ws` with `getEnveloped`, depth limit by GraphQL Armor; its caches of parsed and validated documents are on by default',
+    '<https://the-guild.dev/graphql/yoga-server/v5>, `/features/parsing-and-validation-caching`, `/features/subscriptions`',
+  ],
+  [
+    'Mercurius 16',
+    'on Fastify, `jit: 1`, relations by its loaders, `queryDepth`, its own subscriptions over `graphql-transport-ws`',
+    '<https://mercurius.dev>, `docs/loaders.md`, `docs/api/options.md`, `docs/subscriptions.md`',
+  ],
+  [
+    'PostGraphile 5',
+    'as a library on `node:http`, Amber preset, ten connections as Duet has, a function as custom mutation; lists by cursors',
+    '<https://postgraphile.org/postgraphile/5/usage-library>, `/5/custom-mutations`',
+  ],
+  [
+    'Express 5',
+    '`NODE_ENV=production`, `express.json()`, ETags by `res.json` (on by default), tokens by jose',
+    '<https://expressjs.com/en/advanced/best-practice-performance.html>',
+  ],
+  [
+    'Fastify 5',
+    'a schema for every body and answer, `@fastify/jwt` with its cache, `@fastify/etag` in the case of 304 only',
+    '<https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/>, the README of `fast-jwt` (cache)',
+  ],
+  [
+    'Hono 4',
+    'on `@hono/node-server`, `hono/jwt`, `hono/etag` in the case of 304 only',
+    '<https://hono.dev/docs/getting-started/nodejs>, `/docs/middleware/builtin/etag`, `/jwt`',
+  ],
+  [
+    'Go',
+    '`net/http`, graph-gophers/graphql-go with `MaxDepth` and batched reads per list, mattn/go-sqlite3 with several readers and one writer; versions of Debian. It may use all cores',
+    '<https://pkg.go.dev/github.com/graph-gophers/graphql-go>, <https://github.com/mattn/go-sqlite3#faq>',
+  ],
+  [
+    'bare `node:http`',
+    'a ceiling, not a service: reads the request, runs the same statement as Duet, writes its text. No routing, no checks, no limits',
+    '`bench/peers/bare.mjs`',
+  ],
+  [
+    'bare loop',
+    'a ceiling for events: writes a frame to each socket, reads nothing from a database',
+    '`bench/peers/bare-sockets.mjs`',
+  ],
+]
+
+export const duetDoesMore = [
+  'counts every request in its metrics and gives it an id, which it also returns',
+  'checks size, type, encoding, headers and values of every request, and refuses ambiguous ones',
+  'limits the cost of operations besides their depth, and the size of every answer',
+  'checks access for every operation, and with a token that its user still has the rights it names',
+  'writes every event into a log in the transaction of the change, so that a lost connection or a crash loses none',
+  'adds `Link` to lists',
+]
+
+export const notShown = [
+  'What a service does besides: most have more work in their own rules than any of these servers has here.',
+  'Networks: clients and servers share one machine, so latencies are those of the loopback interface under full load. Requests per second are also bounded by the load process and by what else the machine does; CPU per request is the steadier figure, and the one that the goals are about.',
+  'Resolvers that call other services. Duet reads one database and makes one statement of each operation; that is why it is fast, and why it is no gateway.',
+  'Several processes: all but Go run in one process with one serving thread.',
+  'Other schemas: the operations are of Duet’s own schema. PostGraphile has its own, and its answers were compared after their lists were unwrapped.',
+]
