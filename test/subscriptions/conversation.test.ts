@@ -188,10 +188,11 @@ describe('Conversation', () => {
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
-    // Each timer in turn, by hand, so that 60 days pass at once. The first one waited for `connection_init`.
-    for (let seen = 1; talk.wire.closed === undefined; seen++) {
-      const [look, ms = 0] = timers.mock.calls[seen]?.arguments ?? assert.fail(`no timer after ${seen}`)
-      assert.ok(ms > 0 && ms < 2 ** 31, `a timer of ${ms} ms: beyond 2^31 - 1 it would fire after 1 ms`)
+    // Each timer in turn, by hand, so that 60 days pass at once. Other code of this process starts shorter ones.
+    for (let seen = 0; talk.wire.closed === undefined; seen++) {
+      const long = timers.mock.calls.map(call => call.arguments).filter(([, ms = 0]) => ms > days)
+      const [look, ms = 0] = long[seen] ?? assert.fail(`no timer after ${seen}`)
+      assert.ok(ms < 2 ** 31, `a timer of ${ms} ms: beyond 2^31 - 1 it would fire after 1 ms`)
       assert.ok(clock.now() < expiry, 'the token has expired, and the socket is open')
       clock.pass(ms)
       look()
