@@ -21,8 +21,12 @@ export interface FeedComment extends CommentData {
 /** So many are read at once. */
 const pageSizes = { posts: 10, comments: 50 }
 
-/** So many posts hear of their new comments: those that are open, and the newest. */
+/**
+ * So many posts hear of their new comments: those that are open, and a few of the newest. Each subscription counts for
+ * the rate limit.
+ */
 const mostWatched = 20
+const newestWatched = 4
 
 /** Newest first. Absent: not read yet. */
 export const posts = signal<readonly FeedPost[] | undefined>(undefined)
@@ -133,7 +137,7 @@ const watched = new Map<string, Subscription>()
 
 function watchComments(shown: readonly FeedPost[]): void {
   const open = shown.filter(({ comments }) => comments !== undefined)
-  const newest = shown.slice(0, pageSizes.posts)
+  const newest = shown.slice(0, newestWatched)
   const wanted = new Set([...open, ...newest].slice(0, mostWatched).map(({ id }) => id))
   for (const [id, subscription] of watched) {
     if (wanted.has(id)) continue
