@@ -102,7 +102,7 @@ export async function startApp(
   const { heavyChanges: heavyTurns, isFirst } = shared
   const eventsKeptSeconds = config.eventRetentionSeconds
   const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds, heavyTurns })
-  const demoLoginWorks = config.demoData && isFirst && (await ensureDemoData(engine, store, passwords, randomness))
+  const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
   const access = new Access(config.accessPolicy, config.signUp)
   if (config.accessPolicy === 'open' && !config.loopback && isFirst)

@@ -4,6 +4,8 @@ export interface CallOptions {
     readonly body?: unknown;
     readonly headers?: Readonly<Record<string, string>>;
     readonly signal?: AbortSignal | undefined;
+    /** What the answer of a success must be. Another one is not from the service, but from something in between. */
+    readonly expect?: 'json' | 'nothing';
     /** For the log: 1, and more for retries. */
     readonly attempt?: number;
 }

@@ -27,7 +27,7 @@ export interface GraphQL {
 export function graphql(duet: Duet): GraphQL {
   const run = (async (document: GraphDocument, variables?: object, { signal }: { signal?: AbortSignal } = {}) => {
     const body = { query: textOf(document), variables }
-    return (await duet.request<{ data: unknown }>('POST', '/graphql', { body, signal })).body.data
+    return (await duet.request<{ data: unknown }>('POST', '/graphql', { body, signal, expect: 'json' })).body.data
   }) as Run
   return { query: run, mutate: run }
 }

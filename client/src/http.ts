@@ -8,6 +8,8 @@ export interface CallOptions {
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
+  /** What the answer of a success must be. Another one is not from the service, but from something in between. */
+  readonly expect?: 'json' | 'nothing'
   /** For the log: 1, and more for retries. */
   readonly attempt?: number
 }
@@ -62,7 +64,7 @@ export type Send = <Body>(
 /** Sends requests to the service, and reports each. A path is relative to the service, a URL must be on its host. */
 export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOptions): Send {
   const { origin } = new URL(base)
-  return async (method, path, { body, headers: own = {}, signal, token, attempt = 1 }) => {
+  return async (method, path, { body, headers: own = {}, signal, token, expect, attempt = 1 }) => {
     const url = typeof path === 'string' ? new URL(`${base}/${path.replace(/^\/+/, '')}`) : path
     // A link must not lead the token to another host.
     if (url.origin !== origin) throw new DuetError('server', `The service links to another host: ${url.origin}`)
@@ -81,11 +83,14 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: timeout.signal,
         credentials: 'omit',
+        redirect: 'manual', // another address must not get what is meant for the service
       })
       const text = await response.text()
       received = response
+      if (isRedirect(response)) throw strange(response)
       const answer = { status: response.status, headers: response.headers, body: parsed(response, text) }
       if (!response.ok) throw refusal(answer)
+      if (!isExpected(answer, expect)) throw strange(response)
       return answer as Answer<never>
     } catch (error) {
       if (error instanceof DuetError) throw error
@@ -114,8 +119,23 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
   }
 }
 
+function isExpected({ status, body }: Answer, expect: CallOptions['expect']): boolean {
+  if (expect === 'nothing') return status === 204
+  return expect === undefined || (typeof body === 'object' && body !== null)
+}
+
+function strange(response: Response): DuetError {
+  const { status } = response
+  return new DuetError('server', 'The answer is not from the service.', { status, requestId: requestIdIn(response) })
+}
+
 export function isReplay(answer: Pick<Answer, 'headers'> | undefined): boolean {
   return answer?.headers.get('idempotent-replayed') === 'true'
+}
+
+/** Browsers tell nothing more about one than its type. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304)
 }
 
 function parsed(response: Response, text: string): unknown {

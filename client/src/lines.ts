@@ -171,7 +171,7 @@ export class Lines {
   #refused(watch: Watch, errors: readonly GraphQLError[]): void {
     const error = errorOf(errors, 'The subscription was refused.', { body: errors })
     watch.interrupt()
-    if (error.code === 'POSITION_UNKNOWN') {
+    if (error.code === 'POSITION_UNKNOWN' && watch.position !== undefined) {
       watch.forgetPosition()
       this.#begin([watch])
     } else if (error.kind === 'rateLimited' || error.kind === 'server') {

@@ -18,7 +18,13 @@ export async function underOneKey<Body>(
   const headers = { 'idempotency-key': key }
   for (let attempts = 1; ; attempts++) {
     try {
-      const answer = await duet.request<Body>(method, target, { body, headers, signal, attempt: attempts })
+      const answer = await duet.request<Body>(method, target, {
+        body,
+        headers,
+        signal,
+        expect: 'json',
+        attempt: attempts,
+      })
       return { answer, key, replayed: isReplay(answer), attempts }
     } catch (error) {
       if (!(error instanceof DuetError)) throw error

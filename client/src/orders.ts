@@ -76,17 +76,21 @@ interface RawOrder extends Omit<Order, 'links'> {
 
 export function orders(duet: Duet): Orders {
   const readOrder = async (target: string | URL, signal: AbortSignal | undefined) => {
-    const answer = await duet.request<RawOrder>('GET', target, { signal })
+    const answer = await duet.request<RawOrder>('GET', target, { signal, expect: 'json' })
     return versioned(orderOf(answer.body), answer)
   }
   const read = async <Body>(target: string | URL, signal?: AbortSignal) =>
-    (await duet.request<Body>('GET', target, { signal })).body
+    (await duet.request<Body>('GET', target, { signal, expect: 'json' })).body
   const steps: { [Name in OrderLink]: (order: Order, link: Link, options: PaymentOptions) => Promise<Followed[Name]> } =
     {
       self: (_order, { href }, { signal }) => readOrder(new URL(href, duet.url), signal),
       track: (_order, { href }, { signal }) => read<Tracking>(new URL(href, duet.url), signal),
       async cancel(order, { href, method = 'GET' }, { signal }) {
-        await duet.request(method, new URL(href, duet.url), { headers: unchanged(order), signal })
+        await duet.request(method, new URL(href, duet.url), {
+          headers: unchanged(order),
+          signal,
+          expect: 'nothing',
+        })
         return undefined
       },
       async pay(_order, { href, method = 'GET' }, options) {
@@ -103,7 +107,9 @@ export function orders(duet: Duet): Orders {
   return {
     list: (userId, options = {}) => pagesOf(duet, `/users/${userId}/orders`, options, orderOf),
     create: async (userId, items) =>
-      orderOf((await duet.request<RawOrder>('POST', `/users/${userId}/orders`, { body: { items } })).body),
+      orderOf(
+        (await duet.request<RawOrder>('POST', `/users/${userId}/orders`, { body: { items }, expect: 'json' })).body,
+      ),
     get: (id, { signal } = {}) => readOrder(`/orders/${id}`, signal),
     items: order => read<readonly OrderItem[]>(new URL(`${order.links.self.href}/items`, duet.url)),
     async follow(order, name, options = {}) {

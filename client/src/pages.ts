@@ -1,4 +1,5 @@
 import type { Duet } from './connect.ts'
+import { DuetError } from './errors.ts'
 
 /** A list that is read page by page. Iterating over it yields the items of all pages. */
 export interface Pages<Item> extends AsyncIterable<Item> {
@@ -31,7 +32,7 @@ export function pagesOf<Raw, Item>(
   itemOf: (raw: Raw) => Item,
 ): Pages<Item> {
   const read = async (target: string | URL): Promise<PageOfRaw<Raw>> => {
-    const { body, headers } = await duet.request<readonly Raw[]>('GET', target, { signal })
+    const { body, headers } = await duet.request<readonly Raw[]>('GET', target, { signal, expect: 'json' })
     return { items: body, next: nextIn(headers.get('link'), duet.url) }
   }
   const given = new URLSearchParams()
@@ -39,10 +40,14 @@ export function pagesOf<Raw, Item>(
   const start = `${path}?${given}`.replace(/\?$/, '')
 
   async function* pages() {
+    const seen = new Set<string>()
     for (let target: string | URL | undefined = start; target !== undefined; ) {
       const page: PageOfRaw<Raw> = await read(target)
       yield page.items.map(itemOf)
       target = page.next
+      if (target === undefined) return
+      if (seen.has(target.href)) throw new DuetError('server', 'The pages of the list form a circle.')
+      seen.add(target.href)
     }
   }
   async function* items() {
@@ -65,7 +70,7 @@ export function pagesOf<Raw, Item>(
 }
 
 export function linkIn(header: string | null, name: string): string | undefined {
-  const links = (header ?? '').matchAll(/<([^>]*)>\s*;\s*rel="?([\w-]+)"?/g)
+  const links = (header ?? '').matchAll(/<([^<>]*)>\s*;\s*rel="?([\w-]+)"?/g)
   return [...links].find(([, , rel]) => rel === name)?.[1]
 }
 

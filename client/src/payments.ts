@@ -47,7 +47,7 @@ export function payments(duet: Duet): Payments {
     },
     async get(payment, { signal } = {}) {
       const target = typeof payment === 'number' ? `/payments/${payment}` : new URL(payment.href, duet.url)
-      const answer = await duet.request<Payment>('GET', target, { signal })
+      const answer = await duet.request<Payment>('GET', target, { signal, expect: 'json' })
       return versioned(answer.body, answer)
     },
   }

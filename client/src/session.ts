@@ -64,7 +64,7 @@ export class SessionKeeper {
   }
 
   async signIn(credentials: object): Promise<Session> {
-    const { body } = await this.#send<{ token: string }>('POST', '/tokens', { body: credentials })
+    const { body } = await this.#send<{ token: string }>('POST', '/tokens', { body: credentials, expect: 'json' })
     const token = tokenOf(body, this.#clock.now())
     this.#change(token, 'signedIn')
     return sessionOf(token)
@@ -122,7 +122,7 @@ export class SessionKeeper {
     const old = this.#token
     if (old === undefined) return
     try {
-      const { body } = await this.#send<{ token: string }>('POST', '/tokens', { token: old.text })
+      const { body } = await this.#send<{ token: string }>('POST', '/tokens', { token: old.text, expect: 'json' })
       const renewed = tokenOf(body, this.#clock.now())
       if (this.#token === old) this.#change(renewed, 'renewed')
     } catch (error) {

@@ -50,7 +50,7 @@ export class Channel {
     this.#cancelTimer = clock.after(answerMs, () => this.#lose(1006))
     const payload = token === undefined ? undefined : { Authorization: `Bearer ${token}` }
     this.#socket.onopen = () => this.send({ type: 'connection_init', payload })
-    this.#socket.onmessage = ({ data }: { data: unknown }) => this.#hear(JSON.parse(String(data)))
+    this.#socket.onmessage = ({ data }: { data: unknown }) => this.#receive(String(data))
     this.#socket.onclose = ({ code }: { code: number }) => this.#lose(code)
     this.#socket.onerror = () => {} // followed by `onclose`
   }
@@ -78,9 +78,19 @@ export class Channel {
     this.#socket.close(1000)
   }
 
+  /** A message that makes no sense is not from the service, so the connection is of no use. */
+  #receive(text: string): void {
+    try {
+      this.#hear(JSON.parse(text))
+    } catch {
+      this.#lose(protocolError)
+    }
+  }
+
   #hear(message: Message): void {
     const { type, payload } = message
     if (type === 'connection_ack') {
+      if (this.#isReady) throw new Error('Acknowledged twice')
       this.#isReady = true
       this.#options.onReady()
     } else if (type === 'ping') this.send({ type: 'pong', payload })
@@ -112,5 +122,6 @@ export class Channel {
   }
 }
 
+const protocolError = 1002
 const silenceMs = 20_000
 const answerMs = 10_000

@@ -44,19 +44,25 @@ export interface Users {
 
 export function users(duet: Duet): Users {
   const get = async (id: number | 'me', signal: AbortSignal | undefined) => {
-    const answer = await duet.request<User>('GET', `/users/${id}`, { signal })
+    const answer = await duet.request<User>('GET', `/users/${id}`, { signal, expect: 'json' })
     return versioned(answer.body, answer)
   }
   const write = async (method: string, user: User | number, body?: object, more: Record<string, string> = {}) => {
     const id = typeof user === 'number' ? user : user.id
     const headers = { ...unchanged(user), ...more }
-    return (await duet.request<User>(method, `/users/${id}`, { body, headers })).body
+    return (
+      await duet.request<User>(method, `/users/${id}`, {
+        body,
+        headers,
+        expect: method === 'DELETE' ? 'nothing' : 'json',
+      })
+    ).body
   }
   return {
     list: (options = {}) => pagesOf(duet, '/users', options, (user: User) => user),
     me: ({ signal } = {}) => get('me', signal),
     get: (id, { signal } = {}) => get(id, signal),
-    create: async input => (await duet.request<User>('POST', '/users', { body: input })).body,
+    create: async input => (await duet.request<User>('POST', '/users', { body: input, expect: 'json' })).body,
     replace: (user, input, { onlyNew = false } = {}) =>
       write('PUT', user, input, onlyNew ? { 'if-none-match': '*' } : {}),
     update: (user, changes) => write('PATCH', user, changes),

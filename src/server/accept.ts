@@ -6,7 +6,7 @@ export function preferredType<Type extends string>(
   accept: string | undefined,
   types: readonly Type[],
 ): Type | undefined {
-  if (accept === undefined || accept === '*/*') return types[0]
+  if (accept === undefined || accept === '*/*' || accept.length > longest) return types[0]
   const ranges = accept.split(',').map(rangeOf)
   let best: Type | undefined
   let rank: Rank = { quality: 0, precision: 0 }
@@ -17,6 +17,9 @@ export function preferredType<Type extends string>(
   }
   return best
 }
+
+/** Nobody needs more characters, and they take time. */
+const longest = 2048
 
 interface Range {
   readonly type: string

@@ -136,12 +136,20 @@ export function serveMetrics(
     next()
   })
   if (access.token === undefined && access.offWithoutToken) return
+  const write = async () => {
+    const registry = collect === undefined ? metrics.registry : AggregatorRegistry.aggregate([...(await collect())])
+    return registry.metrics()
+  }
+  // All that ask at the same time get the same text.
+  let writing: Promise<string> | undefined
   server.get('/metrics', { config: { unlimited: true } }, async (request, reply) => {
     if (access.token !== undefined && !sameSecret(bearerIn(request.headers.authorization), access.token)) {
       throw new AppError('unauthenticated', 'Metrics need their token')
     }
-    const registry = collect === undefined ? metrics.registry : AggregatorRegistry.aggregate([...(await collect())])
-    return reply.type(registry.contentType).send(await registry.metrics())
+    writing ??= write().finally(() => {
+      writing = undefined
+    })
+    return reply.type(metrics.registry.contentType).send(await writing)
   })
 }
 

@@ -12,11 +12,11 @@ import { SharedDatabase } from '../storage/shared-database.ts'
 import { heavyChanges } from '../storage/store.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
-import { assertFree } from './free-port.ts'
+import { holdPort } from './held-port.ts'
 import { forgetThread, newThreadMemory } from './memory.ts'
 import { Rendezvous } from './rendezvous.ts'
 import { Serving, within } from './serving.ts'
-import { TurnOffice } from './turns.ts'
+import { type ThreadTurns, TurnOffice } from './turns.ts'
 
 export interface ThreadsParts {
   readonly logger: Logger
@@ -40,7 +40,7 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   if ((await givenKeys(config)) === undefined && address.kind === 'sqlite') {
     await readOrCreateKeys(`${address.path}-keys.json`)
   }
-  await assertFree(config)
+  opened.use(await holdPort(config))
   const supervisor = new Supervisor(forThread(config, database), database, parts)
   opened.defer(() => supervisor.stop(true))
   const { url, demoLoginWorks } = await supervisor.start()
@@ -76,6 +76,10 @@ class Supervisor {
   readonly #turns = new TurnOffice(heavyChanges)
   readonly #meeting: Rendezvous
   readonly #threads = new Map<number, Serving>()
+  readonly #turnsOf = new Map<number, ThreadTurns>()
+  /** The last metrics of each thread. Without those of a late one, sums would fall, which Prometheus takes for a restart. */
+  readonly #metricsOf = new Map<number, MetricsOfThread>()
+  #collecting: Promise<readonly MetricsOfThread[]> | undefined
   readonly #ends: number[] = []
   #maintenance: boolean
   #stopping: Promise<void> | undefined
@@ -100,9 +104,11 @@ class Supervisor {
     const config = { ...this.#config, maintenance: this.#maintenance }
     const { threads } = config
     const { database } = this.#database
+    const turns = this.#turns.enter()
+    this.#turnsOf.set(index, turns)
     const thread = new Serving({
       data: { index, threads, group: this.#group, config, database, memory: this.#memory },
-      handlers: this.#handlersFor(index),
+      handlers: this.#handlersFor(index, turns),
       onLog: this.#parts.write,
       onError: err => this.#parts.logger.error({ err, thread: index + 1 }, 'A serving thread failed'),
     })
@@ -111,26 +117,35 @@ class Supervisor {
     return thread
   }
 
-  #handlersFor(index: number): Handlers {
+  #handlersFor(index: number, turns: ThreadTurns): Handlers {
     return {
       connectWriter: (port: MessagePort) => this.#database.connect(port),
       hash: (password: string, client?: string) => this.#passwords.hash(password, client),
       matches: (password: string, hash: string | undefined, client?: string) =>
         this.#passwords.matches(password, hash, client),
-      beginTurn: (client: string, waitMs?: number) => this.#turns.begin(index, client, waitMs),
-      endTurn: (turn: number) => this.#turns.end(index, turn),
+      beginTurn: (client: string, waitMs?: number) => turns.begin(client, waitMs),
+      endTurn: (turn: number) => turns.end(turn),
       mayListen: () => this.#meeting.mayListen(index),
       stoppedListening: () => this.#meeting.stoppedListening(this.#threads.size),
       collectMetrics: () => this.#collectMetrics(),
     }
   }
 
-  /** A thread that does not answer in time is left out. */
-  async #collectMetrics(): Promise<readonly MetricsOfThread[]> {
-    const asked = Array.from(this.#threads.values(), thread =>
-      within(thread.call<MetricsOfThread | undefined>('metrics'), metricsMs).catch(() => undefined),
-    )
-    return (await Promise.all(asked)).filter(metrics => metrics !== undefined)
+  /** All that ask at the same time get the same. */
+  #collectMetrics(): Promise<readonly MetricsOfThread[]> {
+    this.#collecting ??= this.#collectNow().finally(() => {
+      this.#collecting = undefined
+    })
+    return this.#collecting
+  }
+
+  async #collectNow(): Promise<readonly MetricsOfThread[]> {
+    const asked = Array.from(this.#threads.values(), async thread => {
+      const told = await within(thread.call<MetricsOfThread | undefined>('metrics'), metricsMs).catch(() => undefined)
+      if (told !== undefined && this.#threads.get(thread.index) === thread) this.#metricsOf.set(thread.index, told)
+    })
+    await Promise.all(asked)
+    return [...this.#metricsOf.values()]
   }
 
   async tellAll(name: string, ...args: readonly unknown[]): Promise<void> {
@@ -146,7 +161,8 @@ class Supervisor {
   /** A thread has ended that should serve. Another one replaces it, unless that happens again and again. */
   #lost({ index }: Serving): void {
     this.#threads.delete(index)
-    this.#turns.forget(index)
+    this.#turnsOf.get(index)?.leave()
+    this.#metricsOf.delete(index)
     forgetThread(this.#memory, index + 1)
     if (this.#stopping !== undefined) return
     const now = performance.now()

@@ -4,38 +4,53 @@ import { FairQueue, type FairQueueBounds, type Turns } from '../core/fair-queue.
 /** Turns that the main thread gives to all threads. */
 export class TurnOffice {
   readonly #queue: FairQueue
-  /** Ends each turn that a thread has, by thread. */
-  readonly #turns = new Map<number, Map<number, () => void>>()
-  #lastTurn = 0
 
   constructor(bounds: FairQueueBounds) {
     this.#queue = new FairQueue(bounds)
   }
 
+  /** The turns of one thread, from its start to its end. */
+  enter(): ThreadTurns {
+    return new ThreadTurns(this.#queue)
+  }
+}
+
+export class ThreadTurns {
+  readonly #queue: FairQueue
+  /** Ends each turn that the thread has. */
+  readonly #running = new Map<number, () => void>()
+  #last = 0
+  #isOver = false
+
+  constructor(queue: FairQueue) {
+    this.#queue = queue
+  }
+
   /** Resolves with the number of the turn when it begins. */
-  begin(thread: number, client: string, waitMs: number | undefined): Promise<number> {
+  begin(client: string, waitMs: number | undefined): Promise<number> {
     const { promise, resolve, reject } = Promise.withResolvers<number>()
-    const turn = ++this.#lastTurn
-    const work = () =>
-      new Promise<void>(done => {
-        const turns = this.#turns.get(thread) ?? new Map<number, () => void>()
-        this.#turns.set(thread, turns.set(turn, done))
+    const turn = ++this.#last
+    const work = async () => {
+      if (this.#isOver) return // the thread has ended while it waited, so nobody would end this turn
+      await new Promise<void>(done => {
+        this.#running.set(turn, done)
         resolve(turn)
       })
+    }
     this.#queue.run(client, work, waitMs).catch(reject)
     return promise
   }
 
-  end(thread: number, turn: number): void {
-    const turns = this.#turns.get(thread)
-    turns?.get(turn)?.()
-    turns?.delete(turn)
+  end(turn: number): void {
+    this.#running.get(turn)?.()
+    this.#running.delete(turn)
   }
 
-  /** Ends the turns of a thread that has ended. */
-  forget(thread: number): void {
-    for (const done of this.#turns.get(thread)?.values() ?? []) done()
-    this.#turns.delete(thread)
+  /** The thread has ended. */
+  leave(): void {
+    this.#isOver = true
+    for (const done of this.#running.values()) done()
+    this.#running.clear()
   }
 }
 

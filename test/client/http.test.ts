@@ -1,4 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { describe, it } from 'node:test'
 import { type DuetError, graphql, isDuetError, orders, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
@@ -39,6 +42,29 @@ describe('Requests of the client', () => {
       return isDuetError(error) && isDuetError(error, 'server') && !isDuetError(error, 'offline')
     })
     assert.ok(!isDuetError(new Error('another')))
+  })
+
+  it('do not follow a redirect, which could lead a password to another host', async () => {
+    const paths: string[] = []
+    const elsewhere = createServer((request, response) => {
+      paths.push(request.url ?? '')
+      if (request.url === '/tokens') response.writeHead(307, { location: `http://127.0.0.1:${port}/stolen` })
+      response.end('{}')
+    }).listen(0, '127.0.0.1')
+    await once(elsewhere, 'listening')
+    const { port } = elsewhere.address() as AddressInfo
+    using client = connectTo({ url: `http://127.0.0.1:${port}` })
+    await assert.rejects(client.duet.signIn({ email: 'a@example.com', password: 'secret' }), { kind: 'server' })
+    assert.deepEqual(paths, ['/tokens'])
+    elsewhere.closeAllConnections()
+    elsewhere.close()
+  })
+
+  it('end with an error if the pages of a list lead to each other', async () => {
+    const fetch = interceptedFetch(() => Response.json([], { headers: { link: '</users?after=1>; rel="next"' } }))
+    using client = connectTo({ url: 'http://duet.test' }, { fetch })
+    await assert.rejects(users(client.duet).list().toArray(), { kind: 'server' })
+    assert.equal(client.requests.length, 2)
   })
 
   it('are reported with the rate limit that is left, and a refusal says when to try again', async () => {

@@ -422,6 +422,35 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
+  for (const text of [
+    'no JSON',
+    'null',
+    '{"type":"next","id":"1"}',
+    '{"type":"error","id":"1","payload":{}}',
+    '{"type":"connection_ack"}',
+  ]) {
+    it(`is given up after a message that the service never sends: ${text}`, async () => {
+      const { client, socket } = await start()
+      socket.accept()
+      socket.onmessage?.({ data: text })
+      assert.equal(live(client.duet).state.state, 'waiting')
+      client.duet.close()
+    })
+  }
+
+  it('does not subscribe again and again if the service does not know a position that it was not told', async () => {
+    const { client, socket, errors } = await start()
+    socket.accept()
+    socket.say({
+      type: 'error',
+      id: '1',
+      payload: [{ message: 'Unknown', extensions: { code: 'POSITION_UNKNOWN' } }],
+    })
+    assert.equal(errors[0]?.code, 'POSITION_UNKNOWN')
+    assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 1)
+    client.duet.close()
+  })
+
   it('answers pings of the service', async () => {
     const { client, socket } = await start()
     socket.accept()

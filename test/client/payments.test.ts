@@ -104,6 +104,25 @@ describe('Payments of the client', () => {
     assert.equal(client.requests.length, 1)
   })
 
+  for (const [what, strange] of Object.entries<() => Response>({
+    'a page of a network that wants a login': () =>
+      new Response('<html>', { headers: { 'content-type': 'text/html' } }),
+    'an answer without content': () => new Response(null, { status: 204 }),
+    'JSON that is no object': () => Response.json(null),
+    'a redirect': () => new Response(null, { status: 302, headers: { location: 'http://portal.test/' } }),
+  })) {
+    it(`are not taken for made after ${what}, but sent again under their key`, async () => {
+      let sent = 0
+      const fetch = interceptedFetch(() => (++sent < 3 ? strange() : undefined))
+      using client = connectTo(app, { fetch, clock: new HastyClock() })
+      const { attempts, payment } = await payments(client.duet).pay(79)
+      assert.deepEqual([attempts, payment.amount], [3, 79])
+      assert.equal(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])).size, 1)
+      sent = -100
+      await assert.rejects(payments(client.duet).pay(79), { kind: 'server' })
+    })
+  }
+
   it('wait as long as the rate limit says, if it is not long', async () => {
     const serverClock = new TestClock()
     const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/payments', RATE_LIMIT_WINDOW_MS: '8000' }

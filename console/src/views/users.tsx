@@ -137,7 +137,7 @@ function UserTable({ users, email, onTask }: TableProps) {
                 <span class="who">
                   <Face name={user.name} />
                   <span>
-                    {user.name} <span class="muted number">#{user.id}</span>
+                    <bdi>{user.name}</bdi> <span class="muted number">#{user.id}</span>
                   </span>
                   {user.id === who.value?.id && (
                     <>

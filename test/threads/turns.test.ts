@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { holdPort } from '../../src/threads/held-port.ts'
+import { TurnOffice } from '../../src/threads/turns.ts'
+import { freePort } from '../support/ports.ts'
+
+it('the turns of a thread that has ended, begun or not, are for the others', async () => {
+  const office = new TurnOffice({ atOnce: 1 })
+  const [ended, other] = [office.enter(), office.enter()]
+  await ended.begin('a client', undefined)
+  void ended.begin('a client', undefined) // it waits when its thread ends
+  const next = other.begin('another client', undefined)
+  ended.leave()
+  const turn = await next
+  const further = other.begin('a client', undefined)
+  other.end(turn)
+  await further
+})
+
+it('two servers with several threads cannot share a port, not even if they start together', async () => {
+  const address = { host: '127.0.0.1', port: await freePort() }
+  const starts = await Promise.allSettled([holdPort(address), holdPort(address)])
+  const held = starts.filter(start => start.status === 'fulfilled')
+  const [refused] = starts.filter(start => start.status === 'rejected')
+  assert.equal(held.length, 1)
+  assert.equal(refused?.reason.code, 'EADDRINUSE')
+  await held[0]?.value.disposeAsync()
+  await (await holdPort(address)).disposeAsync()
+})
