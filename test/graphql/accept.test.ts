@@ -73,3 +73,9 @@ test('for any Accept header, the preferred type is one that we support and that 
     }),
   )
 })
+
+test('an Accept header of more than 2,048 characters counts as none', () => {
+  const longest = `${page}${' '.repeat(2048 - page.length)}`
+  assert.equal(preferredType(longest, types), page)
+  assert.equal(preferredType(`${longest} `, types), json)
+})

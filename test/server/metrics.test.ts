@@ -67,6 +67,26 @@ test('requests in flight are counted only until they are answered', async () => 
   assert.equal(await inFlight(), 1)
 })
 
+test('scrapes at the same time share one text', async () => {
+  const go = Promise.withResolvers<void>()
+  let collected = 0
+  const collect = async () => {
+    collected++
+    await go.promise
+    return []
+  }
+  await using server = await startTestServer((fastify, lifecycle) =>
+    serveMetrics(fastify, new Metrics(), lifecycle, { token: undefined, offWithoutToken: false }, collect),
+  )
+  const scrapes = [1, 2, 3].map(() => ask(`${server.url}/metrics`))
+  await waitUntil(() => server.lifecycle.requestsInFlight === 3)
+  go.resolve()
+  for (const { status } of await Promise.all(scrapes)) assert.equal(status, 200)
+  assert.equal(collected, 1)
+  await ask(`${server.url}/metrics`)
+  assert.equal(collected, 2)
+})
+
 test('unknown paths and unusual methods create no series of their own', async () => {
   await using app = await startTestApp()
   for (let n = 0; n < 20; n++) await ask(`${app.url}/invented-${n}?x=${n}`)
