@@ -30,10 +30,13 @@ export interface Chapter {
 const chapters: Readonly<Record<string, readonly string[]>> = {
   Start: ['README.md', 'docs/tutorial.md', 'client/README.md', 'docs/clients.md'],
   Reference: ['docs/http.md', 'docs/graphql.md', 'docs/limits.md', 'docs/rules.md'],
-  'In production': ['docs/operations.md', 'docs/reliability.md', 'SECURITY.md', 'CHANGELOG.md'],
+  'In production': ['docs/operations.md', 'docs/reliability.md', 'docs/benchmarks.md', 'SECURITY.md', 'CHANGELOG.md'],
   'Working on it': ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/how-to'],
   Decisions: ['docs/decisions'],
 }
+
+/** Types of images, by the ending of their names. */
+export const imageTypes: Readonly<Record<string, string>> = { '.png': 'image/png', '.svg': 'image/svg+xml' }
 
 /** Files whose heading says too little in a list. */
 const ownTitles: Readonly<Record<string, string>> = { 'README.md': 'Overview', 'client/README.md': 'The typed client' }
@@ -44,8 +47,9 @@ export async function readContents(): Promise<Contents> {
     const files = (await Promise.all(entries.map(entry => filesOf(entry)))).flat()
     return { name, guides: await Promise.all(files.map(readGuide)) }
   })
-  const images = filesOf('docs/images', '.png').catch(() => []) // the folder exists only if there are images
-  return { chapters: await Promise.all(named), images: await images }
+  const imagesOf = (ending: string) => filesOf('docs/images', ending).catch(() => []) // the folder may be absent
+  const images = await Promise.all(Object.keys(imageTypes).map(imagesOf))
+  return { chapters: await Promise.all(named), images: images.flat() }
 }
 
 async function filesOf(entry: string, ending = '.md'): Promise<readonly string[]> {

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
 import { type Compressed, compress, once, sendCompressed, serveAssets } from '../assets.ts'
-import { type Chapter, type Contents, type Guide, projectFolder, readContents } from './contents.ts'
+import { type Chapter, type Contents, type Guide, imageTypes, projectFolder, readContents } from './contents.ts'
 import { asPage, escapeHtml, frame, htmlType, type Page, placesOf } from './frame.ts'
 import { indexPage } from './guides-index.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
@@ -39,7 +39,8 @@ export function serveGuides(server: FastifyInstance, openApiDocument: object): v
     const all = await contents()
     if (all.images.includes(address)) {
       const image = await kept(address, () => readFile(join(projectFolder, address)))
-      return sendCompressed(image, 'image/png', request, reply.header('cache-control', 'no-cache'))
+      const type = imageTypes[extname(address)] ?? 'application/octet-stream'
+      return sendCompressed(image, type, request, reply.header('cache-control', 'no-cache'))
     }
     const guide = all.chapters.flatMap(({ guides }) => guides).find(each => each.address === address)
     if (guide === undefined) throw new AppError('not-found', 'Not found')
