@@ -7,6 +7,8 @@ import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { ConsolePage } from '../support/console.ts'
 import { onlyInFull } from '../support/form.ts'
+import { read } from '../support/graphql.ts'
+import { createUser, logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const ada = 'ada@example.com'
@@ -84,6 +86,28 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
     await view.button('Sign out').click()
     await view.button('Sign in').click()
     await look('Sign in')
+    view.assertNoTroubles()
+  })
+
+  it('is not disturbed by long words, nor by names that change the direction of the text after them', async () => {
+    const token = await logIn(app, ada, 'demo-password')
+    const variables = { title: 'W'.repeat(300), content: 'M'.repeat(5_000) }
+    const mutation =
+      'mutation ($title: String!, $content: String!) { createPost(title: $title, content: $content) { id } }'
+    const { createPost } = await read<{ createPost: { id: string } }>(app, mutation, { variables, token })
+    const { id, name } = await createUser(app, { name: 'Eve \u202eflow' })
+    await using view = await open({ as: ada })
+    const { page } = view
+    await page.waitForSelector(`#post-${createPost.id}`)
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), true)
+    const widest =
+      "Math.max(...[...document.querySelectorAll('.post')].map(each => each.getBoundingClientRect().width))"
+    assert.ok((await page.evaluate<number>(widest)) < 800)
+    await view.show('Users')
+    const isolated = `[...document.querySelectorAll('bdi')].some(each => each.textContent === ${JSON.stringify(name)}
+      && each.parentElement.textContent.includes('#${id}') && getComputedStyle(each).unicodeBidi === 'isolate')`
+    await page.waitForFunction(isolated)
+    await read(app, `mutation { deletePost(id: "${createPost.id}") }`, { token })
     view.assertNoTroubles()
   })
 
