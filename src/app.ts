@@ -2,18 +2,11 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import type { Config } from './config.ts'
-import { Access } from './core/access.ts'
-import { demoLogin } from './core/demo.ts'
 import type { EventBus } from './core/events.ts'
 import { Janitor } from './core/janitor.ts'
-import { Orders } from './core/orders/operations.ts'
-import { Payments } from './core/payments/operations.ts'
 import type { Clock, Passwords, Randomness } from './core/ports.ts'
-import { Posts } from './core/posts/operations.ts'
-import { Tokens } from './core/tokens/operations.ts'
-import { Users } from './core/users/operations.ts'
 import { Executor } from './graphql/execute.ts'
-import { serveGraphiqlAssets, showGraphiql } from './graphql/http/graphiql/page.ts'
+import { showGraphiql } from './graphql/http/graphiql/page.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
 import { loadSchema } from './graphql/language/schema.ts'
 import { Links } from './rest/links.ts'
@@ -24,16 +17,12 @@ import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
-import { serveClientScript } from './server/client-script.ts'
-import { serveConsole } from './server/console.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { refusedLinesPerSecond } from './server/line-limit.ts'
 import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
-import { collectOperations, serveDocument } from './server/openapi.ts'
-import { serveHome } from './server/pages/home.ts'
-import { servePages } from './server/pages/serve.ts'
+import { collectOperations } from './server/openapi.ts'
 import { rememberMethods } from './server/routing.ts'
 import { createServer, type ServerOptions } from './server/server.ts'
 import { serviceOperations } from './server/service-operations.ts'
@@ -45,7 +34,9 @@ import { timeoutsOf } from './storage/timeouts.ts'
 import { ensureDemoData } from './wiring/demo-data.ts'
 import { documentSource } from './wiring/documents.ts'
 import { givenKeys } from './wiring/keys.ts'
-import { limiters, loginLimits } from './wiring/limiters.ts'
+import { limiters } from './wiring/limiters.ts'
+import { createOperations } from './wiring/operations.ts'
+import { serveForDevelopers } from './wiring/pages.ts'
 import { alone, type Shared } from './wiring/shared.ts'
 import { openSockets } from './wiring/subscriptions.ts'
 
@@ -104,7 +95,6 @@ export async function startApp(
   const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds, heavyTurns })
   const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
 
-  const access = new Access(config.accessPolicy, config.signUp)
   if (config.accessPolicy === 'open' && !config.loopback && isFirst)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
   const limiter = await limiters(config, { keys, shared, logger, metrics }, parts)
@@ -115,21 +105,8 @@ export async function startApp(
     database.kind === 'postgres' && !database.pooler // LISTEN has no effect behind a pooler
       ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
       : shared.bus
-  const users = new Users({ store: store.users, access, passwords, randomness, bus })
-  const orders = new Orders({ store: store.orders, access })
-  const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
-  const posts = new Posts({ store: store.posts, access, bus })
-  const tokens = new Tokens({
-    store: store.users,
-    passwords,
-    signer,
-    limits: loginLimits(config.loginLimitMax, limiter),
-    sessionTtlSeconds: config.sessionTtlSeconds,
-    access,
-    clock,
-    randomness,
-    bus,
-  })
+  const operations = createOperations(config, { store, bus, signer, limiter, passwords, clock, randomness })
+  const { posts, tokens } = operations
 
   const lifecycle = new Lifecycle(config, shared.siblings)
   const proxies = new TrustedProxies(config.trustProxy)
@@ -156,34 +133,17 @@ export async function startApp(
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   const answerOtherMethods = rememberMethods(server)
-  const openApiDocument = collectOperations(server, serviceOperations)
+  const collected = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   const metricsAccess = { token: config.metricsToken, offWithoutToken: !config.metricsOpen }
   serveMetrics(server, metrics, lifecycle, metricsAccess, shared.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
-  const operations = { users, orders, payments, tokens }
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
-  const shownLogin = demoLoginWorks ? demoLogin : undefined
-  serveHome(server, {
-    withPage: config.explorers,
-    engine: database.kind,
-    demoLogin: shownLogin,
-    isOpen: config.accessPolicy === 'open',
-    linkPrefix: config.linkPrefix,
-    proxies,
-  })
-  const document = openApiDocument(restComponents)
-  serveDocument(server, document)
-  if (config.explorers) {
-    servePages(server, document)
-    serveClientScript(server)
-    serveGraphiqlAssets(server)
-    const metricsFor = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
-    serveConsole(server, { metrics: metricsFor, demoLogin: shownLogin })
-  }
+  const openApiDocument = () => collected(restComponents)
+  serveForDevelopers(server, config, { proxies, demoLoginWorks, openApiDocument })
   answerOtherMethods()
 
   const url = await server.listen({

@@ -4,6 +4,7 @@ import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { type Asset, compress, once, sendCompressed, serveAssets } from './assets.ts'
+import { pageHeaders } from './page-headers.ts'
 
 /** The committed build of `console/`. `npm run build` writes it. */
 const built = fileURLToPath(new URL('../../console/dist', import.meta.url))
@@ -14,18 +15,14 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /** Nothing is loaded from other hosts, and nothing inline is run. `'self'` includes sockets to this host. */
-const policy = [
-  "default-src 'none'",
+const headers = pageHeaders(
   "script-src 'self'",
   "style-src 'self'",
   "img-src 'self' data:",
   "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
-].join('; ')
+)
 
 /** What the console cannot find out by itself. Everybody can read it. */
 export interface ConsoleSettings {
@@ -45,8 +42,7 @@ export function serveConsole(server: FastifyInstance, settings: ConsoleSettings)
     return compress(html.replace('data-settings=""', () => `data-settings="${escaped(JSON.stringify(settings))}"`))
   })
   server.get('/console', async (request, reply) => {
-    reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
-    reply.header('cache-control', 'no-cache')
+    reply.headers(headers)
     return sendCompressed(await page(), 'text/html; charset=utf-8', request, reply)
   })
   // The addresses in the page are relative, because a gateway may publish the service below a prefix. So is this one.

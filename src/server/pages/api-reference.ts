@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { compress, serveAssets } from '../assets.ts'
+import { pageHeaders } from '../page-headers.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
 const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
@@ -42,23 +43,11 @@ const start = `SwaggerUIBundle({ url: '../openapi.json', dom_id: '#docs', deepLi
 `
 
 /** Nothing is loaded from other hosts. The images in the style sheet are `data:` URLs. */
-const policy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const headers = pageHeaders("script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'")
 
 /** `GET /docs/api` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
 export function serveApiReference(server: FastifyInstance): void {
-  server.get('/docs/api', (_request, reply) => {
-    reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
-    return reply.header('cache-control', 'no-cache').type('text/html; charset=utf-8').send(page)
-  })
+  server.get('/docs/api', (_request, reply) => reply.headers(headers).type('text/html; charset=utf-8').send(page))
   server.get(`/${starter}`, (_request, reply) => reply.header('cache-control', 'no-cache').type(scriptType).send(start))
   serveAssets(
     server,

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { type Asset, compress, serveAssets } from '../assets.ts'
+import { pageHeaders } from '../page-headers.ts'
 
 export interface Page {
   readonly title: string
@@ -62,19 +63,11 @@ export function placesOf(server: FastifyInstance): readonly Place[] {
 }
 
 /** The pages have no scripts. Nothing is loaded from other hosts. */
-const policy = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+const headers = pageHeaders("style-src 'self'", "img-src 'self'")
 
 /** Sets the headers of a page. */
 export function asPage(reply: FastifyReply): FastifyReply {
-  reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
-  return reply.header('cache-control', 'no-cache').type(htmlType)
+  return reply.headers(headers).type(htmlType)
 }
 
 /** Serves the style sheet and the icons of all pages. */

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Asset, type Compressed, compress, once, sendCompressed, serveAssets } from '../../../server/assets.ts'
+import { pageHeaders } from '../../../server/page-headers.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
 const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {
@@ -49,26 +50,21 @@ const page = `<!doctype html>
 </html>
 `
 
-/** Nothing is loaded from other hosts. The page's scripts create styles, and fonts and images are `data:` URLs. */
-const policy = [
-  "default-src 'none'",
+/** Only images may be on other hosts. The page's scripts create styles, and fonts and images are `data:` URLs. */
+const headers = pageHeaders(
   "script-src 'self'",
   "worker-src 'self'",
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data: https:",
   'font-src data:',
   "connect-src 'self' ws: wss:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+)
 
 const compressedPage = once(() => compress(page))
 
 /** The GraphiQL page, for trying GraphQL in a browser. It loads nothing from other hosts. */
 export async function showGraphiql(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  reply.header('cache-control', 'no-cache').header('vary', 'Origin, Accept')
-  reply.header('content-security-policy', policy).header('referrer-policy', 'no-referrer')
+  reply.headers(headers).header('vary', 'Origin, Accept')
   return sendCompressed(await compressedPage(), types.html, request, reply)
 }
 

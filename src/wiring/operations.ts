@@ -1,0 +1,51 @@
+import type { Config } from '../config.ts'
+import { Access } from '../core/access.ts'
+import type { EventBus } from '../core/events.ts'
+import { Orders } from '../core/orders/operations.ts'
+import { Payments } from '../core/payments/operations.ts'
+import type { Clock, Passwords, Randomness, TokenSigner } from '../core/ports.ts'
+import { Posts } from '../core/posts/operations.ts'
+import type { Store } from '../core/store.ts'
+import { Tokens } from '../core/tokens/operations.ts'
+import { Users } from '../core/users/operations.ts'
+import { type CreateLimiter, loginLimits } from './limiters.ts'
+
+export interface OperationParts {
+  readonly store: Store
+  readonly bus: EventBus
+  readonly signer: TokenSigner
+  readonly limiter: CreateLimiter
+  readonly passwords: Passwords
+  readonly clock: Clock
+  readonly randomness: Randomness
+}
+
+/** The core: everything that callers can ask the service to do. */
+export interface Operations {
+  readonly users: Users
+  readonly orders: Orders
+  readonly payments: Payments
+  readonly posts: Posts
+  readonly tokens: Tokens
+}
+
+export function createOperations(config: Config, parts: OperationParts): Operations {
+  const { store, bus, signer, limiter, passwords, clock, randomness } = parts
+  const access = new Access(config.accessPolicy, config.signUp)
+  const users = new Users({ store: store.users, access, passwords, randomness, bus })
+  const orders = new Orders({ store: store.orders, access })
+  const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
+  const posts = new Posts({ store: store.posts, access, bus })
+  const tokens = new Tokens({
+    store: store.users,
+    passwords,
+    signer,
+    limits: loginLimits(config.loginLimitMax, limiter),
+    sessionTtlSeconds: config.sessionTtlSeconds,
+    access,
+    clock,
+    randomness,
+    bus,
+  })
+  return { users, orders, payments, posts, tokens }
+}
