@@ -114,6 +114,10 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Save').click()
     await post.getByText('My changed comment').waitFor()
     await post.getByRole('button', { name: 'Delete the comment of Ada Lovelace' }).click()
+    await view.button('Keep it').click()
+    await post.getByText('My changed comment').waitFor()
+    await post.getByRole('button', { name: 'Delete the comment of Ada Lovelace' }).click()
+    await view.button('Delete the comment').click()
     await post.getByRole('button', { name: '0 comments' }).waitFor()
     assert.equal(await post.getByText('My changed comment').count(), 0)
 
@@ -213,10 +217,12 @@ describe('the console', { skip: browserMissing }, () => {
     await orders.nth(known).getByRole('button', { name: 'Track' }).click()
     await orders.nth(known).getByText('Difference Express').waitFor()
     assert.deepEqual(await buttons(known), ['Refresh', 'Track'])
-    await orders
-      .nth(known + 1)
-      .getByRole('button', { name: 'Cancel' })
-      .click()
+    const cancel = orders.nth(known + 1).getByRole('button', { name: 'Cancel', exact: true })
+    await cancel.click()
+    await view.button('Keep it').click()
+    assert.equal(await orders.count(), known + 2)
+    await cancel.click()
+    await view.button('Cancel the order').click()
     await waitUntil(async () => (await orders.count()) === known + 1)
     await page.getByLabel('Status').selectOption('Shipped')
     await waitUntil(async () => (await page.getByText('Waiting for payment').count()) === 1) // the choice itself

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useAction } from '../parts/action.tsx'
+import { Confirm } from '../parts/confirm.tsx'
 import { textsOf, useFocus } from '../parts/field.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
@@ -83,6 +84,7 @@ function NewComment({ postId }: { readonly postId: string }) {
 function Comment({ post, comment }: { readonly post: FeedPost; readonly comment: FeedComment }) {
   const { id, text, createdAt, author, arrived } = comment
   const editing = useSignal(false)
+  const deleting = useSignal(false)
   const { busy, problem, run, again } = useAction()
   return (
     <li class={arrived ? 'comment arrived' : 'comment'}>
@@ -109,8 +111,9 @@ function Comment({ post, comment }: { readonly post: FeedPost; readonly comment:
                 type="button"
                 class="quiet icon-only"
                 aria-label={`Delete the comment of ${author.name}`}
-                disabled={busy}
-                onClick={() => run(() => deleteComment(post.id, id))}
+                onClick={() => {
+                  deleting.value = true
+                }}
               >
                 <Icon name="trash" />
               </button>
@@ -136,6 +139,18 @@ function Comment({ post, comment }: { readonly post: FeedPost; readonly comment:
         )}
         <Notice problem={problem} onAgain={again} />
       </div>
+      {deleting.value && (
+        <Confirm
+          title="Delete this comment?"
+          verb="Delete the comment"
+          onClose={() => {
+            deleting.value = false
+          }}
+          work={() => deleteComment(post.id, id)}
+        >
+          The comment of {author.name} will be gone for everybody.
+        </Confirm>
+      )}
     </li>
   )
 }

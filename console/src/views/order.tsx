@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { Order, OrderLink, Tracking } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
 import { useAction } from '../parts/action.tsx'
+import { Confirm } from '../parts/confirm.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { toast } from '../state/messages.ts'
 
@@ -24,19 +25,20 @@ const amounts = new Intl.NumberFormat('en')
 export function OrderCard({ order, onChange }: Props) {
   const { id, status, amount, links } = order
   const tracking = useSignal<Tracking | undefined>(undefined)
+  const cancelling = useSignal(false)
   const { busy, problem, run, again } = useAction()
   const [tone, text] = statuses[status] ?? ['', status]
-  const follow = async (name: OrderLink) => {
+  const follow = async (name: Exclude<OrderLink, 'cancel'>) => {
     if (name === 'track') tracking.value = await api.orders.follow(order, name)
     else if (name === 'self') onChange(await api.orders.follow(order, name))
-    else if (name === 'pay') {
+    else {
       onChange((await api.orders.follow(order, name)).order)
       toast(`Order ${id} is paid`)
-    } else {
-      await api.orders.follow(order, name)
-      onChange(undefined)
-      toast(`Order ${id} is cancelled`)
     }
+  }
+  const press = (name: OrderLink) => {
+    if (name === 'cancel') cancelling.value = true
+    else run(() => follow(name))
   }
   return (
     <li class="card order">
@@ -50,7 +52,7 @@ export function OrderCard({ order, onChange }: Props) {
             key={name}
             class={name === 'pay' ? 'primary' : name === 'cancel' ? 'danger' : ''}
             aria-disabled={busy} // a disabled button would lose the focus
-            onClick={() => run(() => follow(name))}
+            onClick={() => press(name)}
           >
             {names[name] ?? name}
           </button>
@@ -65,6 +67,22 @@ export function OrderCard({ order, onChange }: Props) {
         </dl>
       )}
       <Notice problem={problem} onAgain={again} />
+      {cancelling.value && (
+        <Confirm
+          title={`Cancel order ${id}?`}
+          verb="Cancel the order"
+          onClose={() => {
+            cancelling.value = false
+          }}
+          work={async () => {
+            await api.orders.follow(order, 'cancel')
+            onChange(undefined)
+            toast(`Order ${id} is cancelled`)
+          }}
+        >
+          The order will be gone. This cannot be undone.
+        </Confirm>
+      )}
     </li>
   )
 }
