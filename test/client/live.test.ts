@@ -21,7 +21,7 @@ interface PostAdded {
 
 type TestApp = Awaited<ReturnType<typeof startTestApp>>
 
-/** Somebody who writes posts over HTTP. */
+/** A user who writes posts over HTTP. */
 class Writer {
   readonly titles: string[] = []
   readonly #duet: Duet
@@ -45,7 +45,7 @@ class Writer {
     return titles
   }
 
-  /** The new post has comments of its own to subscribe to. */
+  /** A post that the test deletes while it is subscribed to its comments. */
   async postToDelete() {
     const { createPost } = await graphql(this.#duet).mutate<{ createPost: { id: string } }>(
       'mutation { createPost(title: "T", content: "x") { id } }',
@@ -57,7 +57,7 @@ class Writer {
 
 let written = 0
 
-/** What a subscription told, in order. */
+/** Records the callbacks of a subscription, in order. */
 function recorder() {
   const told: string[] = []
   const errors: DuetError[] = []
@@ -70,7 +70,7 @@ function recorder() {
   return { told, errors, watcher, posts: () => told.filter(each => each.startsWith('post')) }
 }
 
-/** Sockets whose connections a test can cut and prevent. */
+/** WebSockets whose connections a test can cut, or refuse to open. */
 function network() {
   const open = new Set<WebSocket>()
   const state = { isDown: false, opened: 0 }
@@ -103,7 +103,7 @@ describe('A subscription of the client', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('gets every event once and in order across a restart, also those from before it is back', async () => {
+  it('gets every event once and in order across a restart, including those from before it reconnected', async () => {
     using folder = temporaryFolder()
     const own = { ...env, PORT: String(await freePort()), DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
     const { WebSocket, state } = network()
@@ -132,7 +132,7 @@ describe('A subscription of the client', () => {
     assert.deepEqual(told, ['start', ...author.titles])
   })
 
-  it('goes on by itself after a lost connection, and says in which state it is', async () => {
+  it('reconnects by itself after a lost connection, and reports its state', async () => {
     const { WebSocket, state, cut } = network()
     using client = connectTo(app, { WebSocket })
     const states = statesOf(client.duet)
@@ -163,7 +163,7 @@ describe('A subscription of the client', () => {
     await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
   })
 
-  it('says that events may be missing if it was cut off before its first event', async () => {
+  it('reports that events may be missing if it was cut off before its first event', async () => {
     const { WebSocket, cut } = network()
     using client = connectTo(app, { WebSocket })
     const { told, watcher } = recorder()
@@ -174,7 +174,7 @@ describe('A subscription of the client', () => {
     assert.deepEqual(told, ['start', 'gap'])
   })
 
-  it('goes on after a position, and says so if the service no longer knows it', async () => {
+  it('resumes after a position, and reports if the service no longer knows that position', async () => {
     using client = connectTo(app)
     const first = recorder()
     const { subscribe } = live(client.duet)
@@ -198,7 +198,7 @@ describe('A subscription of the client', () => {
     assert.deepEqual([unknown.told, unknown.errors], [['gap', ...later], []])
   })
 
-  it('has the token of the session: it goes on past the expiry of its first token, and after signing in', async () => {
+  it("uses the session's token: it continues when its first token expires, and after signing in", async () => {
     const short = { ...env, TOKEN_TTL_SECONDS: '2', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' }
     await using shortLived = await startTestApp(short)
     const { WebSocket, state } = network()
@@ -231,7 +231,7 @@ describe('A subscription of the client', () => {
     assert.ok(state.opened >= 4, `${state.opened} sockets`)
   })
 
-  it('ends the session when the service closes its socket, and goes on without a token', async () => {
+  it('ends the session when the service closes its socket, and continues without a token', async () => {
     const { email } = await createMember(app)
     const over: string[] = []
     using client = connectTo(app, { onSignedOut: why => over.push(why) })
@@ -250,7 +250,7 @@ describe('A subscription of the client', () => {
     assert.deepEqual(posts().slice(1), titles)
   })
 
-  it('ends with an error that repeating cannot mend, and when its post is deleted', async () => {
+  it('ends with an error if a retry cannot succeed, and when its post is deleted', async () => {
     using client = connectTo(app)
     const { subscribe } = live(client.duet)
     const invalid = recorder()
@@ -274,7 +274,7 @@ describe('A subscription of the client', () => {
     assert.equal(live(client.duet).state.state, 'idle')
   })
 
-  it('shares one socket with the others of its connection', async () => {
+  it('shares one socket with the other subscriptions of its connection', async () => {
     const { WebSocket, state } = network()
     using client = connectTo(app, { WebSocket })
     const all = Array.from({ length: 3 }, () => recorder())
@@ -301,12 +301,12 @@ describe('A subscription of the client', () => {
     serverClock.pass(10_000)
     clock.pass(2000)
     await waitUntil(async () => (await metricOf(limited, 'duet_subscriptions')) === 1)
-    // The refusal came after the answer to the ping, so the client reads again when it is really subscribed.
+    // The refusal came after the answer to the ping. So the client reads the data again once it is really subscribed.
     await waitUntil(() => told.includes('gap'))
     assert.deepEqual([errors, told], [[], ['start', 'gap']])
   })
 
-  it('as an iterator gives its events in order, ends with the loop, and throws its error', async () => {
+  it('as an iterator returns its events in order, ends with the loop, and throws its error', async () => {
     using client = connectTo(app)
     const started: string[] = []
     const { iterate, state } = live(client.duet)
@@ -327,11 +327,11 @@ describe('A subscription of the client', () => {
     assert.deepEqual(await next, { done: true, value: undefined })
   })
 
-  it('needs a WebSocket, and says so', () => {
+  it('without a WebSocket class fails with a message that says so', () => {
     using client = connectTo(app)
     const { WebSocket } = globalThis
     try {
-      // As in Node 20.
+      // Node 20 has no global WebSocket.
       Reflect.deleteProperty(globalThis, 'WebSocket')
       assert.throws(
         () => live(client.duet).subscribe(postAdded, {}, recorder().watcher as never),
@@ -343,7 +343,7 @@ describe('A subscription of the client', () => {
   })
 })
 
-/** A socket without a network: the test is the service. */
+/** A WebSocket without a network. The test plays the service. */
 class FakeSocket {
   static readonly all: FakeSocket[] = []
   onopen: ((event: never) => void) | null = null
@@ -366,7 +366,7 @@ class FakeSocket {
     this.onmessage?.({ data: JSON.stringify(message) })
   }
 
-  /** Opens, and answers the first ping. */
+  /** Opens the socket, and answers its first ping. */
   accept(): void {
     this.onopen?.(undefined as never)
     this.say({ type: 'connection_ack' })
@@ -399,7 +399,7 @@ describe('The socket of the client', () => {
     return { clock, client, next, socket, ...recorded }
   }
 
-  it('is given up if it falls silent', async () => {
+  it('is closed if the service sends nothing for too long', async () => {
     const { clock, client, socket } = await start()
     socket.accept()
     assert.equal(live(client.duet).state.state, 'live')
@@ -414,7 +414,7 @@ describe('The socket of the client', () => {
     assert.deepEqual(clock.due, [])
   })
 
-  it('is given up if the service does not accept it in time', async () => {
+  it('is closed if the service does not accept it in time', async () => {
     const { clock, client, socket } = await start()
     socket.onopen?.(undefined as never)
     clock.pass(10_000)
@@ -429,7 +429,7 @@ describe('The socket of the client', () => {
     '{"type":"error","id":"1","payload":{}}',
     '{"type":"connection_ack"}',
   ]) {
-    it(`is given up after a message that the service never sends: ${text}`, async () => {
+    it(`is closed after a message that the service never sends: ${text}`, async () => {
       const { client, socket } = await start()
       socket.accept()
       socket.onmessage?.({ data: text })
@@ -438,7 +438,7 @@ describe('The socket of the client', () => {
     })
   }
 
-  it('does not subscribe again and again if the service does not know a position that it was not told', async () => {
+  it('does not resubscribe forever if the service refuses a position that the client never received', async () => {
     const { client, socket, errors } = await start()
     socket.accept()
     socket.say({
@@ -459,7 +459,7 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
-  it('is opened again with pauses that grow while it fails, and are short after it was stable', async () => {
+  it('is reopened after pauses that grow with each failure, and are short again after a stable connection', async () => {
     const { clock, client, socket, next } = await start()
     const pauses: number[] = []
     let current = socket
@@ -479,7 +479,7 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
-  it('goes on after the last event, and reads anew if the database has lost events', async () => {
+  it('resumes after the last event, and reads the data again if the database has lost events', async () => {
     const { client, socket, next, told } = await start()
     socket.accept()
     const { id } = socket.sent.find(({ type }) => type === 'subscribe') ?? assert.fail()
@@ -490,7 +490,7 @@ describe('The socket of the client', () => {
     second.accept()
     const resumed = second.sent.find(({ type }) => type === 'subscribe')
     assert.deepEqual(resumed?.payload?.extensions, { after: 'p1' })
-    second.say({ type: 'next', id, payload: event }) // of the first attempt, so it is ignored
+    second.say({ type: 'next', id, payload: event }) // it answers the first attempt, so it is ignored
     second.onclose?.({ code: 1012 })
     const third = await next()
     third.accept()
@@ -500,7 +500,7 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
-  it('takes no more events for an iterator than fit, and goes on after the last one', async () => {
+  it('stops at the limit of buffered events of an iterator, and resumes after the last one', async () => {
     const { client, socket } = await start()
     socket.accept()
     const events = live(client.duet).iterate<PostAdded>(postAdded)
@@ -510,7 +510,7 @@ describe('The socket of the client', () => {
       data: { postAdded: { title: `post ${number}` } },
       extensions: { position: `p${number}` },
     })
-    // Those after the thousandth are on their way when the service is told to stop.
+    // The events after the thousandth were sent before the service got the complete message.
     for (let number = 1; number <= 1010; number++) socket.say({ type: 'next', id, payload: payloadOf(number) })
     assert.deepEqual(socket.sent.at(-1), { type: 'complete', id })
     const titles: string[] = []

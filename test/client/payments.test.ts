@@ -18,14 +18,14 @@ describe('Payments of the client', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  /** How many payments of this amount were made. */
+  /** The number of payments with this amount. */
   async function made(amount: number): Promise<number> {
     await using engine = app.database.open(catalogue)
     const [row] = await rowsOf(engine, `select count(*) from payments where amount_cents = ${Math.round(amount * 100)}`)
     return Number(row?.[0])
   }
 
-  it('are made once although every answer but the last is lost, and say that the answer is a replay', async () => {
+  it('are made once even if all answers but the last are lost, and are marked as a replay', async () => {
     await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
     let losses = 3
     wire.fromServer = (_data, ends: Ends) => {
@@ -52,7 +52,7 @@ describe('Payments of the client', () => {
     assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
   })
 
-  it('have a key of their own each, or that of the caller, under which they are made once', async () => {
+  it('have a unique key, or the key of the caller, and are made once per key', async () => {
     using client = connectTo(app)
     const { get, pay } = payments(client.duet)
     const first = await pay(72)
@@ -68,7 +68,7 @@ describe('Payments of the client', () => {
     assert.deepEqual({ ...read, [etag]: undefined }, { ...first.payment, [etag]: undefined })
   })
 
-  it('that fail for good have their key in the error, and can be made later', async () => {
+  it('that fail permanently have their key in the error, and can be repeated later with it', async () => {
     let isDown = true
     const clock = new HastyClock()
     const fetch = interceptedFetch(() => {
@@ -90,7 +90,7 @@ describe('Payments of the client', () => {
     assert.equal(await made(73), 1)
   })
 
-  it('are sent again after a 5xx, and not after a refusal that would come again', async () => {
+  it('are repeated after a 5xx, but not after a refusal that would be the same again', async () => {
     const statuses = [503, 500, 502]
     const fetch = interceptedFetch(() => {
       const status = statuses.shift()
@@ -111,7 +111,7 @@ describe('Payments of the client', () => {
     'JSON that is no object': () => Response.json(null),
     'a redirect': () => new Response(null, { status: 302, headers: { location: 'http://portal.test/' } }),
   })) {
-    it(`are not taken for made after ${what}, but sent again under their key`, async () => {
+    it(`do not count as made after ${what}, and are repeated with their key`, async () => {
       let sent = 0
       const fetch = interceptedFetch(() => (++sent < 3 ? strange() : undefined))
       using client = connectTo(app, { fetch, clock: new HastyClock() })
@@ -123,7 +123,7 @@ describe('Payments of the client', () => {
     })
   }
 
-  it('wait as long as the rate limit says, if it is not long', async () => {
+  it('wait as long as the rate limit requires, if that is short', async () => {
     const serverClock = new TestClock()
     const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/payments', RATE_LIMIT_WINDOW_MS: '8000' }
     await using limited = await startTestApp(limit, { clock: serverClock })
@@ -145,7 +145,7 @@ describe('Payments of the client', () => {
     assert.equal(patient.requests.length, 1)
   })
 
-  it('are not repeated as another caller: that would be another payment', async () => {
+  it('are not repeated as another user, because that would be another payment', async () => {
     const member = await createMember(app)
     let signedOut: Promise<void> | undefined
     const fetch = interceptedFetch(({ path }) => {
@@ -160,7 +160,7 @@ describe('Payments of the client', () => {
     assert.equal(client.lines().filter(line => line.startsWith('POST /payments')).length, 1)
   })
 
-  it('are no longer repeated when the caller gives up', async () => {
+  it('are no longer repeated after the caller aborts', async () => {
     const controller = new AbortController()
     const clock = new HeldClock(0)
     const fetch = interceptedFetch(() => {
@@ -223,7 +223,7 @@ describe('Orders of the client', () => {
     assert.deepEqual([paid.attempts, paid.replayed, paid.order.status], [2, true, 'shipped'])
   })
 
-  it('are cancelled only as they were read', async () => {
+  it('are cancelled only in the state in which they were read', async () => {
     using client = connectTo(app)
     const { create, follow, get } = orders(client.duet)
     const { id: userId } = await createUser(app)

@@ -50,7 +50,7 @@ for (const size of [
     assert.ok(shown !== null && shown.width > 300, 'the answer has room')
     assert.ok(shown.y + shown.height <= size.height, 'the answer is in the window')
 
-    // Under this policy only an admin may have the e-mail, so the socket must have the token.
+    // Under this policy only an admin may read e-mails, so the socket must have the token.
     await run('subscription News { postAdded { title author { email } } }')
     const token = await logIn(app, 'ada@example.com', 'demo-password')
     await waitUntil(async () => {

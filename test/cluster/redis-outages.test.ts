@@ -12,7 +12,7 @@ import { waitUntil, within } from '../support/wait.ts'
 const hour = 3_600_000
 const secret = 'pa55word'
 
-/** Limits, and what was told about Redis going away and coming back. */
+/** Limits, and a record of the reported outages and recoveries of Redis. */
 async function open(url: string, timeoutMs?: number) {
   const told: string[] = []
   const onChange = (up: boolean, reason?: string) => told.push(up ? 'back' : `away: ${reason}`)
@@ -20,7 +20,7 @@ async function open(url: string, timeoutMs?: number) {
   return { limits, told }
 }
 
-/** Whether limits are kept without Redis, and without waiting for it. */
+/** Checks that limits are kept without Redis, and without waiting for it. */
 async function assertLocal(limits: RedisLimits): Promise<void> {
   const limiter = limits.limiter('x', 2, hour)
   const allowances = [1, 2, 3].map(() => limiter.take('somebody'))
@@ -40,7 +40,7 @@ function take(limiter: RateLimiter, key: string): Promise<Allowance> {
   return within(Promise.resolve(limiter.take(key)), 'an allowance')
 }
 
-describe('While Redis is away, limits are kept by each instance alone', { skip: redis.skip }, () => {
+describe('While Redis is unavailable, each instance keeps the limits alone', { skip: redis.skip }, () => {
   let server: RedisServer
   before(async () => {
     server = await RedisServer.start()
@@ -51,7 +51,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     await server.resume()
   })
 
-  it('after it was killed; those who wait for it are answered at once', async () => {
+  it('after Redis was killed; waiting calls are answered at once', async () => {
     const { limits, told } = await open(server.url)
     using _ = limits
     server.signal('SIGSTOP')
@@ -70,7 +70,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     assert.ok(limiter.take('a') instanceof Promise)
   })
 
-  it('while it hangs; all who wait are answered after one time-out, and what it says later is ignored', async () => {
+  it('while Redis hangs; all waiting calls are answered after one timeout, and late answers are ignored', async () => {
     const { limits, told } = await open(server.url, 300)
     using _ = limits
     server.signal('SIGSTOP')
@@ -113,7 +113,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     },
   }
   for (const [code, { spoil, heal }] of Object.entries(refusals)) {
-    it(`while it answers with an error such as ${code}`, async () => {
+    it(`while Redis answers with an error such as ${code}`, async () => {
       const { limits, told } = await open(server.url)
       using _ = limits
       await spoil()
@@ -129,7 +129,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     })
   }
 
-  it('while it cannot be reached at all, from the start', async () => {
+  it('while Redis cannot be reached, from the start', async () => {
     await server.kill()
     const { limits, told } = await open(server.url)
     using _ = limits
@@ -139,24 +139,24 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     assert.deepEqual(told, ['away: ECONNREFUSED', 'back'])
   })
 
-  it('while it refuses the password, which nothing tells', async () => {
+  it('while Redis refuses the password, which is never printed', async () => {
     await server.ask('config', 'set', 'requirepass', 'another')
     const { limits, told } = await open(server.url.replace('//', `//:${secret}@`))
     using _ = limits
     await assertLocal(limits)
-    await server.kill() // the new one has no password
+    await server.kill() // the new server has no password
     assert.equal(told.length, 1)
     assert.match(told.join(), /^away: [A-Z]+$/)
   })
 
-  it('where there is no such database', async () => {
+  it('while Redis has no database of that number', async () => {
     const { limits, told } = await open(`${server.url}/999999`)
     using _ = limits
     await assertLocal(limits)
     assert.deepEqual(told, ['away: ERR'])
   })
 
-  it('not when it has forgotten all, nor when it has forgotten the script', async () => {
+  it('but not when Redis has lost all data, or only the script', async () => {
     const { limits, told } = await open(server.url)
     using _ = limits
     const limiter = limits.limiter('forgotten', 1, hour)
@@ -170,7 +170,7 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     assert.deepEqual(told, [])
   })
 
-  it('not when it has closed the connection: a new one is made at once, and nothing is told', async () => {
+  it('but not when Redis has closed the connection: a new one is opened at once, and no outage is reported', async () => {
     const { limits, told } = await open(`${server.url}/7`)
     using _ = limits
     const limiter = limits.limiter('closed', 2, hour)
@@ -184,18 +184,18 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     assert.deepEqual(told, [])
   })
 
-  it('not because this process was too busy to read the answer in time', async () => {
+  it('but not because this process was too busy to read the answer in time', async () => {
     const { limits, told } = await open(server.url, 100)
     using _ = limits
     const taken = take(limits.limiter('busy', 1, hour), 'a')
-    await new Promise(resolve => setImmediate(resolve)) // it is sent
+    await new Promise(resolve => setImmediate(resolve)) // now the command is sent
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     await taken
     assert.deepEqual(told, [])
   })
 })
 
-describe('Another server where Redis should be', { skip: redis.skip }, () => {
+describe('A server at the address of Redis that is not Redis', { skip: redis.skip }, () => {
   const answers: Readonly<Record<string, (socket: Socket) => void>> = {
     'still loads its data': socket => socket.on('data', () => socket.write('-LOADING Redis is loading\r\n'.repeat(4))),
     'quotes the password in its error': socket =>
@@ -205,7 +205,7 @@ describe('Another server where Redis should be', { skip: redis.skip }, () => {
     'hangs up': socket => socket.destroy(),
   }
   for (const [what, answer] of Object.entries(answers)) {
-    it(`is not used if it ${what}, and its words are told to nobody`, async () => {
+    it(`is not used if it ${what}, and its messages are not logged`, async () => {
       const sockets = new Set<Socket>()
       const other = createServer(socket => {
         sockets.add(socket.on('error', () => {}))

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { FairQueue } from '../../src/core/fair-queue.ts'
 
-/** A queue whose tasks end when the test says so. Records the started and the rejected clients, in order. */
+/** A queue whose tasks end when the test ends them. Records the started and the rejected clients, in order. */
 function watched(atOnce: number, mayWait: number, perClient = atOnce) {
   const queue = new FairQueue({ atOnce, mayWait, perClient })
   const entered: string[] = []

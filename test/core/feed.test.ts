@@ -58,7 +58,7 @@ class Stage {
   readonly told: number[] = []
   readonly troubles: unknown[] = []
   losses = 0
-  /** Thrown at the event with this id, once. */
+  /** Errors by event id. The delivery of the event throws the error once. */
   readonly failures = new Map<number, unknown>()
   #listeners: (() => void)[] = []
 
@@ -83,7 +83,7 @@ class Stage {
   }
 }
 
-/** Lets everything that does not wait for a timer happen. */
+/** Waits until all work that needs no timer is done. */
 async function settle(): Promise<void> {
   for (let n = 0; n < 20; n++) await turn()
 }
@@ -202,7 +202,7 @@ describe('Feed', () => {
       mock.timers.tick(250)
       await settle()
       assert.deepEqual(stage.told, upTo(6))
-      // Others report that the store is unavailable.
+      // Errors about an unavailable store are reported elsewhere.
       assert.deepEqual(
         stage.troubles.map(error => (error as Error).message),
         ['a defect'],
