@@ -55,7 +55,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
   })
 })
 
-/** A few keys at a time, all requests of one at once; half of them go to each server. */
+/** Works on a few keys at a time. All requests with one key are sent at once, half of them to each server. */
 async function sendTwentyfold(
   keys: number,
   history: History,
@@ -130,7 +130,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
 })
 
-/** Another session locks the row of an order, so that its payment has to wait; counts the waiting sessions. */
+/** Locks the row of an order in another session, so that its payment has to wait. Counts the waiting sessions. */
 class OrderLock implements AsyncDisposable {
   readonly #holder: pg.Client
   readonly #watcher: pg.Client
@@ -165,7 +165,7 @@ class OrderLock implements AsyncDisposable {
   }
 }
 
-/** Other payments and reads go on; ends when enough of them were answered while all duplicates were under way. */
+/** Sends other payments and reads. Ends when enough of them were answered while all duplicates were waiting. */
 async function serveOthersMeanwhile(
   { url }: Instance,
   history: History,
@@ -195,7 +195,7 @@ async function inFlight(url: string): Promise<number> {
   return Number(/^duet_http_requests_in_flight (\d+)/m.exec(body)?.[1])
 }
 
-/** Waiting is limited: a client that gets 503 sends its request again. */
+/** The wait is limited: a client that gets 503 sends its request again. */
 async function payHoweverOften(history: History, { url }: Instance, intent: Intent): Promise<string | undefined> {
   for (;;) {
     const answer = await attempt(history, url, intent)

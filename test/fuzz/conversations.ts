@@ -4,7 +4,7 @@ import type { Random } from './random.ts'
 import { namedAtTimes } from './requests.ts'
 import type { World } from './world.ts'
 
-/** What a well-behaved client says on a socket, every kind of message in it. */
+/** The messages of a well-behaved client on a socket. Together they include every type of message. */
 export function validConversation(random: Random, world: World): Conversation {
   const says: { readonly type: string; readonly id?: string; readonly payload?: unknown }[] = []
   const authorization = { Authorization: `Bearer ${world.token}` }

@@ -28,10 +28,10 @@ function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: 
   return bodyProblem(sent, status, body)
 }
 
-/** What the service answers with when no limit, no fault and no maintenance is in play. */
+/** The statuses that are allowed without a limit, a fault or maintenance. */
 const allowed = new Set([...[101, 200, 201, 204, 304], ...[400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 417, 431]])
 
-/** Two of the statuses for faults say that HTTP is used in a way that no server has to know. */
+/** Whether the status is 501 or 505 because of HTTP features that a server need not support. */
 function isAboutHttp(status: number, body: string): boolean {
   const text = { 501: 'CONNECT is not supported', 505: 'HTTP version is not supported' }[status]
   return text !== undefined && (body === '' || body === JSON.stringify({ error: text }))
@@ -60,7 +60,7 @@ function bodyProblem(sent: HttpRequest | RawBytes, status: number, text: string)
   return errorsProblem(errors)
 }
 
-/** Errors in the GraphQL shape are allowed only on the GraphQL path, in every notation. */
+/** Errors in the GraphQL shape are allowed only on the path of GraphQL, in any notation of it. */
 function mayBeGraphQL(sent: HttpRequest | RawBytes): boolean {
   if (sent.kind === 'bytes') return true
   const [path = ''] = sent.target.split('?', 1)
