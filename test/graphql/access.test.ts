@@ -24,7 +24,7 @@ const othersEmails: readonly string[] = [
   '{ post(id: 123456789) { author { email } } }',
   '{ posts { comments { author { email } } } }',
   '{ posts(publishedAfter: "2999-01-01T00:00Z") { author { email } } }',
-  // Not directly: the caller's own e-mail, but as the author of a post or comment.
+  // The caller's own e-mail, but as the author of a post or comment.
   '{ user(id: ":me") { posts { author { email } } } }',
   '{ me { posts { author { email } } } }',
   '{ me { posts { comments { author { email } } } } }',

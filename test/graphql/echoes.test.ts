@@ -10,11 +10,14 @@ import { SocketClient } from '../support/sockets.ts'
 const most = { echo: 100, message: 500 }
 const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`
 
-/** As long as each may be, and made of q alone: nothing else in a message is. */
+/**
+ * The longest allowed name and value. They consist of the letter q only, so that a quote of them is easy to find in a
+ * message.
+ */
 const name = 'q'.repeat(128)
 const value = 'q'.repeat(60_000)
 
-/** The sent document, and the message of the first error. */
+/** The expected message of the first error, the document, and its variables. */
 const requests: Readonly<Record<string, readonly [told: RegExp, text: string, asked?: Asked]>> = {
   'an unknown field': [/^Cannot query field "q{100}…" on type "Query"\.$/, `{ ${name} }`],
   'an unknown argument': [/^Unknown argument "q{100}…" on field/, `{ posts(${name}: 1) { id } }`],
@@ -100,7 +103,7 @@ describe('Errors repeat at most 100 characters of the input:', () => {
       assertShort(errors)
       assert.match(errors[0]?.message ?? '', told)
       assert.ok(body.length < 16 * 1024, `${body.length} characters`)
-      if (asked?.operationName !== undefined) return // the helper for sockets sends none
+      if (asked?.operationName !== undefined) return // the helper for sockets sends no operationName
       assert.deepEqual((await socket.ask(text, asked?.variables ?? {})).errors, errors)
     })
   }

@@ -17,10 +17,10 @@ import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from
 import { catalogue } from './support/planting-verbs.ts'
 import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
-/** Every run prints its seed; setting it repeats that run. */
+/** Every run prints its seed. Setting it repeats that run. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
-/** From empty to large, so that a failure occurs with little data. */
+/** From empty to large, so that a failure is found with little data first. */
 const sizes: readonly DataSize[] = [
   { users: 0, posts: 0, comments: 0, longest: 1 },
   { users: 1, posts: 1, comments: 1, longest: 10 },
@@ -63,7 +63,7 @@ for (const kind of engineKinds) {
       tally.tell(t)
     })
 
-    // Plans are cached by which variables are given: joined names must not make two keys equal.
+    // Plans are cached by the names of the given variables. Joined names must not make two keys equal.
     it('gets the answer for its own variables, whatever their names are', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
@@ -101,7 +101,7 @@ for (const kind of engineKinds) {
     it('R-GQL-20: executes all its fields in order or none, and gets the same answer as from a naive store', t =>
       mutations(kind, t))
 
-    // Each variable has a default, and so may stand where a value is needed; null is sent in place of one.
+    // Each variable has a default, so it is allowed where a value is required. Then null is sent.
     const nulls: Readonly<Record<string, string>> = {
       'a title': 'mutation ($v: String = "a") { createPost(title: $v, content: "b") { title } }',
       'the text of a comment': 'mutation ($v: String = "a") { addComment(postId: 1, text: $v) { text } }',
@@ -159,7 +159,7 @@ function someData(size: DataSize, at = 0): Data {
   return data ?? assert.fail('no data')
 }
 
-/** A new one for every run, so that its caches contain nothing from another run. */
+/** Each run has new caches, without entries of another run. */
 function newService({ engine }: Stage): Service {
   return serviceOver(engine, { maxComplexity: 5000 })
 }
@@ -190,7 +190,7 @@ class Tally {
   }
 }
 
-/** With each set of its variables in turn: the cached parts of an operation must work for all of them. */
+/** Repeats the operation with each set of variables, because its cached parts must work for all of them. */
 async function compare(
   service: Service,
   { text, variables }: Operation,
@@ -210,7 +210,7 @@ async function compare(
   }
 }
 
-/** The answer, unless the operation is beyond a limit: then there is nothing to compare. */
+/** The answer, or nothing if the operation exceeds a limit. */
 async function allowed(answer: Promise<string>): Promise<string | undefined> {
   try {
     return await answer

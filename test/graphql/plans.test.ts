@@ -36,7 +36,7 @@ function planned(text: string, inputs = {}): { readonly selection: Selection; re
 
 const long = (n: number) => `a${n}`.padEnd(128, 'x')
 
-/** Users with lists of posts, each with one field of a name of so many characters. */
+/** Users with lists of posts. Each list has one field with a name of this length. */
 function lists(users: number, posts: number, nameLength: number): string {
   const key = (n: number) => `a${n}`.padEnd(nameLength, 'x')
   return `{ ${repeat(users, n => `u${n}: user(id: 1) { ...G }`)} }
@@ -168,11 +168,11 @@ describe('Plans', () => {
     }
   })
 
-  // What a store makes of a selection lives as long as that does.
+  // As in a store: compiled statements live as long as their selection.
   const compiled = new WeakMap<Selection, readonly string[]>()
   const compileAll = ({ selection }: QueryPlan) => {
     const texts = [compile(selection, postgresDialect), compileGuarded(selection, postgresDialect)]
-    // As an engine does: a text that was handed over is in one piece.
+    // As in an engine: a statement is a flat string.
     compiled.set(
       selection,
       texts.map(text => Buffer.from(text).toString('latin1')),
@@ -193,7 +193,7 @@ describe('Plans', () => {
     assert.ok(plans.get(prepared('{ posts { id } }'), {}))
   })
 
-  it('of one operation with many shapes of variables take no more either', {
+  it('of one operation with many shapes of variables do not exceed this limit either', {
     skip: notInQuick,
   }, t => {
     const plans = newPlans()

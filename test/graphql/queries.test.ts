@@ -316,7 +316,7 @@ for (const kind of engineKinds) {
             })
             assertRefused(asked, 400, 'BAD_USER_INPUT', message)
           }
-          // Beyond what an Int holds the schema itself says no.
+          // The schema itself refuses values outside of the range of Int.
           for (const value of [2147483648, -2147483649, 1.5, '1', true]) {
             const asked = await query(app, `query ($n: Int) ${list.replace('ARG', `${name}: $n`)}`, {
               variables: { n: value },
@@ -347,7 +347,7 @@ for (const kind of engineKinds) {
 
     describe('of posts whose publication order differs from their id order', () => {
       const at = (minute: number) => `2020-01-01T00:0${minute}:00.000Z`
-      // 3 and 5 at the same moment, 4 before them, 6 never.
+      // 3 and 5 are published at the same instant, 4 before them, 6 never.
       const moments: readonly (readonly [id: number, minute: number])[] = [
         [3, 2],
         [4, 1],

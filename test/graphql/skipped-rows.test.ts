@@ -25,8 +25,8 @@ const numRuns = runs(150, 5_000)
 const noData: Data = { users: [], posts: [], comments: [] }
 
 /**
- * A world in which every list has as many items as are asked for: graphql-js itself goes through it, and whenever it asks
- * for a list, the rows that this skips are added up.
+ * Data in which every list has as many items as requested. graphql-js executes the operation on it, and each list adds
+ * the number of rows that it skips.
  */
 class EndlessWorld {
   skipped = 0

@@ -9,7 +9,7 @@ export interface Item {
   readonly price: number
 }
 
-/** An answer, real or expected. Links are by relation. */
+/** An answer, real or expected. Links are stored by relation. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
@@ -18,7 +18,7 @@ export interface Answer {
   readonly replayed?: true
 }
 
-/** An error message that is not specified. */
+/** Stands for an error message that the specification does not define. */
 export const someSentence = Symbol('some sentence')
 
 export interface ModelOrder {
@@ -53,16 +53,16 @@ export interface ModelOptions {
 }
 
 /**
- * What the service must answer, in the simplest words: lists, and one thing at a time. Ids, and times where the test does
- * not decide them, are the service's to choose: they are taken from the answer that tells them first, and must be right
- * from then on.
+ * The expected answers of the service, computed as simply as possible: lists, and one request at a time. The service
+ * chooses ids, and also times if the test does not control the clock. The model takes them from the first answer that
+ * contains them, and expects the same values from then on.
  */
 export class Model {
   readonly orders: ModelOrder[] = []
   readonly payments: ModelPayment[] = []
   readonly #keys: ModelKey[] = []
   readonly #options: ModelOptions
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   #now = 0
 
   constructor(options: ModelOptions) {
@@ -131,7 +131,10 @@ export class Model {
     return { status: 204, body: null }
   }
 
-  /** `key` is undefined if none was sent, and `null` if it is invalid. `told` has the id of the payment. */
+  /**
+   * `key` is undefined if none was sent, and `null` if it is invalid. `told` is the real answer, with the id of the
+   * payment.
+   */
   payOrder(caller: Caller, id: number, key: string | null | undefined, told: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
     if (key === null) return refusal(400, someSentence)
@@ -163,7 +166,7 @@ export class Model {
     if (this.#mustLogIn(caller)) return notLoggedIn
     const payment = this.payments.find(payment => payment.id === id)
     const order = this.orders.find(order => order.id === payment?.orderId)
-    // The payer may read it, and the user of the order that it paid.
+    // The payer and the user of the paid order may read the payment.
     const readers = [payment?.payer, order?.owner].filter(reader => reader !== undefined)
     return payment === undefined || !readers.some(reader => this.#reaches(caller, reader))
       ? refusal(404, 'Payment not found')
@@ -234,7 +237,7 @@ function refusal(status: number, error: string | typeof someSentence): Answer {
 
 const notLoggedIn = refusal(401, someSentence)
 
-/** The id that the service chose: a new one, above all earlier ones. No number where it is neither. */
+/** The id that the service chose. It must be new and above all earlier ones; otherwise the result is NaN. */
 function newId(told: unknown, earlier: readonly { readonly id: number }[] = []): number {
   const { id } = Object(told)
   return Number.isSafeInteger(id) && id > (earlier.at(-1)?.id ?? 0) ? id : Number.NaN

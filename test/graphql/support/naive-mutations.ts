@@ -19,7 +19,7 @@ export interface Failure {
   readonly path: readonly unknown[]
 }
 
-/** Represents any instant during the test. */
+/** Stands for any instant during the test. */
 export const now = 'now'
 
 /** The answer of a mutation and the rows afterwards, or the error if nothing was changed. */
