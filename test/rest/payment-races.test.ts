@@ -69,7 +69,7 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
     })
 
-    /** The keys of all payments made by `POST /payments`, while none of the payers was deleted. */
+    /** The keys of all payments that were made by `POST /payments`, if no payer was deleted. */
     const keys: string[] = []
     const usedKey = () => {
       const key = newKey()

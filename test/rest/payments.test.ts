@@ -295,7 +295,7 @@ test('an amount is accepted exactly if its value has at most two decimals and is
   )
 })
 
-/** Numerals as JSON allows them, most of them near an amount of hundredths. */
+/** JSON numbers, most of them close to a valid amount. */
 const anyNumeral = fc
   .record({
     cents: anyCents,
@@ -305,14 +305,14 @@ const anyNumeral = fc
     sign: fc.oneof({ weight: 9, arbitrary: fc.constant('') }, fc.constant('-')),
   })
   .map(({ cents, zeros, tail, shift, sign }) => {
-    // The same value, its decimal point somewhere else and the exponent making up for it; then perhaps a tail.
+    // The same value with another position of the decimal point and a matching exponent, and some with extra digits.
     const digits = `${String(cents).padStart(40, '0')}${'0'.repeat(zeros)}${tail}`
     const point = Math.max(1, 38 + shift)
     const whole = digits.slice(0, point).replace(/^0+(?=\d)/, '') || '0'
     return { sign, whole, fraction: digits.slice(point), power: 38 - point }
   })
 
-/** The hundredths that so many powers of ten of these digits are, by integers of any size. */
+/** The exact number of cents of digits times a power of ten, computed with BigInt. */
 function exactCents(sign: string, digits: string, power: number): number | undefined {
   const exponent = power + 2
   const value = BigInt(digits) * (exponent > 0 ? 10n ** BigInt(exponent) : 1n)

@@ -6,7 +6,7 @@ const safe = { demoData: false, accessPolicy: 'enforced' }
 const convenient = { demoData: true, accessPolicy: 'open' }
 const postgres = 'postgres://duet@db.example/duet'
 
-// Written out, not computed: an open service with a well-known admin password must never be a default by accident.
+// Literal values, not computed ones: an open service with a known admin password must never be a default by accident.
 const derived: readonly (readonly [environment: Environment, defaults: object])[] = [
   [{}, convenient],
   [{ NODE_ENV: 'development' }, convenient],

@@ -28,7 +28,7 @@ function remaining(ratelimit: string | undefined): number | 'not limited' {
   return found === undefined ? 'not limited' : Number(found)
 }
 
-/** A request from any address of this machine. */
+/** A request from any of the addresses of this machine. */
 async function from(localAddress: string, port: number, options: RequestOptions = {}) {
   const asked = request({ host: '127.0.0.1', port, path: '/api/users', localAddress, ...options }).end()
   const [response] = (await within(once(asked, 'response'), `an answer from port ${port}`)) as [IncomingMessage]
@@ -138,7 +138,7 @@ test('R-LIM-3: every request under /api/ counts, in every notation of the path a
 
 test('R-LIM-3, R-LIM-4: a request counts with every method that Node parses, except OPTIONS', async () => {
   await using app = await start({ RATE_LIMIT_MAX: '1000' })
-  // CONNECT names no path, and is no request for one.
+  // CONNECT has no path, so it is not a request for one.
   const methods = METHODS.filter(method => method !== 'OPTIONS' && method !== 'CONNECT')
   assert.ok(methods.includes('HEAD') && methods.includes('GET') && methods.length > 20, methods.join())
   const uncounted: string[] = []
@@ -181,7 +181,7 @@ test('other paths, health, metrics and OPTIONS do not count', async () => {
   assert.equal(await app.left('/api/users'), 0)
 })
 
-// The settings take only addresses and the name `localhost` for loopback: in capitals it is a host like any other.
+// Only addresses and the name `localhost` in lower case count as loopback.
 for (const env of [
   { RATE_LIMIT_PATHS: '/' },
   { NODE_ENV: 'production', METRICS_TOKEN: 'm' },
@@ -299,8 +299,8 @@ test('the limiter remembers exactly its maximum number of clients, those whose w
   const limiter = new MemoryRateLimiter(1, 60_000, new TestClock(), 100)
   const clients = Array.from({ length: 10_000 }, (_, index) => `client ${index}`)
   for (const client of clients) assert.ok(limiter.take(client).allowed, client)
-  // A client that is known has used up its one request. The newest are checked first: a forgotten client that is accepted again
-  // takes the place of one that was asked already.
+  // A remembered client has used its one request. The newest are checked first, because a forgotten client that is
+  // accepted again takes the place of a client that was checked before.
   const known = clients.toReversed().filter(client => !limiter.take(client).allowed)
   assert.equal(known.length, 100)
   assert.deepEqual(known, clients.slice(-100).toReversed())

@@ -145,7 +145,7 @@ test('a connection that does not end is closed in time, and this is logged', asy
 // Each of these tests runs its own process.
 describe('a process that gets a stop signal', { concurrency: 4 }, () => {
   test('SIGTERM: a partly sent request is still answered, then the process exits with 0', async () => {
-    await using duet = serveDuet({ DRAIN_MS: '3000' }) // time for a busy machine to ask once more
+    await using duet = serveDuet({ DRAIN_MS: '3000' }) // long enough for a busy machine to send one more request
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
     slow.write(live.slice(0, -2))
