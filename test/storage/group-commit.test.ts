@@ -95,12 +95,12 @@ function put(id: number): Job {
   return job(id, 'put', `k${id}`, 'v')
 }
 
-/** Throws after it has written something. */
+/** A job that writes something and then throws. */
 function failing(id: number): Job {
   return job(id, 'putThenFail', `k${id}`)
 }
 
-/** Breaks a foreign key that is checked by COMMIT: the verb itself succeeds. */
+/** A job that violates a foreign key which COMMIT checks, so that the verb itself succeeds. */
 function orphan(id: number): Job {
   return job(id, 'run', [
     sql`pragma defer_foreign_keys = on`,
@@ -124,9 +124,9 @@ async function prepared(t: TestContext) {
   })
   return {
     connection,
-    /** The rows that others see: only committed ones. */
+    /** The committed rows. */
     keys: () => reader.run(sql`select key from notes order by key`).map(([key]) => key),
-    /** SQLite itself refuses the next so many. */
+    /** Makes the next ROLLBACKs fail, this many. */
     failRollbacks(count: number) {
       let left = count
       connection.database.setAuthorizer((action, operation) =>

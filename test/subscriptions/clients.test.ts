@@ -32,7 +32,7 @@ async function once(client: Client, query: string, variables?: Record<string, un
   return within(promise, `the end of ${query}`)
 }
 
-/** Keeps the received events of a subscription. */
+/** Collects the received events of a subscription. */
 function listen(
   client: Client,
   query: string,
@@ -54,7 +54,7 @@ function listen(
   return { told, stop, ended: () => ended }
 }
 
-// The same client on two implementations of WebSocket, Node's own being the one that behaves like a browser's.
+// The same client on two implementations of WebSocket. Node's own one behaves like that of a browser.
 for (const [name, webSocketImpl] of [
   ['ws', WebSocket],
   ["Node's own WebSocket", globalThis.WebSocket],
@@ -88,7 +88,7 @@ for (const [name, webSocketImpl] of [
       await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
     })
 
-    it('gets the errors of an operation, and the close code for an invalid token', async () => {
+    it('gets the errors of an operation, and a close code for an invalid token', async () => {
       await using app = await startTestApp(unlimited)
       const client = createClient({ url: addressOf(app), webSocketImpl })
       await assert.rejects(once(client, '{ me { id } }'), ([error]: { extensions: { code: string } }[]) => {

@@ -29,14 +29,14 @@ function idsIn({ events }: Operation): readonly string[] {
   return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
 }
 
-/** Waits until all have received one post, and counts from there. */
+/** Waits until all subscribers have received one post, and removes the events up to it. */
 async function fromHereOn(operations: readonly Operation[], writer: SocketClient): Promise<void> {
   const mark = await write(writer, 'from here on')
   for (const each of operations) await each.until(() => idsIn(each).includes(mark))
   for (const each of operations) each.events.length = 0
 }
 
-/** The ids of the latest posts, in the order in which all subscribers must get them. */
+/** The ids of the latest posts, in the order in which all subscribers must receive them. */
 async function orderIn(url: string, count: number): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -97,7 +97,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await slow.connect()
     try {
       await slow.query('begin')
-      // Its number is the lowest; its rows come into sight last.
+      // This transaction has the lowest number, but its rows become visible last.
       const { rows } = await slow.query(
         `insert into posts (author_id, title, content, published_at)
          select id, 'slow', 'slow', now_plus(0) from users order by id limit 1 returning id`,
@@ -105,7 +105,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       const slowId = String(rows[0].id)
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', ${slowId}, now_plus(0))`)
       const quick = [await write(writer, 'quick 1'), await write(writer, 'quick 2')]
-      // It looks again and again.
+      // The feed reads repeatedly.
       const reads = () => metricOf(one, 'duet_store_read_seconds_count')
       const begun = await reads()
       await waitUntil(async () => (await reads()) > begun + 20)
@@ -144,14 +144,14 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await bystander.read('{ me { id } }')
   })
 
-  it('4403: a user deleted on one instance gets nothing on the other, even before the other gets the event', async () => {
+  it('4403: a user deleted on one instance gets nothing on the other, even before the other has read the event', async () => {
     const { id, token: own } = await createMember(one)
     using socket = await SocketClient.connect(other, { token: own })
     assert.deepEqual(await socket.read('{ me { id } }'), { me: { id: String(id) } })
     const slow = new pg.Client({ connectionString: database.location })
     await slow.connect()
     try {
-      // While this is open, no later event is sent.
+      // While this transaction is open, no later event is sent.
       await slow.query('begin')
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', 1, now_plus(0))`)
       await send(one, `DELETE /users/${id}`, undefined, own)
@@ -251,7 +251,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       const begun = subscription.events.length
       await subscription.until(events => events.length > begun + 5)
       await server.end('SIGQUIT')
-      // Only the delivery of events reads now: it has failed at least once, from the start to the end.
+      // Only the feed reads now. After two more reads, at least one whole attempt has failed.
       const tried = await reads()
       await waitUntil(async () => (await reads()) >= tried + 2)
       await server.resume()

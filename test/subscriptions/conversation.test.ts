@@ -85,7 +85,7 @@ describe('Conversation', () => {
     assert.equal(talk.stage.fanOut.subscriptions, 1)
   })
 
-  it('the end of an operation that was completed does not end another that has its id', async () => {
+  it('the end of a completed operation does not end another operation with the same id', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.log.held = promise
@@ -164,7 +164,7 @@ describe('Conversation', () => {
     )
   })
 
-  it('the token of connection_init takes precedence over that of the request, whichever is checked first', async () => {
+  it('the token of connection_init takes precedence over the token of the request, whichever is checked first', async () => {
     const authentications = new Map(
       ['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<AuthenticatedUser>()]),
     )
@@ -179,7 +179,7 @@ describe('Conversation', () => {
     assert.deepEqual(talk.conversation.actor, authenticated(2).actor)
   })
 
-  it('a socket with a token of 60 days stays open until then, although timers are limited to 24 days', async t => {
+  it('a socket with a token of 60 days stays open for 60 days, although timers are limited to 24 days', async t => {
     const days = 24 * 60 * 60 * 1000
     const clock = new TestClock()
     const expiry = clock.now() + 60 * days
@@ -188,7 +188,7 @@ describe('Conversation', () => {
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
-    // Each timer in turn, by hand, so that 60 days pass at once. Other code of this process starts shorter ones.
+    // Runs each long timer directly, so that 60 days pass at once. Other code of this process starts shorter timers.
     for (let seen = 0; talk.wire.closed === undefined; seen++) {
       const long = timers.mock.calls.map(call => call.arguments).filter(([, ms = 0]) => ms > days)
       const [look, ms = 0] = long[seen] ?? assert.fail(`no timer after ${seen}`)
@@ -293,7 +293,7 @@ describe('Sockets', () => {
     client.send({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     client.send({ type: 'ping' })
     await client.until(() => client.messages.some(({ type }) => type === 'pong'))
-    // The token was found good just before its user was deleted, and the answer is on its way.
+    // The token was still valid when it was checked. Its user is deleted before the result arrives.
     valid.delete(1)
     await server.sockets.revoke(1)
     resolve(authenticated(1))
@@ -304,7 +304,7 @@ describe('Sockets', () => {
     assert.equal((await client.closed).code, 4403)
   })
 
-  /** Subscribes over a connection that takes nothing until it is drained. */
+  /** Subscribes over a connection whose client reads nothing until it is drained. */
   const subscribeStuck = async () => {
     const stage = new FanOutStage()
     let closings = 0
@@ -322,7 +322,7 @@ describe('Sockets', () => {
     return {
       stream,
       tell,
-      /** Sends events of this size until the socket is closed; returns how many bytes wait then. */
+      /** Sends events of this size until the socket is closed. Returns the number of waiting bytes. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
         while (closings === 0) {
           assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')

@@ -104,7 +104,7 @@ for (const kind of engineKinds) {
       const earlier = new Set<unknown>()
       for (let n = 0; n < 20; n++) earlier.add(await newPost(`earlier ${n}`))
       const operation = client.begin('subscription { postAdded { id } }')
-      // Nothing else marks the start of a subscription, so posts are made until the first one arrives.
+      // The start of a subscription is not announced, so posts are created until the first one arrives.
       const later: string[] = []
       while (operation.events.length === 0) {
         assert.ok(later.length < 2_000, `nothing was told of ${later.length} posts`)
@@ -213,7 +213,7 @@ for (const kind of engineKinds) {
       const subscriptions = await Promise.all(
         clients.map((each, n) => each.begin(`subscription { postAdded ${selections[n]} }`).listening(newPost)),
       )
-      // The first subscriptions have also received the posts with which the last ones started.
+      // The first subscriptions also received the posts with which the last ones were started.
       const mark = await newPost('from here on')
       const idsOf = ({ events }: Operation) =>
         events.map(event => {

@@ -25,7 +25,7 @@ function codeOf({ errors }: Operation): unknown {
   return errors?.[0]?.extensions.code
 }
 
-/** From now on comments take longer to read than any read may take; everything else goes on. */
+/** Makes reads of comments exceed the read timeout. All other reads work as usual. */
 const slowComments = `
   begin;
   alter table comments rename to quick_comments;
@@ -60,7 +60,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     try {
       await database.query(slowComments)
       const written: string[] = []
-      const deadline = performance.now() + 30_000 // two reads of a second each are due
+      const deadline = performance.now() + 30_000 // two reads of a second each are expected
       const isLate = () => performance.now() > deadline
       const writeAndHear = async () => {
         written.push(await write(writer, 'T'))
@@ -74,7 +74,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     } finally {
       await database.end()
     }
-    // It may be tried again.
+    // The client may subscribe again.
     const again = await reader
       .begin('subscription { postAdded { id comments { id } } }')
       .listening(text => write(writer, text))

@@ -42,7 +42,7 @@ describe('FanOut', () => {
   it('reads nothing if there are no subscribers', async () => {
     const stage = new FanOutStage()
     const { told } = await stage.subscribe(comments, { post: '5' })
-    stage.store.reads.length = 0 // the post was looked for
+    stage.store.reads.length = 0 // the subscription itself has read the post
     await stage.happen(postAdded(7), commentAdded(6, 1), { kind: 'user-revoked', userId: 5 }, postDeleted(6))
     assert.deepEqual([stage.store.reads, told, stage.delivered], [[], [], []])
   })
@@ -147,7 +147,7 @@ describe('FanOut', () => {
     resolve()
     await delivery
     for (const { told } of [one, other]) assert.deepEqual(told, [{ postAdded: { id: '2' } }])
-    assert.equal(stage.skipped, 2) // once for each group
+    assert.equal(stage.skipped, 2) // once per group
     assert.deepEqual(stage.delivered, [
       [1, 0.25],
       [1, 0.25],
@@ -165,7 +165,7 @@ describe('FanOut', () => {
       if (isAway) throw unavailable(new Error('away'))
       return now.call(stage.log)
     }
-    // It goes away between the reads of the two groups, and the second one finds out.
+    // The store becomes unavailable between the reads of the two groups, so the second read fails.
     stage.store.answer = (id, selection) => {
       if (id === 2 && isAway) throw unavailable(new Error('away'))
       isAway ||= id === 2
@@ -239,7 +239,7 @@ describe('FanOut', () => {
   it('a subscription that starts while its post is deleted ends, in every order of the reads', async () => {
     const stage = new FanOutStage()
     const moment = Promise.withResolvers<void>()
-    // The post is looked for at once, and is there; when the moment is taken, it is gone.
+    // The post exists at the first check, and is deleted when the snapshot is taken.
     stage.log.now = async () => {
       await moment.promise
       return stage.log.moment

@@ -11,10 +11,10 @@ import { FakeSubscriber, FanOutStage, postAdded } from './fakes.ts'
 const ids = 'subscription { postAdded { id } }'
 const titles = 'subscription { postAdded { title } }'
 
-/** Subscriptions that all differ. */
+/** Subscriptions that differ from each other. */
 const different = (n: number) => `subscription { postAdded { a${n}: id } }`
 
-/** The key of the first value that is wished for. */
+/** The key of the first selected field. */
 function fieldIn({ fields: [wish] }: Selection): string | undefined {
   return wish?.kind === 'one' ? wish.fields[0]?.key : undefined
 }
@@ -116,12 +116,12 @@ describe('A group whose reads', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('are late because of another group is not ended for that', async () => {
+  it('are late because of another group is not ended', async () => {
     const stage = new FanOutStage({ readMs: 200 })
     const innocent = await stage.subscribe(ids)
     const guilty = await stage.subscribe(titles)
     const { answer } = stage.store
-    // As on SQLite: while one is read, nothing else is done.
+    // As on SQLite: during a read, nothing else runs.
     stage.store.answer = (id, selection) => {
       const end = performance.now() + (fieldIn(selection) === 'title' ? 300 : 0)
       while (performance.now() < end);
@@ -194,7 +194,7 @@ describe('A group whose reads', () => {
     assert.equal(behind.told.length, 1_001)
   })
 
-  it('are never answered is ended if it is a thousand events behind', async t => {
+  it('are never answered is ended if it is a thousand events behind the feed', async t => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const stage = new FanOutStage({ readMs: 1_000 })
@@ -233,7 +233,7 @@ describe('A group whose reads', () => {
 })
 
 describe('A client with many groups', () => {
-  /** Which fields are read for one event, in this order. */
+  /** The keys of the fields that are read for one event, in the order of the reads. */
   const readsFor = async (stage: FanOutStage, post: number): Promise<readonly (string | undefined)[]> => {
     const { answer } = stage.store
     const fields: (string | undefined)[] = []
@@ -281,7 +281,7 @@ describe('A client with many groups', () => {
     await stage.subscribe(ids, {}, 'greedy')
     const modest = await stage.subscribe(ids, {}, 'modest')
     assert.ok((await readsFor(stage, 1)).indexOf('id') <= 2)
-    // Nor when that client leaves, and another one is left with the greedy one.
+    // The same holds when that client leaves, and another client shares the group with the greedy one.
     await stage.subscribe(ids, {}, 'another')
     modest.leave()
     await stage.subscribe(titles, {}, 'greedy')
@@ -295,7 +295,7 @@ describe('A client with many groups', () => {
     for (let n = 0; n < 3; n++) own.push(await stage.subscribe(different(n), {}, 'greedy'))
     await stage.subscribe(different(3), {}, 'modest')
     await stage.subscribe(different(0), {}, 'greedy')
-    // Whether others are in it already makes no difference.
+    // The limit is the same for groups that already have other members.
     for (const n of [3, 4]) {
       await assert.rejects(stage.subscribe(different(n), {}, 'greedy'), {
         code: 'SUBSCRIPTION_LIMIT_EXCEEDED',
@@ -303,7 +303,7 @@ describe('A client with many groups', () => {
       })
     }
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [4, 5])
-    own[0]?.leave() // it has another in that group
+    own[0]?.leave() // the client has another member in that group
     await assert.rejects(stage.subscribe(different(4), {}, 'greedy'), { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' })
     own[1]?.leave()
     await assert.doesNotReject(stage.subscribe(different(4), {}, 'greedy'))

@@ -19,7 +19,7 @@ const posts = 'subscription { postAdded { id } }'
 const me = '{ me { id } }'
 const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 
-// Many of these tests wait long, so they run concurrently.
+// Many of these tests mostly wait, so they run concurrently.
 describe('The life of a socket', { concurrency: 10 }, () => {
   for (const kind of engineKinds) {
     describe(`Its user, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
@@ -249,7 +249,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const { token } = await createMember(app)
       using client = await SocketClient.connect(app, { token })
       using watcher = await SocketClient.connect(app)
-      // Another program locks the database for a moment, so operations keep running until it unlocks it.
+      // Another connection locks the database, so operations keep running until it releases the lock.
       const holder = new DatabaseSync(app.database.location)
       holder.exec('begin immediate')
       const text = 'mutation { createPost(title: "T", content: "C") { id } }'

@@ -33,7 +33,7 @@ describe('graphql-transport-ws', () => {
     return (await client.read<{ createPost: { id: string } }>(create, { text })).createPost.id
   }
 
-  /** The close code of an acknowledged socket after these messages. */
+  /** The close code of an acknowledged socket after it sent these messages. */
   const closedFor = async (...said: readonly (string | Buffer | object)[]): Promise<number> => {
     using client = await SocketClient.connect(app)
     for (const each of said) {
@@ -300,7 +300,7 @@ describe('graphql-transport-ws', () => {
     }
   })
 
-  it('a ping is sent every 20 s, and a client that does not answer with its payload is disconnected at the next', async () => {
+  it('a ping is sent every 20 s, and a client that does not answer with its payload is disconnected at the next one', async () => {
     mock.timers.enable({ apis: ['setInterval'] })
     try {
       await using own = await startTestApp({ RATE_LIMIT_MAX: '0' })
@@ -322,13 +322,13 @@ describe('graphql-transport-ws', () => {
       await alive.read('{ __typename }')
       mock.timers.tick(20_000)
       await waitUntil(() => alive.pings === 2 && pings() === 2)
-      // Pongs of every kind but the one that is due: nothing, the bytes of the last ping, and some others.
+      // Pongs that do not answer the latest ping: empty, with the bytes of an earlier ping, or with other bytes.
       for (const payload of ['', first.payload, Buffer.alloc(8)]) {
         dead.write(clientFrame(payload, { opcode: opcodes.pong }))
       }
       dead.say({ type: 'ping' })
       await waitUntil(() => dead.frames.filter(({ payload }) => payload.includes('pong')).length === 2)
-      await alive.read('{ __typename }') // its answer to the ping was read before this
+      await alive.read('{ __typename }') // its pong was read before this answer
       mock.timers.tick(20_000)
       await waitUntil(() => alive.pings === 3)
       await waitUntil(() => dead.isEnded || pings() === 3)

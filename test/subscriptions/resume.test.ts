@@ -27,7 +27,7 @@ async function newComment(writer: SocketClient, postId: string): Promise<string>
   return (await writer.read<{ addComment: { id: string } }>(mutation, { postId })).addComment.id
 }
 
-/** Posts or comments in events. */
+/** The ids of the posts or comments in events. */
 function idsIn({ events }: Operation): readonly string[] {
   return events.flatMap(event => Object.values(event as Record<string, { id: string }>).map(({ id }) => id))
 }
@@ -47,7 +47,7 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
     })
 
-    /** A position from which on the test makes events. */
+    /** The position before the events that the test creates. */
     async function start(): Promise<string> {
       using client = await SocketClient.connect(app)
       const operation = client.begin(posts, undefined, { extensions: { positions: true } })
@@ -88,7 +88,7 @@ for (const kind of engineKinds) {
       assert.deepEqual([late.events, late.errors], [[], undefined])
     })
 
-    it('is refused if its post did not exist at the position either', async () => {
+    it('is refused if its post did not exist at the position', async () => {
       const position = await start()
       using client = await SocketClient.connect(app)
       const operation = client.begin(comments, { postId: '123456789' }, { extensions: { after: position } })
@@ -123,7 +123,7 @@ for (const kind of engineKinds) {
       assert.equal(await codeFor(placeToText({ ...place, at: place.at - 3_600_999 })), 'POSITION_UNKNOWN')
     })
 
-    it('gets far more events than one read of the log returns, and its client may read them slowly', async () => {
+    it('gets far more events than one read of the log returns, even if its client reads them slowly', async () => {
       const position = await start()
       const content = 'x'.repeat(10_000)
       const mutation = `mutation ($text: String!) { ${Array.from({ length: 50 }, (_, n) => `p${n}: createPost(title: "T", content: $text) { id }`)} }`
@@ -138,7 +138,7 @@ for (const kind of engineKinds) {
       })
       await operation.told(1)
       client.websocket.pause()
-      // It stops sending while nothing is read, and so does not take the client for a slow one.
+      // The service stops sending while the client does not read, so it does not treat the client as a slow consumer.
       const replayed = () => metricOf(app, 'duet_events_replayed_total')
       let [before, now] = [-1, await replayed()]
       while (now !== before) [before, now] = [now, await settled(replayed)]
@@ -147,7 +147,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(idsIn(operation), missed)
     })
 
-    it('holds on another instance, and after a restart', async () => {
+    it('works on another instance, and after a restart', async () => {
       await using database = await kind.create()
       const DATABASE_URL = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
       const serve = () => startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys })
@@ -176,7 +176,7 @@ async function settled(read: () => Promise<number>): Promise<number> {
 }
 
 describe('A text of a position', () => {
-  it('is read back as it was, and no other text is read', () => {
+  it('is parsed back to the same position, and other texts are refused', () => {
     const number = fc.nat({ max: Number.MAX_SAFE_INTEGER })
     fc.assert(
       fc.property(number, number, number, (transaction, id, at) => {
@@ -201,7 +201,7 @@ describe('Subscribers that resume while events are delivered', () => {
     fc.record({ kind: fc.constant('wait' as const), count: fc.integer({ min: 1, max: 5 }) }),
   )
 
-  it('get every event after their position once and in order, however these interleave', async () => {
+  it('get every event after their position once and in order, with any timing of reads and deliveries', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
         const stage = new FanOutStage()
@@ -242,7 +242,7 @@ describe('Subscribers that resume while events are delivered', () => {
     )
   })
 
-  it('get positions only if they ask for them, beside others who did not', async () => {
+  it('get positions only if they ask for them, even if they share a group with others', async () => {
     const stage = new FanOutStage()
     const [plain, placed] = [new FakeSubscriber(), new FakeSubscriber()]
     await stage.fanOut.subscribe(stage.subscription(posts), plain, 'c')

@@ -176,7 +176,7 @@ for (const kind of engineKinds) {
 
     it('a document of 64 KiB and one byte: refused with DOCUMENT_TOO_LARGE, with the same message', async () => {
       const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
-      // A request line has no room for it.
+      // A request line is too short for it, so GET is left out.
       await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
     })
 
@@ -234,7 +234,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await client.read('{ me { id } }'), { me: { id: String(bob.id) } })
     })
 
-    describe('with answers of megabytes', () => {
+    describe('with large answers', () => {
       const aliases = (count: number) => repeat(count, n => `a${n}: content`)
       beforeEach(async () => {
         const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
@@ -263,7 +263,7 @@ for (const kind of engineKinds) {
         }
         const other = await client.begin('subscription { postAdded { title } }').listening(newPost)
         const large = client.begin(`subscription { postAdded { author { posts(limit: 50) { ${aliases(10)} } } } }`)
-        // It is not announced when it begins: posts are added until one is refused to it.
+        // The start of a subscription is not announced, so posts are added until one event is refused.
         for (let n = 0; !large.isOver; n++) {
           assert.ok(n < 100, `${n} posts were added, and none was refused`)
           await newPost(`post ${n}`)

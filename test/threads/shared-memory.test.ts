@@ -32,7 +32,7 @@ describe('Counts that threads share', () => {
     assert.equal(tally.join('groups', 'group 1'), 20, 'a group that several threads have counts once')
   })
 
-  it('are what a naive count is, for all threads, and without those of a thread that has ended', () => {
+  it('equal a naive count of all threads, without the threads that have ended', () => {
     const step = fc.record({
       thread: fc.constantFrom(1, 2, 3),
       key: fc.constantFrom('a', 'b', 'c'),
