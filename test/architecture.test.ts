@@ -38,7 +38,7 @@ const DIRECTIONS: Record<string, Row> = {
   core: { inside: [], outside: 'nothing' },
 }
 
-/** What only some parts may write, comments aside. */
+/** Code that only some parts of src/ may contain, outside of comments. */
 const RESERVED: { what: string; pattern: RegExp; parts: string[] }[] = [
   { what: 'reads process.env', pattern: /\bprocess\s*(\?\.|\.|\[\s*['"`])\s*env\b/, parts: ['config.ts'] },
   {

@@ -42,7 +42,7 @@ function namedIn(text: string): string[] {
   return text.match(RULE_ID) ?? []
 }
 
-/** The titles of the tests in a source file: written out, at the start of a line, and of tests that always run. */
+/** The titles of the tests in a source file: literal, at the start of a line, and of tests that are not skipped. */
 function titlesIn(source: string): string[] {
   const titles = source.matchAll(
     /^ *(?:test|it)\(\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)(?!,\s*\{[^}]*\b(?:skip|todo)\b)/gm,
