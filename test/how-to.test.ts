@@ -39,8 +39,8 @@ describe('The guides that add a field, a mutation and a resource', () => {
         files.filter(file => folders.some(folder => file.startsWith(`${folder}/`))).length
       const [source, migrations, tests] = [under('src', 'api'), under('migrations'), under('test')]
       assert.equal(source + migrations + tests, files.length)
-      const told = `It touches ${source} source files, ${migrations} migrations and ${tests} test files`
-      assert.ok(text.includes(told), `The guide does not say: ${told}`)
+      const sentence = `It touches ${source} source files, ${migrations} migrations and ${tests} test files`
+      assert.ok(text.includes(sentence), `The guide does not say: ${sentence}`)
       for (const file of files)
         assert.ok(text.includes(`| \`${file}\``), `${file} has no row in the table of the guide`)
     }
@@ -73,11 +73,11 @@ describe('The guides that add a field, a mutation and a resource', () => {
         bodyOf(await send(app, 'POST /graphql', { query }, token), status)
 
       const { id } = bodyOf(await send(app, 'GET /users/me', undefined, user))
-      const told = async (bio: unknown, token?: string) => send(app, `PATCH /users/${id}`, { bio }, token)
-      assertRefusal(await told('Writes.'), 401)
-      assertRefusal(await told(5, user), 400, 'bio must be a string')
-      assertRefusal(await told('x'.repeat(501), user), 400)
-      const changed: { bio?: string } = bodyOf(await told('Writes.', user))
+      const setBio = async (bio: unknown, token?: string) => send(app, `PATCH /users/${id}`, { bio }, token)
+      assertRefusal(await setBio('Writes.'), 401)
+      assertRefusal(await setBio(5, user), 400, 'bio must be a string')
+      assertRefusal(await setBio('x'.repeat(501), user), 400)
+      const changed: { bio?: string } = bodyOf(await setBio('Writes.', user))
       assert.equal(changed.bio, 'Writes.')
       assert.deepEqual(await graphql(`{ user(id: ${id}) { bio } }`), { data: { user: { bio: 'Writes.' } } })
 

@@ -59,15 +59,15 @@ let written = 0
 
 /** Records the callbacks of a subscription, in order. */
 function recorder() {
-  const told: string[] = []
+  const received: string[] = []
   const errors: DuetError[] = []
   const watcher: Watcher<PostAdded> = {
-    onData: data => told.push(data.postAdded.title),
-    onReadAnew: why => told.push(why),
-    onEnd: () => told.push('end'),
+    onData: data => received.push(data.postAdded.title),
+    onReadAnew: why => received.push(why),
+    onEnd: () => received.push('end'),
     onError: error => errors.push(error),
   }
-  return { told, errors, watcher, posts: () => told.filter(each => each.startsWith('post')) }
+  return { received, errors, watcher, posts: () => received.filter(each => each.startsWith('post')) }
 }
 
 /** WebSockets whose connections a test can cut, or refuse to open. */
@@ -107,7 +107,7 @@ describe('A subscription of the client', () => {
     using folder = temporaryFolder()
     const own = { ...env, PORT: String(await freePort()), DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
     const { WebSocket, state } = network()
-    const { told, watcher, posts } = recorder()
+    const { received, watcher, posts } = recorder()
     let author: Writer
     let client: ReturnType<typeof connectTo> | undefined
     {
@@ -115,7 +115,7 @@ describe('A subscription of the client', () => {
       author = await Writer.of(first)
       client = connectTo(first, { WebSocket })
       live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-      await waitUntil(() => told.includes('start'))
+      await waitUntil(() => received.includes('start'))
       await author.post(2)
       await waitUntil(() => posts().length === 2)
       state.isDown = true
@@ -129,17 +129,17 @@ describe('A subscription of the client', () => {
     await waitUntil(() => live(client.duet).state.state === 'live')
     await author.post(2)
     await waitUntil(() => posts().length >= 7)
-    assert.deepEqual(told, ['start', ...author.titles])
+    assert.deepEqual(received, ['start', ...author.titles])
   })
 
   it('reconnects by itself after a lost connection, and reports its state', async () => {
     const { WebSocket, state, cut } = network()
     using client = connectTo(app, { WebSocket })
     const states = statesOf(client.duet)
-    const { told, watcher, posts } = recorder()
+    const { received, watcher, posts } = recorder()
     const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
     assert.equal(live(client.duet).state.state, 'connecting')
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     const titles = [...(await writer.post())]
     await waitUntil(() => posts().length === 1)
     state.isDown = true
@@ -150,7 +150,7 @@ describe('A subscription of the client', () => {
     titles.push(...(await writer.post(2)))
     state.isDown = false
     await waitUntil(() => posts().length === 3)
-    assert.deepEqual(told, ['start', ...titles])
+    assert.deepEqual(received, ['start', ...titles])
     assert.notEqual(subscription.position, undefined)
     subscription.close()
     assert.deepEqual(
@@ -166,12 +166,12 @@ describe('A subscription of the client', () => {
   it('reports that events may be missing if it was cut off before its first event', async () => {
     const { WebSocket, cut } = network()
     using client = connectTo(app, { WebSocket })
-    const { told, watcher } = recorder()
+    const { received, watcher } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     cut()
-    await waitUntil(() => told.includes('gap'))
-    assert.deepEqual(told, ['start', 'gap'])
+    await waitUntil(() => received.includes('gap'))
+    assert.deepEqual(received, ['start', 'gap'])
   })
 
   it('resumes after a position, and reports if the service no longer knows that position', async () => {
@@ -179,7 +179,7 @@ describe('A subscription of the client', () => {
     const first = recorder()
     const { subscribe } = live(client.duet)
     const subscription = subscribe<PostAdded>(postAdded, {}, first.watcher)
-    await waitUntil(() => first.told.includes('start'))
+    await waitUntil(() => first.received.includes('start'))
     await writer.post()
     await waitUntil(() => first.posts().length === 1)
     const { position } = subscription
@@ -187,15 +187,15 @@ describe('A subscription of the client', () => {
     const missed = await writer.post(2)
     const next = recorder()
     subscribe<PostAdded>(postAdded, {}, { ...next.watcher, after: position })
-    await waitUntil(() => next.told.length >= 2)
-    assert.deepEqual(next.told, missed)
+    await waitUntil(() => next.received.length >= 2)
+    assert.deepEqual(next.received, missed)
 
     const unknown = recorder()
     subscribe<PostAdded>(postAdded, {}, { ...unknown.watcher, after: 'an unknown position' })
-    await waitUntil(() => unknown.told.includes('gap'))
+    await waitUntil(() => unknown.received.includes('gap'))
     const later = await writer.post()
     await waitUntil(() => unknown.posts().length === 1)
-    assert.deepEqual([unknown.told, unknown.errors], [['gap', ...later], []])
+    assert.deepEqual([unknown.received, unknown.errors], [['gap', ...later], []])
   })
 
   it("uses the session's token: it continues when its first token expires, and after signing in", async () => {
@@ -210,13 +210,13 @@ describe('A subscription of the client', () => {
     await waitUntil(() => refused.errors.length > 0)
     assert.equal(refused.errors[0]?.kind, 'unauthenticated')
 
-    const { told, errors, watcher, posts } = recorder()
+    const { received, errors, watcher, posts } = recorder()
     live(duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     await duet.signIn({ email: 'ada@example.com', password: 'demo-password' })
     const asAdmin = recorder()
     live(duet).subscribe<PostAdded>(withEmail, {}, asAdmin.watcher)
-    await waitUntil(() => asAdmin.told.includes('start'))
+    await waitUntil(() => asAdmin.received.includes('start'))
     const author = new Writer(duet)
     let renewals = 0
     duet.onSession((_session, change) => {
@@ -237,9 +237,9 @@ describe('A subscription of the client', () => {
     using client = connectTo(app, { onSignedOut: why => over.push(why) })
     using elsewhere = connectTo(app)
     await Promise.all([client, elsewhere].map(({ duet }) => duet.signIn({ email, password })))
-    const { told, watcher, posts } = recorder()
+    const { received, watcher, posts } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     await writer.post()
     await waitUntil(() => posts().length === 1)
     await elsewhere.duet.signOut({ everywhere: true })
@@ -267,10 +267,10 @@ describe('A subscription of the client', () => {
     const { id, remove } = await writer.postToDelete()
     const ended = recorder()
     subscribe(comments, { id }, ended.watcher as never)
-    await waitUntil(() => ended.told.includes('start'))
+    await waitUntil(() => ended.received.includes('start'))
     await remove()
-    await waitUntil(() => ended.told.includes('end'))
-    assert.deepEqual([ended.told, ended.errors], [['start', 'end'], []])
+    await waitUntil(() => ended.received.includes('end'))
+    assert.deepEqual([ended.received, ended.errors], [['start', 'end'], []])
     assert.equal(live(client.duet).state.state, 'idle')
   })
 
@@ -279,14 +279,14 @@ describe('A subscription of the client', () => {
     using client = connectTo(app, { WebSocket })
     const all = Array.from({ length: 3 }, () => recorder())
     for (const { watcher } of all) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => all.every(({ told }) => told.includes('start')))
+    await waitUntil(() => all.every(({ received }) => received.includes('start')))
     const later = recorder()
     const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, later.watcher)
-    await waitUntil(() => later.told.includes('start'))
+    await waitUntil(() => later.received.includes('start'))
     subscription.close()
     const titles = await writer.post()
     await waitUntil(() => all.every(({ posts }) => posts().length === 1))
-    assert.deepEqual([later.told, all[0]?.posts(), state.opened], [['start'], titles, 1])
+    assert.deepEqual([later.received, all[0]?.posts(), state.opened], [['start'], titles, 1])
   })
 
   it('waits and subscribes again if the rate limit refuses it', async () => {
@@ -295,15 +295,15 @@ describe('A subscription of the client', () => {
     await using limited = await startTestApp({ ...env, ...limit }, { clock: serverClock })
     const clock = new HeldClock(0)
     using client = connectTo(limited, { clock })
-    const { errors, told, watcher } = recorder()
+    const { errors, received, watcher } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
     await waitUntil(() => clock.due.some(milliseconds => milliseconds > 1000 && milliseconds < 2000))
     serverClock.pass(10_000)
     clock.pass(2000)
     await waitUntil(async () => (await metricOf(limited, 'duet_subscriptions')) === 1)
     // The refusal came after the answer to the ping. So the client reads the data again once it is really subscribed.
-    await waitUntil(() => told.includes('gap'))
-    assert.deepEqual([errors, told], [[], ['start', 'gap']])
+    await waitUntil(() => received.includes('gap'))
+    assert.deepEqual([errors, received], [[], ['start', 'gap']])
   })
 
   it('as an iterator returns its events in order, ends with the loop, and throws its error', async () => {
@@ -480,7 +480,7 @@ describe('The socket of the client', () => {
   })
 
   it('resumes after the last event, and reads the data again if the database has lost events', async () => {
-    const { client, socket, next, told } = await start()
+    const { client, socket, next, received } = await start()
     socket.accept()
     const { id } = socket.sent.find(({ type }) => type === 'subscribe') ?? assert.fail()
     const event = { data: { postAdded: { title: 'post' } }, extensions: { position: 'p1' } }
@@ -496,7 +496,7 @@ describe('The socket of the client', () => {
     third.accept()
     const anew = third.sent.find(({ type }) => type === 'subscribe')
     assert.deepEqual(anew?.payload?.extensions, { positions: true })
-    assert.deepEqual(told, ['start', 'post', 'gap'])
+    assert.deepEqual(received, ['start', 'post', 'gap'])
     client.duet.close()
   })
 

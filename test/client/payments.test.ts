@@ -139,8 +139,8 @@ describe('Payments of the client', () => {
     clock.pass(pause)
     assert.equal((await paying).attempts, 2)
 
-    const told = interceptedFetch(() => Response.json({}, { status: 429, headers: { 'retry-after': '60' } }))
-    using patient = connectTo(limited, { fetch: told })
+    const limitedFetch = interceptedFetch(() => Response.json({}, { status: 429, headers: { 'retry-after': '60' } }))
+    using patient = connectTo(limited, { fetch: limitedFetch })
     await assert.rejects(payments(patient.duet).pay(75), { kind: 'rateLimited', retryAfter: 60 })
     assert.equal(patient.requests.length, 1)
   })

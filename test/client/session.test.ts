@@ -258,12 +258,12 @@ describe('A session of the client', () => {
   it('notifies its listeners of each change, and not after they are removed', async () => {
     const { email } = await createMember(app)
     using client = connectTo(app)
-    const told: string[] = []
-    const stop = client.duet.onSession((session, change) => told.push(`${change} ${session !== undefined}`))
+    const changes: string[] = []
+    const stop = client.duet.onSession((session, change) => changes.push(`${change} ${session !== undefined}`))
     await client.duet.signIn({ email, password })
     await client.duet.signOut()
     stop()
     await client.duet.signIn({ email, password })
-    assert.deepEqual(told, ['signedIn true', 'signedOut false'])
+    assert.deepEqual(changes, ['signedIn true', 'signedOut false'])
   })
 })

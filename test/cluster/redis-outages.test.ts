@@ -14,10 +14,10 @@ const secret = 'pa55word'
 
 /** Limits, and a record of the reported outages and recoveries of Redis. */
 async function open(url: string, timeoutMs?: number) {
-  const told: string[] = []
-  const onChange = (up: boolean, reason?: string) => told.push(up ? 'back' : `away: ${reason}`)
+  const reports: string[] = []
+  const onChange = (up: boolean, reason?: string) => reports.push(up ? 'back' : `away: ${reason}`)
   const limits = await openLimits(url, { onChange, ...(timeoutMs !== undefined && { timeoutMs }) })
-  return { limits, told }
+  return { limits, reports }
 }
 
 /** Checks that limits are kept without Redis, and without waiting for it. */
@@ -52,7 +52,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   })
 
   it('after Redis was killed; waiting calls are answered at once', async () => {
-    const { limits, told } = await open(server.url)
+    const { limits, reports } = await open(server.url)
     using _ = limits
     server.signal('SIGSTOP')
     const limiter = limits.limiter('x', 1, hour)
@@ -63,15 +63,15 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
       [true, false],
     )
     await assertLocal(limits)
-    assert.match(told.join(), /^away: (ECONNREFUSED|ECONNRESET|connection closed)$/)
+    assert.match(reports.join(), /^away: (ECONNREFUSED|ECONNRESET|connection closed)$/)
     await server.resume()
     await waitUntil(() => limits.up)
-    assert.deepEqual(told.slice(1), ['back'])
+    assert.deepEqual(reports.slice(1), ['back'])
     assert.ok(limiter.take('a') instanceof Promise)
   })
 
   it('while Redis hangs; all waiting calls are answered after one timeout, and late answers are ignored', async () => {
-    const { limits, told } = await open(server.url, 300)
+    const { limits, reports } = await open(server.url, 300)
     using _ = limits
     server.signal('SIGSTOP')
     const limiter = limits.limiter('x', 1, hour)
@@ -90,7 +90,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     await assertLocal(limits)
     server.signal('SIGCONT')
     await waitUntil(() => limits.up)
-    assert.deepEqual(told, ['away: no answer in time', 'back'])
+    assert.deepEqual(reports, ['away: no answer in time', 'back'])
     assert.ok((await take(limits.limiter('y', 1, hour), 'a')).allowed)
   })
 
@@ -114,7 +114,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
   }
   for (const [code, { spoil, heal }] of Object.entries(refusals)) {
     it(`while Redis answers with an error such as ${code}`, async () => {
-      const { limits, told } = await open(server.url)
+      const { limits, reports } = await open(server.url)
       using _ = limits
       await spoil()
       try {
@@ -125,39 +125,39 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
         await heal()
       }
       await waitUntil(() => limits.up)
-      assert.match(told.join(), /^away: [A-Z]+,back$/)
+      assert.match(reports.join(), /^away: [A-Z]+,back$/)
     })
   }
 
   it('while Redis cannot be reached, from the start', async () => {
     await server.kill()
-    const { limits, told } = await open(server.url)
+    const { limits, reports } = await open(server.url)
     using _ = limits
     await assertLocal(limits)
     await server.resume()
     await waitUntil(() => limits.up)
-    assert.deepEqual(told, ['away: ECONNREFUSED', 'back'])
+    assert.deepEqual(reports, ['away: ECONNREFUSED', 'back'])
   })
 
   it('while Redis refuses the password, which is never printed', async () => {
     await server.ask('config', 'set', 'requirepass', 'another')
-    const { limits, told } = await open(server.url.replace('//', `//:${secret}@`))
+    const { limits, reports } = await open(server.url.replace('//', `//:${secret}@`))
     using _ = limits
     await assertLocal(limits)
     await server.kill() // the new server has no password
-    assert.equal(told.length, 1)
-    assert.match(told.join(), /^away: [A-Z]+$/)
+    assert.equal(reports.length, 1)
+    assert.match(reports.join(), /^away: [A-Z]+$/)
   })
 
   it('while Redis has no database of that number', async () => {
-    const { limits, told } = await open(`${server.url}/999999`)
+    const { limits, reports } = await open(`${server.url}/999999`)
     using _ = limits
     await assertLocal(limits)
-    assert.deepEqual(told, ['away: ERR'])
+    assert.deepEqual(reports, ['away: ERR'])
   })
 
   it('but not when Redis has lost all data, or only the script', async () => {
-    const { limits, told } = await open(server.url)
+    const { limits, reports } = await open(server.url)
     using _ = limits
     const limiter = limits.limiter('forgotten', 1, hour)
     for (const command of ['flushall', 'script']) {
@@ -167,11 +167,11 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
       assert.equal((await take(limiter, 'a')).allowed, command === 'flushall')
       await server.ask('flushall')
     }
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
   })
 
   it('but not when Redis has closed the connection: a new one is opened at once, and no outage is reported', async () => {
-    const { limits, told } = await open(`${server.url}/7`)
+    const { limits, reports } = await open(`${server.url}/7`)
     using _ = limits
     const limiter = limits.limiter('closed', 2, hour)
     await take(limiter, 'a')
@@ -181,17 +181,17 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     await waitUntil(async () => Number(await connection()) > old)
     await waitUntil(() => limits.up)
     assert.equal((await take(limiter, 'a')).remaining, 0)
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
   })
 
   it('but not because this process was too busy to read the answer in time', async () => {
-    const { limits, told } = await open(server.url, 100)
+    const { limits, reports } = await open(server.url, 100)
     using _ = limits
     const taken = take(limits.limiter('busy', 1, hour), 'a')
     await new Promise(resolve => setImmediate(resolve)) // now the command is sent
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     await taken
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
   })
 })
 
@@ -214,12 +214,12 @@ describe('A server at the address of Redis that is not Redis', { skip: redis.ski
       await once(other.listen(0, '127.0.0.1'), 'listening')
       const { port } = other.address() as AddressInfo
       {
-        const { limits, told } = await open(`redis://:${secret}@127.0.0.1:${port}`, 200)
+        const { limits, reports } = await open(`redis://:${secret}@127.0.0.1:${port}`, 200)
         using _ = limits
         await assertLocal(limits)
-        assert.equal(told.length, 1)
-        assert.match(told.join(), /^away: [\w ]+$/)
-        assert.ok(!told.join().includes(secret))
+        assert.equal(reports.length, 1)
+        assert.match(reports.join(), /^away: [\w ]+$/)
+        assert.ok(!reports.join().includes(secret))
       }
       for (const socket of sockets) socket.destroy()
       other.close()

@@ -116,9 +116,9 @@ describe('A queue with one client', () => {
     const next = callers.call('b')
     await turn()
     const failure = new Error('no database')
-    const told = assert.rejects(failing, failure)
+    const rejection = assert.rejects(failing, failure)
     await callers.fail('a', failure)
-    await told
+    await rejection
     assert.deepEqual(callers.running, ['b'])
     await callers.finish('b')
     await next

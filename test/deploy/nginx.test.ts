@@ -93,7 +93,7 @@ describe('deploy/nginx.conf, in front of two instances', { skip }, () => {
     }
     await subscription.listening(post)
     await post('through nginx')
-    assert.deepEqual(await subscription.told(1), [{ postAdded: { title: 'through nginx' } }])
+    assert.deepEqual(await subscription.received(1), [{ postAdded: { title: 'through nginx' } }])
     await socket.close()
   })
 })

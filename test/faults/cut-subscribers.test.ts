@@ -83,7 +83,7 @@ class Subscriber {
   }
 
   async until(count: number): Promise<void> {
-    await this.#operation?.told(count - this.ids.length)
+    await this.#operation?.received(count - this.ids.length)
     this.cut()
   }
 }

@@ -52,14 +52,14 @@ describe('A standby that was behind its primary and takes over', { skip }, () =>
     }
     const { socket, subscription, post } = await subscribe()
     for (let n = 0; n < 50; n++) await post('will be lost')
-    await subscription.told(50)
+    await subscription.received(50)
     await primary.kill()
     await standby.promote()
     assert.equal((await socket.closed).code, 1012)
     const later = await subscribe()
     const ids = [await later.post('one'), await later.post('two')]
     assert.deepEqual(
-      await later.subscription.told(2),
+      await later.subscription.received(2),
       ids.map(id => ({ postAdded: { id } })),
     )
   })

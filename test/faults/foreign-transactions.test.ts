@@ -32,7 +32,7 @@ describe('Transactions of other programs that stay open, in the same database an
     const write = async (text: string) => (await writer.read<Created>(create, { text })).createPost.id
     const subscription = await reader.begin('subscription { postAdded { id } }').listening(write)
     const first = await write('first')
-    await subscription.told(1)
+    await subscription.received(1)
 
     const answered = new Map<string, number>()
     const arrived = new Map<string, number>()
@@ -48,7 +48,7 @@ describe('Transactions of other programs that stay open, in the same database an
       writes.push(write('while they are open').then(id => answered.set(id, performance.now())))
     }
     await Promise.all(writes)
-    await subscription.told(1 + writes.length)
+    await subscription.received(1 + writes.length)
     assert.deepEqual(
       subscription.events.map(event => (event as Told).postAdded.id),
       await postsFrom(database, first),

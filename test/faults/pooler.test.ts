@@ -70,7 +70,7 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     }
     await resolveUnknowns(history, other.url)
     const posts = await postsFrom(direct, first)
-    await subscription.told(posts.length)
+    await subscription.received(posts.length)
     assert.deepEqual(
       subscription.events,
       posts.map(id => ({ postAdded: { id } })),

@@ -30,9 +30,9 @@ describe('F13: two instances behind a load balancer that are restarted one after
     for (let round = 0; round < inForm(1, 3); round++) {
       for (const which of [0, 1]) {
         await load.more(inForm(50, 1000))
-        const told = performance.now()
+        const signalled = performance.now()
         assert.equal(await cluster.restart(which, 'SIGTERM'), 0)
-        endMs.push(performance.now() - told)
+        endMs.push(performance.now() - signalled)
       }
     }
     await load.more(50)

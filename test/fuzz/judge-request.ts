@@ -15,15 +15,15 @@ export function requestProblem(sent: HttpRequest | RawBytes, { answers, rest }: 
 }
 
 function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: RawResponse): string | undefined {
-  const told = `status ${status}: ${body.slice(0, 300)}`
-  if (!allowed.has(status) && !isAboutHttp(status, body)) return told
-  if (!/^[\w.:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return `no X-Request-Id with ${told}`
-  if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${told}`
-  if (status === 405 && !headers.has('allow')) return `no Allow with ${told}`
-  if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${told}`
+  const shown = `status ${status}: ${body.slice(0, 300)}`
+  if (!allowed.has(status) && !isAboutHttp(status, body)) return shown
+  if (!/^[\w.:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return `no X-Request-Id with ${shown}`
+  if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${shown}`
+  if (status === 405 && !headers.has('allow')) return `no Allow with ${shown}`
+  if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${shown}`
   const type = headers.get('content-type') ?? ''
   if (!/^application\/(graphql-response\+)?json(;|$)/.test(type)) {
-    return status < 300 && pageType.test(type) ? undefined : `the type ${JSON.stringify(type)} with ${told}`
+    return status < 300 && pageType.test(type) ? undefined : `the type ${JSON.stringify(type)} with ${shown}`
   }
   return bodyProblem(sent, status, body)
 }

@@ -20,7 +20,7 @@ export class Wire implements Disposable {
     this.#socket = socket
     socket.on('data', chunk => {
       this.#chunks.push(chunk)
-      this.#tell()
+      this.#wake()
     })
     socket.on('error', () => this.#end()) // the server has closed while we were still sending
     socket.on('end', () => this.#end())
@@ -67,10 +67,10 @@ export class Wire implements Disposable {
 
   #end(): void {
     this.#isOver = true
-    this.#tell()
+    this.#wake()
   }
 
-  #tell(): void {
+  #wake(): void {
     this.#news.resolve()
     this.#news = Promise.withResolvers()
   }

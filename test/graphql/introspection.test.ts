@@ -148,11 +148,11 @@ describe('An introspection query with a too large answer', () => {
     const fragment = `fragment F on __Type { ${repeat(499, n => `n${n}: name`)} }`
     dataOf(await query(app, `{ ${ten} } ${fragment}`))
     const beyond = `{ ${ten} __type(name: "nobody") { name } } ${fragment}`
-    const told = 'The operation costs 5001; 5000 is allowed.'
-    const { extensions } = assertRefused(await query(app, beyond), 400, 'COMPLEXITY_LIMIT_EXCEEDED', told)
+    const message = 'The operation costs 5001; 5000 is allowed.'
+    const { extensions } = assertRefused(await query(app, beyond), 400, 'COMPLEXITY_LIMIT_EXCEEDED', message)
     assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', cost: 5001, limit: 5000 })
     using socket = await SocketClient.connect(app)
-    assert.equal((await socket.ask(beyond)).errors?.[0]?.message, told)
+    assert.equal((await socket.ask(beyond)).errors?.[0]?.message, message)
   })
 
   const large: Readonly<Record<string, string>> = {

@@ -46,7 +46,7 @@ for (const kind of engineKinds) {
           { numRuns: runsPerSize, seed: seed + at },
         )
       }
-      tally.tell(t)
+      tally.report(t)
     })
 
     it('gets the same answer as from graphql-js, for any number of keys', async t => {
@@ -60,7 +60,7 @@ for (const kind of engineKinds) {
         ),
         { numRuns: runs(8, 80), seed, endOnFailure: true },
       )
-      tally.tell(t)
+      tally.report(t)
     })
 
     // Plans are cached by the names of the given variables. Joined names must not make two keys equal.
@@ -181,7 +181,7 @@ class Tally {
     this.longest = Math.max(this.longest, length)
   }
 
-  tell(t: TestContext): void {
+  report(t: TestContext): void {
     const { compared, refused, longest, characters } = this
     t.diagnostic(
       `seed ${seed}: ${compared} answers compared, ${characters} characters, ${longest} the longest; ${refused} refused`,
@@ -298,7 +298,7 @@ async function outcomeOf(service: Service, text: string, set: Variables, actor: 
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (beyondLimits.has(error.code)) return undefined
-    const [told] = error.errors
-    return { code: error.code, path: told?.path }
+    const [first] = error.errors
+    return { code: error.code, path: first?.path }
   }
 }

@@ -92,7 +92,7 @@ describe('An operation with a too large plan', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const told = 'The operation is too large once its fragments are put in their places.'
+  const message = 'The operation is too large once its fragments are put in their places.'
   const none = (count: number) => repeat(count, n => `${long(n)}: comments(limit: 0) { id }`)
 
   const tooLarge: Readonly<Record<string, string>> = {
@@ -106,7 +106,7 @@ describe('An operation with a too large plan', () => {
   }
   for (const [what, text] of Object.entries(tooLarge)) {
     it(`is refused before it is executed: ${what}`, async () => {
-      for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', told)
+      for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', message)
       assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
     })
   }
@@ -117,7 +117,7 @@ describe('An operation with a too large plan', () => {
       `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
        fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`
     const { errors } = await socket.ask(subscription(98))
-    assert.deepEqual(errors, [{ message: told, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
+    assert.deepEqual(errors, [{ message: message, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
     const begun = socket.begin(subscription(97))
     await begun.listening(async () => {
       const { createPost } = await read<{ createPost: { id: string } }>(
@@ -133,7 +133,7 @@ describe('An operation with a too large plan', () => {
     const scalars = `{ ${repeat(4, n => `p${n}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${repeat(250, n => `${long(n)}: id`)} }`
     dataOf(await query(app, scalars))
     dataOf(await query(app, lists(10, 20, 3)))
-    assertRefused(await query(app, lists(3, 67, 3)), 400, 'DOCUMENT_TOO_LARGE', told)
+    assertRefused(await query(app, lists(3, 67, 3)), 400, 'DOCUMENT_TOO_LARGE', message)
   })
 })
 

@@ -417,8 +417,8 @@ for (const kind of engineKinds) {
             max = 10,
             if: shown = true,
           } = variables as { after?: string; max?: number; if?: boolean }
-          const told = `{ posts(publishedAfter: ${JSON.stringify(after)}, limit: ${max}) { id ${shown ? 'likes' : ''} } }`
-          return await read(app, told)
+          const written = `{ posts(publishedAfter: ${JSON.stringify(after)}, limit: ${max}) { id ${shown ? 'likes' : ''} } }`
+          return await read(app, written)
         }),
       )
       for (let round = 0; round < 3; round++) {
@@ -439,12 +439,12 @@ for (const kind of engineKinds) {
       const limits = `query ($a: Int, $b: Int, $a0b: Int = 1) {
         p: users(limit: $a) { id } q: users(limit: $b) { id } r: users(limit: $a0b) { id }
       }`
-      const told = async (given: object) => {
+      const lengths = async (given: object) => {
         const { p, q, r } = await read<Record<'p' | 'q' | 'r', readonly Id[]>>(app, limits, { variables: given })
         return [p.length, q.length, r.length]
       }
-      assert.deepEqual(await told({ a: 1, b: 0, a0b: null }), [1, 0, 3])
-      assert.deepEqual(await told({ a0b: 2 }), [3, 3, 2])
+      assert.deepEqual(await lengths({ a: 1, b: 0, a0b: null }), [1, 0, 3])
+      assert.deepEqual(await lengths({ a0b: 2 }), [3, 3, 2])
       const change = `mutation ($x: Int, $xtbsy: Int, $b: Boolean!, $yfbsw: Int, $w: Int) {
         __typename likePost(id: 12) @include(if: $b) {
           author { a: posts(limit: $x) { id } b: posts(limit: $xtbsy) { id } c: posts(limit: $yfbsw) { id } d: posts(limit: $w) { id } }

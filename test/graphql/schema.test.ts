@@ -43,8 +43,8 @@ function fieldsOf(name: string): readonly string[] {
 }
 
 function signatureOf({ name, args, type }: GraphQLField<unknown, unknown>): string {
-  const told = args.map(argument => `${argument.name}: ${argument.type}`).join(', ')
-  return `${name}${told && `(${told})`}: ${type}`
+  const parameters = args.map(argument => `${argument.name}: ${argument.type}`).join(', ')
+  return `${name}${parameters && `(${parameters})`}: ${type}`
 }
 
 const page = 'limit: Int, offset: Int, after: ID'

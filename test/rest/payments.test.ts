@@ -31,7 +31,7 @@ import {
 const badAmount = 'amount must be a number above 0, at most 1000000000000, with at most two decimals'
 
 /** Amounts as written in a body, the cents that must be stored, and the amount in the answer. */
-const goodAmounts: readonly (readonly [written: string, cents: number, told: string])[] = [
+const goodAmounts: readonly (readonly [written: string, cents: number, returned: string])[] = [
   ['0.01', 1, '0.01'],
   ['1e-2', 1, '0.01'],
   ['0.07', 7, '0.07'],
@@ -157,14 +157,14 @@ for (const kind of engineKinds) {
       assert.equal((await pay(app, key)).status, 200)
     })
 
-    for (const [amount, cents, told] of goodAmounts) {
-      it(`an amount of ${amount} is stored exactly and returned as ${told}`, async () => {
+    for (const [amount, cents, returned] of goodAmounts) {
+      it(`an amount of ${amount} is stored exactly and returned as ${returned}`, async () => {
         const key = usedKey()
         const response = await payText(key, `{"amount":${amount}}`)
         const payment = bodyOf<PaymentBody>(response, 201)
         assert.equal(await centsOf(payment), cents)
         assert.equal(payment.amount, Number(amount))
-        assert.ok(response.body.includes(`"amount":${told},`), response.body)
+        assert.ok(response.body.includes(`"amount":${returned},`), response.body)
         assert.equal((await send(app, `GET /payments/${payment.id}`)).body, response.body)
         assert.equal((await payText(key, `{"amount":${amount}}`)).body, response.body)
       })
@@ -274,8 +274,8 @@ test('every amount from 0.01 to 10^12 is decoded exactly, in every notation', ()
         const kept = decodeCents(JSON.parse(`{"amount":${text}}`))
         assert.equal(kept, cents)
         // The text of the amount in the answer has exactly the value that was sent.
-        const told = JSON.stringify(kept / 100)
-        assert.equal(told, written(cents).replace(/\.?0+$/, ''))
+        const returned = JSON.stringify(kept / 100)
+        assert.equal(returned, written(cents).replace(/\.?0+$/, ''))
       }
     }),
     { numRuns: runs(5_000, 50_000) },

@@ -32,8 +32,8 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
 ]
 
 for (const [environment, defaults] of derived) {
-  const told = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
-  test(`demo data and access policy have the documented defaults with ${told.join(' ') || 'no variable'}`, () => {
+  const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
+  test(`demo data and access policy have the documented defaults with ${assignments.join(' ') || 'no variable'}`, () => {
     const { demoData, accessPolicy } = readConfig(environment)
     assert.deepEqual({ demoData, accessPolicy }, defaults)
   })

@@ -50,9 +50,9 @@ test('a shutdown makes the service not ready, stops listening, and answers runni
     over = true
   })
   kept.write(ready)
-  const told = await kept.response()
-  assertRefusal(told, 503)
-  assert.equal(told.headers.get('connection'), 'close')
+  const refused = await kept.response()
+  assertRefusal(refused, 503)
+  assert.equal(refused.headers.get('connection'), 'close')
   assert.equal(await kept.closed(), '')
 
   await waitUntil(() => isRefused(server.port))

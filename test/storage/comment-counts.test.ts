@@ -32,7 +32,7 @@ const data: Data = {
 }
 
 /** One transaction: several changes of an actor, or the deletion of a user. */
-type Deed =
+type Work =
   | { readonly actor: Actor; readonly changes: readonly CompiledChange[] }
   | { readonly deletedUser: number; readonly actor: Actor }
 
@@ -60,7 +60,7 @@ const hotChange: fc.Arbitrary<CompiledChange> = fc.oneof(
   fc.constant({ kind: 'add comment', postId: 1, text: 'New', show } as const),
   fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete comment', commentId: id, reach }) as const),
 )
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const anyWork: fc.Arbitrary<Work> = fc.oneof(
   { weight: 20, arbitrary: fc.record({ actor, changes: hotChange.map(each => [each]) }) },
   { weight: 30, arbitrary: fc.record({ actor, changes: fc.array(change, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ actor, changes: deletion.map(each => [each]) }) },
@@ -83,12 +83,15 @@ for (const kind of engineKinds) {
       await using stage = await Stage.open(kind)
       const { engine } = stage
       const done = { some: 0, refused: 0 }
-      const property = fc.asyncProperty(fc.array(deed, { minLength: 10, maxLength: 40, size: 'max' }), async deeds => {
-        await engine.write('run', [...insertsOf(data, kind.kind), numbering[kind.kind]])
-        const outcomes = await Promise.all(deeds.map(each => outcomeOf(() => perform(engine, each))))
-        for (const outcome of outcomes) done[outcome]++
-        assert.deepEqual(await engine.read(miscounted), [])
-      })
+      const property = fc.asyncProperty(
+        fc.array(anyWork, { minLength: 10, maxLength: 40, size: 'max' }),
+        async works => {
+          await engine.write('run', [...insertsOf(data, kind.kind), numbering[kind.kind]])
+          const outcomes = await Promise.all(works.map(each => outcomeOf(() => perform(engine, each))))
+          for (const outcome of outcomes) done[outcome]++
+          assert.deepEqual(await engine.read(miscounted), [])
+        },
+      )
       await fc.assert(property, { numRuns: runs(15, 200), endOnFailure: true })
       t.diagnostic(JSON.stringify(done))
       assert.ok(done.some > done.refused, 'most of them take place')
@@ -112,7 +115,7 @@ for (const kind of engineKinds) {
   })
 }
 
-async function perform(engine: Engine<typeof verbs>, given: Deed): Promise<unknown> {
+async function perform(engine: Engine<typeof verbs>, given: Work): Promise<unknown> {
   if ('changes' in given) return engine.write('changePosts', given.actor, given.changes)
   let outcome: string
   do outcome = await engine.write('deleteUser', given.deletedUser, given.actor)
@@ -139,7 +142,7 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
     for (let round = 0; round < inForm(6, 60); round++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       const work = clients.map(async client => {
-        for (const each of fc.sample(deed, 12)) done[await outcomeOf(() => performOn(client, each))]++
+        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => performOn(client, each))]++
       })
       await Promise.all(work) // PostgreSQL would end a deadlock with an error
       assert.deepEqual(await stage.engine.read(miscounted), [])
@@ -187,12 +190,12 @@ async function connected(t: TestContext, location: string): Promise<pg.Client> {
   return client
 }
 
-async function performOn(client: pg.Client, given: Deed): Promise<unknown> {
+async function performOn(client: pg.Client, given: Work): Promise<unknown> {
   const transaction = new Transaction(client, stepsOf(given))
   return transaction.finish()
 }
 
-function stepsOf(given: Deed): Steps<unknown> {
+function stepsOf(given: Work): Steps<unknown> {
   return 'changes' in given
     ? verbs.changePosts(given.actor, given.changes)
     : verbs.deleteUser(given.deletedUser, given.actor)

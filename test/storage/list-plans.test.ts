@@ -257,8 +257,8 @@ async function plantedPostgres(rows: number, owners: number) {
         `select cardinality(parameter_types) as n from pg_prepared_statements where name = '${called}'`,
       )
       const values = Array.from({ length: counted[0].n }, () => 'null').join(', ')
-      const { rows: told } = await client.query(`explain (format json) execute ${called}(${values})`)
-      return nodesOf(told[0]['QUERY PLAN'][0].Plan)
+      const { rows: explained } = await client.query(`explain (format json) execute ${called}(${values})`)
+      return nodesOf(explained[0]['QUERY PLAN'][0].Plan)
     },
     /** The number of blocks that the statement reads on a connection of the service. */
     async blocks(statement: string, values: readonly number[]): Promise<number> {
@@ -267,8 +267,8 @@ async function plantedPostgres(rows: number, owners: number) {
       const given = values.slice(0, slotsIn(statement)).join(', ')
       const explain = `explain (analyze, buffers, format json) execute ${called}(${given})`
       await client.query(explain) // the first call also reads the system catalogue
-      const { rows: told } = await client.query(explain)
-      const { Plan: plan } = told[0]['QUERY PLAN'][0]
+      const { rows: explained } = await client.query(explain)
+      const { Plan: plan } = explained[0]['QUERY PLAN'][0]
       return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
     },
     async [Symbol.asyncDispose]() {
@@ -285,9 +285,9 @@ interface Told {
   readonly Plans?: readonly Told[]
 }
 
-function nodesOf(told: Told): readonly Node[] {
-  const node = { type: told['Node Type'], index: told['Index Name'], filter: told.Filter }
-  return [node, ...(told.Plans ?? []).flatMap(nodesOf)]
+function nodesOf(explained: Told): readonly Node[] {
+  const node = { type: explained['Node Type'], index: explained['Index Name'], filter: explained.Filter }
+  return [node, ...(explained.Plans ?? []).flatMap(nodesOf)]
 }
 
 function one(relation: string, fields: readonly SelectedField[]): SelectedField {

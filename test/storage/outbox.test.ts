@@ -79,13 +79,13 @@ for (const kind of engineKinds) {
       await posts.change(actor, [{ kind: 'delete post', id, reach: 'everyone' }])
       await engine.write('setRole', { id: userId }, 'admin', 'new version')
       const events = await allAfter(log, from, 4)
-      const told = events.map(({ position, at, ...happening }) => {
+      const withoutPositions = events.map(({ position, at, ...happening }) => {
         assert.ok(position.id > 0 && position.transaction > 0)
         assert.ok(at >= earliest - 1_000 && at <= Date.now() + 1_000)
         return Object.fromEntries(Object.entries(happening).filter(([, value]) => value !== null))
       })
       assert.deepEqual(
-        told.map(({ commentId, ...rest }) => rest),
+        withoutPositions.map(({ commentId, ...rest }) => rest),
         [
           { kind: 'post-added', postId: id },
           { kind: 'comment-added', postId: id },
@@ -93,7 +93,7 @@ for (const kind of engineKinds) {
           { kind: 'user-revoked', userId },
         ],
       )
-      assert.ok(Number(told[1]?.commentId) > 0)
+      assert.ok(Number(withoutPositions[1]?.commentId) > 0)
     })
 
     it('returns each event once, in order, in batches, and tells whether more follow', async () => {

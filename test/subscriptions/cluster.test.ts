@@ -84,7 +84,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await Promise.all(hands)
     const expected = await orderIn(database.location, count)
     for (const each of subscriptions) {
-      await each.told(count)
+      await each.received(count)
       assert.deepEqual(idsIn(each), expected)
     }
   })
@@ -112,7 +112,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       assert.deepEqual(subscription.events, [])
       await slow.query('commit')
       const last = await write(writer, 'quick 3')
-      await subscription.told(4)
+      await subscription.received(4)
       assert.deepEqual(idsIn(subscription), [slowId, ...quick, last])
     } finally {
       await slow.end()
@@ -130,7 +130,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     const id = await write(writer, 'told')
     await failing.query('rollback')
     await failing.end()
-    await subscription.told(1)
+    await subscription.received(1)
     assert.deepEqual(idsIn(subscription), [id])
   })
 
@@ -182,7 +182,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       for (let n = 0; n < 20; n++) expected.push(await write(writer, `meanwhile ${n}`))
       proxy.decide = () => 'pass'
       expected.push(await write(writer, 'after'))
-      await subscription.told(expected.length)
+      await subscription.received(expected.length)
     }
     assert.deepEqual(idsIn(subscription), expected)
     assert.ok(
@@ -223,12 +223,12 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
     )
     const written = performance.now()
     const expected = await orderIn(database.location, count)
-    for (const each of subscriptions) await each.told(count)
-    const told = performance.now()
+    for (const each of subscriptions) await each.received(count)
+    const received = performance.now()
     for (const each of subscriptions) assert.deepEqual(idsIn(each), expected)
     t.diagnostic(
       `${count} posts written in ${Math.round(written - begun)} ms; ` +
-        `both instances had told all of them ${Math.round(told - written)} ms after the last`,
+        `both instances had received all of them ${Math.round(received - written)} ms after the last`,
     )
     for (const each of [...writers, ...readers]) each[Symbol.dispose]()
   })

@@ -31,7 +31,7 @@ async function acknowledged(parts?: Partial<ConversationParts>) {
 const posts = 'subscription { postAdded { id } }'
 const comments = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
 
-function told(id: string, postId: number) {
+function nextMessage(id: string, postId: number) {
   return { id, type: 'next', payload: { data: { postAdded: { id: String(postId) } } } }
 }
 
@@ -51,7 +51,7 @@ describe('Conversation', () => {
     await turn()
     await talk.stage.happen(postAdded(5))
     assert.equal(talk.wire.closed, undefined)
-    assert.deepEqual(talk.wire.sent.slice(2), [told('1', 5)])
+    assert.deepEqual(talk.wire.sent.slice(2), [nextMessage('1', 5)])
     assert.equal(talk.stage.fanOut.subscriptions, 1)
   })
 
@@ -81,7 +81,7 @@ describe('Conversation', () => {
     resolve()
     await turn()
     await talk.stage.happen(postAdded(6))
-    assert.deepEqual(talk.wire.sent, [told('1', 5), told('1', 6)])
+    assert.deepEqual(talk.wire.sent, [nextMessage('1', 5), nextMessage('1', 6)])
     assert.equal(talk.stage.fanOut.subscriptions, 1)
   })
 
@@ -99,7 +99,7 @@ describe('Conversation', () => {
     await turn()
     assert.deepEqual(talk.wire.sent, [])
     await talk.stage.happen(postAdded(6))
-    assert.deepEqual(talk.wire.sent, [told('1', 6)])
+    assert.deepEqual(talk.wire.sent, [nextMessage('1', 6)])
     talk.conversation.closed()
     assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
   })
@@ -315,18 +315,18 @@ describe('Sockets', () => {
     await turn()
     stream.hear({ type: 'subscribe', id: '1', payload: { query: posts } })
     await waitUntil(() => stage.fanOut.subscriptions === 1)
-    const tell = (bytes: number) => {
+    const sendEvent = (bytes: number) => {
       stage.store.answer = () => JSON.stringify({ postAdded: { id: 'x'.repeat(bytes) } })
       return stage.happen(postAdded(1))
     }
     return {
       stream,
-      tell,
+      sendEvent,
       /** Sends events of this size until the socket is closed. Returns the number of waiting bytes. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
         while (closings === 0) {
           assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')
-          await tell(bytes)
+          await sendEvent(bytes)
         }
         assert.deepEqual([closings, stage.fanOut.subscriptions], [1, 0])
         return stream.writableLength
@@ -349,8 +349,8 @@ describe('Sockets', () => {
   it('a single larger message does not close the socket, but more than 1 MiB behind it does', async () => {
     await using stuck = await subscribeStuck()
     const large = 5 * mebibyte
-    await stuck.tell(large)
-    for (let told = 0; told < 10; told++) await stuck.tell(10_000)
+    await stuck.sendEvent(large)
+    for (let n = 0; n < 10; n++) await stuck.sendEvent(10_000)
     assert.ok(!stuck.isClosed(), 'closed for one large message')
     const waiting = await stuck.waitingWhenClosed(10_000)
     assert.ok(waiting > large && waiting < large + 2.1 * mebibyte, `${waiting} bytes wait`)
@@ -359,8 +359,8 @@ describe('Sockets', () => {
   it('a client that has read a large message and then stops reading is closed when more than 1 MiB waits', async () => {
     await using stuck = await subscribeStuck()
     for (let round = 0; round < 2; round++) {
-      await stuck.tell(5 * mebibyte)
-      await stuck.tell(10_000)
+      await stuck.sendEvent(5 * mebibyte)
+      await stuck.sendEvent(10_000)
       await stuck.stream.drain()
     }
     assert.ok(!stuck.isClosed())

@@ -71,7 +71,7 @@ for (const kind of engineKinds) {
         app,
         `{ post(id: ${id}) { headline: title author { id name posts(limit: 3) { title } } __typename id likes publishedAt comments { id } } }`,
       )
-      const [event] = await subscription.told(1)
+      const [event] = await subscription.received(1)
       assert.deepEqual(event, { postAdded: post })
       assert.equal(JSON.stringify(event), JSON.stringify({ postAdded: post })) // in the order of the selection
     })
@@ -86,7 +86,7 @@ for (const kind of engineKinds) {
       const id = await newComment(post, 'Well said', ann)
       const others = await read<{ user: { posts: unknown } }>(app, `{ user(id: ${ann.id}) { posts { title } } }`)
       const author = { id: String(ann.id), name: ann.name, posts: others.user.posts }
-      assert.deepEqual(await subscription.told(1), [{ said: { id, text: 'Well said', author } }])
+      assert.deepEqual(await subscription.received(1), [{ said: { id, text: 'Well said', author } }])
     })
 
     it('variables of a subscription apply to every event', async () => {
@@ -96,8 +96,8 @@ for (const kind of engineKinds) {
       const bare = await client.begin(text, { with: false }).listening(newPost)
       full.events.length = 0
       const id = await newPost('A title')
-      assert.deepEqual(await full.told(1), [{ postAdded: { id, title: 'A title' } }])
-      assert.deepEqual(await bare.told(1), [{ postAdded: { id, likes: 0 } }])
+      assert.deepEqual(await full.received(1), [{ postAdded: { id, title: 'A title' } }])
+      assert.deepEqual(await bare.received(1), [{ postAdded: { id, likes: 0 } }])
     })
 
     it('only events after the start of the subscription are sent', async () => {
@@ -112,9 +112,9 @@ for (const kind of engineKinds) {
       }
       const last = await newPost('last')
       await operation.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id: last } }))
-      const told = operation.events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
-      assert.ok(!told.some(id => earlier.has(id)))
-      assert.deepEqual(told, [...later, last].slice(-told.length))
+      const received = operation.events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
+      assert.ok(!received.some(id => earlier.has(id)))
+      assert.deepEqual(received, [...later, last].slice(-received.length))
     })
 
     it('R-SUB-9: nothing else is sent: no likes, deletions, users or comments of other posts', async () => {
@@ -128,8 +128,8 @@ for (const kind of engineKinds) {
       await createMember(app)
       const lastComment = await newComment(post, 'last')
       const lastPost = await newPost('last')
-      assert.deepEqual(await onPosts.told(1), [{ postAdded: { id: lastPost } }])
-      assert.deepEqual(await onComments.told(1), [{ commentAdded: { id: lastComment } }])
+      assert.deepEqual(await onPosts.received(1), [{ postAdded: { id: lastPost } }])
+      assert.deepEqual(await onComments.received(1), [{ commentAdded: { id: lastComment } }])
     })
 
     it('a mutation of several fields sends the event of each, in their order; one that is rolled back sends none', async () => {
@@ -139,7 +139,7 @@ for (const kind of engineKinds) {
       await read(app, many, ann)
       assertRefused(await query(app, failing, ann), 404, 'NOT_FOUND')
       await newPost('last')
-      const events = await subscription.told(6)
+      const events = await subscription.received(6)
       assert.deepEqual(
         events.map(event => (event as { postAdded: { title: string } }).postAdded.title),
         ['n0', 'n1', 'n2', 'n3', 'n4', 'last'],
@@ -152,7 +152,7 @@ for (const kind of engineKinds) {
       const before = subscription.events.length
       subscription.complete()
       const id = await newPost('after')
-      assert.deepEqual(await other.told(1), [{ postAdded: { id, title: 'after' } }])
+      assert.deepEqual(await other.received(1), [{ postAdded: { id, title: 'after' } }])
       const again = client.begin('subscription { postAdded { id likes } }', undefined, { id: subscription.id })
       await again.listening(newPost)
       assert.equal(subscription.events.length, before)
@@ -173,12 +173,12 @@ for (const kind of engineKinds) {
       const [post, other] = [await newPost('short-lived'), await newPost('lasting')]
       const [ending, lasting] = [await comments(post), await comments(other)]
       const id = await newComment(post, 'the last')
-      await ending.told(1)
+      await ending.received(1)
       await read(app, `mutation { deletePost(id: ${post}) }`, ann)
       await ending.over()
       assert.deepEqual([ending.events, ending.errors], [[{ commentAdded: { id } }], undefined])
       const last = await newComment(other, 'still here')
-      assert.deepEqual(await lasting.told(1), [{ commentAdded: { id: last } }])
+      assert.deepEqual(await lasting.received(1), [{ commentAdded: { id: last } }])
     })
 
     it('commentAdded completes when the author of its post is deleted', async () => {
@@ -233,7 +233,7 @@ for (const kind of engineKinds) {
         return ids
       })
       const written = await Promise.all(writers)
-      for (const each of subscriptions) await each.told(postsInAll)
+      for (const each of subscriptions) await each.received(postsInAll)
       const expected = (await storedOrder()).slice(-postsInAll)
       assert.deepEqual(new Set(expected), new Set(written.flat()))
       for (const each of subscriptions) assert.deepEqual(idsOf(each), expected)
@@ -285,11 +285,11 @@ for (const kind of engineKinds) {
       const post = await newPost('for all')
       for (const each of all)
         await each.until(events => JSON.stringify(events.at(-1)) === `{"postAdded":{"id":"${post}"}}`)
-      const told = client.messages.filter(
+      const received = client.messages.filter(
         ({ payload }) => JSON.stringify(payload) === `{"data":{"postAdded":{"id":"${post}"}}}`,
       )
-      assert.deepEqual(new Set(told.map(({ id }) => id)), new Set(ids))
-      assert.equal(told.length, ids.length)
+      assert.deepEqual(new Set(received.map(({ id }) => id)), new Set(ids))
+      assert.equal(received.length, ids.length)
       for (const id of ids) {
         const failing = client.begin('{ nothing }', undefined, { id: `${id.slice(0, 250)}q` })
         await failing.over()

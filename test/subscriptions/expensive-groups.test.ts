@@ -152,13 +152,13 @@ for (const [kind, groups, settings] of [
       const begun = performance.now()
       const written: string[] = []
       for (let n = 0; n < 5; n++) written.push(await write(writer, 'T'))
-      await victim.told(5)
-      const told = performance.now()
+      await victim.received(5)
+      const receivedAt = performance.now()
       const behind = greedy.filter(({ events }) => events.length < 5).length
       assert.deepEqual(idsIn(victim), written)
       await waitUntil(() => greedy.every(({ events, isOver }) => events.length === 5 || isOver))
       t.diagnostic(
-        `five events reached the one after ${Math.round(told - begun)} ms, when ${behind} of the ${groups} were behind, ` +
+        `five events reached the one after ${Math.round(receivedAt - begun)} ms, when ${behind} of the ${groups} were behind, ` +
           `and those after ${Math.round(performance.now() - begun)} ms`,
       )
       assert.deepEqual(greedy.filter(({ isOver }) => isOver).map(codeOf), [])

@@ -91,20 +91,20 @@ export class FakeLog implements EventLog {
 
 /** Records the messages to a subscriber: the data of events, then `complete` or the code of an error. */
 export class FakeSubscriber implements Subscriber {
-  readonly told: unknown[] = []
+  readonly received: unknown[] = []
   readonly next: Subscriber['next'] = message => {
     const frame = message.frame(startOf('x'))
     const text = frame.subarray(frame.indexOf('{')).toString()
     const { data, extensions } = JSON.parse(text).payload
-    this.told.push(data)
+    this.received.push(data)
     this.positions.push(extensions?.position)
   }
   readonly positions: (string | undefined)[] = []
   /** Data that the client must read before more is sent. */
   unread: Promise<void> | undefined
   readonly ready = () => this.unread
-  readonly fail: Subscriber['fail'] = ({ code }) => this.told.push(code)
-  readonly complete: Subscriber['complete'] = () => this.told.push('complete')
+  readonly fail: Subscriber['fail'] = ({ code }) => this.received.push(code)
+  readonly complete: Subscriber['complete'] = () => this.received.push('complete')
 }
 
 const schema = loadSchema()
@@ -125,7 +125,7 @@ export class FanOutStage {
     const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
     this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
     const observer = {
-      delivered: (...told: [number, number]) => this.delivered.push(told),
+      delivered: (...received: [number, number]) => this.delivered.push(received),
       skipped: () => this.skipped++,
       replayed: () => this.replayed++,
     }
@@ -152,7 +152,7 @@ export class FanOutStage {
   async subscribe(query: string, variables?: Readonly<Record<string, unknown>>, client = 'a client') {
     const subscriber = new FakeSubscriber()
     const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber, client)
-    return { told: subscriber.told, leave }
+    return { received: subscriber.received, leave }
   }
 
   /** Adds events to the log and delivers them. */

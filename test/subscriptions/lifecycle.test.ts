@@ -278,7 +278,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       await waitUntil(async () => (await ask(`${app.url}/health/ready`)).status === 503)
       // The server still listens, so events are sent.
       const id = await newPost('while it drains')
-      assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
+      assert.deepEqual(await subscription.received(1), [{ postAdded: { id } }])
       assert.equal((await client.closed).code, 1001)
       const outcome = await new Promise(resolve => {
         const stream = connect(app.port, '127.0.0.1')

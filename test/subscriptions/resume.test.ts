@@ -60,13 +60,13 @@ for (const kind of engineKinds) {
       const missed = [await newPost(writer), await newPost(writer), await newPost(writer)]
       using client = await SocketClient.connect(app)
       const all = client.begin(posts, undefined, { extensions: { after: first } })
-      await all.told(3)
+      await all.received(3)
       const fresh = await newPost(writer)
-      await all.told(4)
+      await all.received(4)
       assert.deepEqual(idsIn(all), [...missed, fresh])
       assert.equal(new Set(all.positions).size, 4)
       const rest = client.begin(posts, undefined, { extensions: { after: all.positions[1] } })
-      await rest.told(2)
+      await rest.received(2)
       assert.deepEqual(idsIn(rest), [missed[2], fresh])
       assert.deepEqual(rest.positions, all.positions.slice(2))
     })
@@ -79,7 +79,7 @@ for (const kind of engineKinds) {
       await newComment(writer, other)
       using client = await SocketClient.connect(app)
       const first = client.begin(comments, { postId: post }, { extensions: { after: position } })
-      await first.told(1)
+      await first.received(1)
       assert.deepEqual(idsIn(first), [wanted])
       await writer.read('mutation ($id: ID!) { deletePost(id: $id) }', { id: post })
       await first.over()
@@ -136,14 +136,14 @@ for (const kind of engineKinds) {
       const operation = client.begin('subscription { postAdded { id content } }', undefined, {
         extensions: { after: position },
       })
-      await operation.told(1)
+      await operation.received(1)
       client.websocket.pause()
       // The service stops sending while the client does not read, so it does not treat the client as a slow consumer.
       const replayed = () => metricOf(app, 'duet_events_replayed_total')
       let [before, now] = [-1, await replayed()]
       while (now !== before) [before, now] = [now, await settled(replayed)]
       client.websocket.resume()
-      await operation.told(missed.length)
+      await operation.received(missed.length)
       assert.deepEqual(idsIn(operation), missed)
     })
 
@@ -164,7 +164,7 @@ for (const kind of engineKinds) {
       await using second = await serve()
       using client = await SocketClient.connect(second)
       const operation = client.begin(posts, undefined, { extensions: { after: position } })
-      await operation.told(2)
+      await operation.received(2)
       assert.deepEqual(idsIn(operation), missed)
     })
   })
@@ -224,16 +224,16 @@ describe('Subscribers that resume while events are delivered', () => {
             const subscriber = new FakeSubscriber()
             const after = placeToText(stage.log.events[from - 1] ?? assert.fail())
             await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-            all.push({ from, told: subscriber.told, leave() {} })
+            all.push({ from, received: subscriber.received, leave() {} })
           } else for (let n = 0; n < count; n++) await turn()
         }
         deliver(stage.log.events.length)
         await delivering
         const last = stage.log.events.length
-        for (const { from, told } of all) {
-          await waitUntil(() => told.length >= last - from)
+        for (const { from, received } of all) {
+          await waitUntil(() => received.length >= last - from)
           assert.deepEqual(
-            told.map(event => Number((event as { postAdded: { id: string } }).postAdded.id)),
+            received.map(event => Number((event as { postAdded: { id: string } }).postAdded.id)),
             Array.from({ length: last - from }, (_, n) => from + n + 1),
           )
         }
@@ -278,7 +278,7 @@ describe('Subscribers that resume while events are delivered', () => {
     }
     const after = placeToText(first)
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    await waitUntil(() => subscriber.told.at(-1) === 'POSITION_UNKNOWN')
+    await waitUntil(() => subscriber.received.at(-1) === 'POSITION_UNKNOWN')
     assert.equal(stage.fanOut.subscriptions, 0)
   })
 
@@ -295,7 +295,7 @@ describe('Subscribers that resume while events are delivered', () => {
     const subscriber = new FakeSubscriber()
     const after = placeToText(first)
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    await waitUntil(() => subscriber.told.length === 4)
+    await waitUntil(() => subscriber.received.length === 4)
     assert.deepEqual(stage.reported, [])
   })
 
@@ -309,11 +309,11 @@ describe('Subscribers that resume while events are delivered', () => {
     const gone = new FakeSubscriber()
     const leave = await stage.fanOut.subscribe(subscription, gone, 'c', { positions: true, after })
     leave()
-    const { length } = gone.told
+    const { length } = gone.received
     const whole = new FakeSubscriber()
     await stage.fanOut.subscribe(subscription, whole, 'c', { positions: true, after })
-    await waitUntil(() => whole.told.at(-1) === 'complete')
-    assert.deepEqual([whole.told.length, gone.told.length <= length + 1], [500, true])
+    await waitUntil(() => whole.received.at(-1) === 'complete')
+    assert.deepEqual([whole.received.length, gone.received.length <= length + 1], [500, true])
   })
 
   it('read at most two messages at a time for a client that does not read, however many it resumes', async () => {
@@ -340,7 +340,7 @@ describe('Subscribers that resume while events are delivered', () => {
       await stage.fanOut.subscribe(stage.subscription(posts), shared, 'c', { positions: true, after })
     }
     for (let n = 0; n < 200; n++) await turn()
-    assert.equal(subscribers.flatMap(({ told }) => told).length, 1)
+    assert.equal(subscribers.flatMap(({ received }) => received).length, 1)
     assert.ok(stage.store.reads.length <= 2, `${stage.store.reads.length} reads`)
   })
 
@@ -354,9 +354,9 @@ describe('Subscribers that resume while events are delivered', () => {
     const after = placeToText(first)
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
     for (let n = 0; n < 100; n++) await turn()
-    assert.equal(subscriber.told.length, 0)
+    assert.equal(subscriber.received.length, 0)
     subscriber.unread = undefined
     reading.resolve()
-    await waitUntil(() => subscriber.told.length === 9)
+    await waitUntil(() => subscriber.received.length === 9)
   })
 })

@@ -106,12 +106,12 @@ describe('F12: subscribers that stop reading', () => {
       assert.ok(each.ids.length < events && each.isWhole)
       assert.ok(each.closeCode === 1013 || each.closeCode === undefined, `${each.closeCode}`)
     }
-    const told = slow.filter(({ closeCode }) => closeCode === 1013).length
+    const informed = slow.filter(({ closeCode }) => closeCode === 1013).length
     await waitUntil(async () => (await metricOf(served, 'duet_sockets')) === healthyOnes + 1)
     const grown = Math.round((most - before) / 1024 / 1024)
     t.diagnostic(
       `${events} events of ${bytes} bytes to ${healthyOnes} healthy subscribers in ${Math.round(took)} ms; ` +
-        `${slowOnes} slow ones gone, ${closed} of them closed for slowness, ${told} read the code; ` +
+        `${slowOnes} slow ones gone, ${closed} of them closed for slowness, ${informed} read the code; ` +
         `at most ${grown} MiB more memory`,
     )
     // 1 MiB may wait for each slow subscriber, plus the overhead of the allocator. Without a limit it would be
@@ -158,12 +158,12 @@ describe('F11: idle subscribers', () => {
     const grown = (await metricOf(served, 'process_resident_memory_bytes')) - before
     await writer.read(create, { text: 'for all' })
     await waitUntil(() => all.every(({ ids }) => ids.length === 1))
-    const told = performance.now()
+    const receivedAt = performance.now()
     assert.equal(await metricOf(served, 'duet_sockets'), count + 1)
     assert.ok(all.every(({ closeCode, socket }) => closeCode === undefined && !socket.isEnded))
     t.diagnostic(
       `${count} subscribers connected in ${Math.round(connected - connecting)} ms, ` +
-        `${Math.round(grown / 1e6)} MB more memory, one event reached all in ${Math.round(told - connected)} ms`,
+        `${Math.round(grown / 1e6)} MB more memory, one event reached all in ${Math.round(receivedAt - connected)} ms`,
     )
     assert.ok(grown < most, `${grown} bytes`)
     for (const each of all) each[Symbol.dispose]()

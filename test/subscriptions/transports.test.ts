@@ -267,7 +267,7 @@ for (const kind of engineKinds) {
         for (let n = 0; !large.isOver; n++) {
           assert.ok(n < 100, `${n} posts were added, and none was refused`)
           await newPost(`post ${n}`)
-          await other.told(n + 1)
+          await other.received(n + 1)
           await client.ask('{ __typename }')
         }
         assert.equal(large.errors?.[0]?.extensions.code, 'RESPONSE_TOO_LARGE')
@@ -294,7 +294,7 @@ describe('Subscriptions have the limits of all operations', () => {
       (await read<{ createPost: { id: string } }>(app, create, { variables: { t }, token })).createPost.id
     const subscription = await client.begin('subscription { postAdded { id author { email } } }').listening(newPost)
     const id = await newPost('by a member')
-    const [event] = await subscription.told(1)
+    const [event] = await subscription.received(1)
     const { me } = await read<{ me: { email: string } }>(app, '{ me { email } }', { token })
     assert.deepEqual(event, { postAdded: { id, author: me } })
   })
@@ -419,7 +419,7 @@ describe('The rate limit over a socket', () => {
     const refused = await reader.ask('subscription { postAdded { id } }')
     assert.equal(refused.errors?.[0]?.extensions.code, 'RATE_LIMITED')
     const id = await newPost('still told')
-    assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
+    assert.deepEqual(await subscription.received(1), [{ postAdded: { id } }])
   })
 
   it('does not apply if /graphql is not a limited path', async () => {

@@ -104,7 +104,7 @@ export interface Verdict {
     /** Paid more than once. */
     readonly double: readonly string[]
     /** Acknowledged with another id than the stored one. */
-    readonly astray: readonly string[]
+    readonly wrongId: readonly string[]
     /** Acknowledged as new (201) more than once. */
     readonly createdAgain: readonly string[]
     /** Acknowledged each time, but never as new (201). */
@@ -130,25 +130,25 @@ export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'
     await engine.read(sql`select key, payment_id from idempotency_keys order by payment_id`),
     ([key]) => key,
   )
-  const told = [...history.entries].map(([intent, outcomes]) => {
+  const judged = [...history.entries].map(([intent, outcomes]) => {
     const acknowledgements = outcomes.filter(outcome => outcome.kind === 'ok')
     const created = acknowledgements.filter(({ status }) => status === 201).length
     const payments = (stored.get(intent.cents) ?? []).map(([id]) => id)
     const claims = (keys.get(intent.key) ?? []).map(([, paymentId]) => paymentId)
     return { ...intent, outcomes, acknowledgements, created, payments, claims }
   })
-  const attempts = told.flatMap(({ outcomes }) => outcomes)
-  const keysOf = (offends: (one: (typeof told)[number]) => boolean) => told.filter(offends).map(({ key }) => key)
-  const asked = new Set<unknown>(told.map(({ cents }) => cents))
+  const attempts = judged.flatMap(({ outcomes }) => outcomes)
+  const keysOf = (offends: (one: (typeof judged)[number]) => boolean) => judged.filter(offends).map(({ key }) => key)
+  const asked = new Set<unknown>(judged.map(({ cents }) => cents))
   return {
-    acknowledged: told.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
+    acknowledged: judged.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
     replays: attempts.filter(attempt => attempt.kind === 'ok' && attempt.status === 200).length,
     unknowns: attempts.filter(({ kind }) => kind === 'unknown').length,
     unavailable: attempts.filter(attempt => attempt.kind === 'fail' && attempt.status >= 500).length,
     offences: {
       missing: keysOf(({ acknowledgements, payments }) => acknowledgements.length > 0 && payments.length === 0),
       double: keysOf(({ payments }) => payments.length > 1),
-      astray: keysOf(({ acknowledgements, payments }) => acknowledgements.some(({ id }) => !payments.includes(id))),
+      wrongId: keysOf(({ acknowledgements, payments }) => acknowledgements.some(({ id }) => !payments.includes(id))),
       createdAgain: keysOf(({ created }) => created > 1),
       neverCreated: keysOf(
         ({ orderId, outcomes, acknowledgements, created }) =>

@@ -206,7 +206,7 @@ export class Operation {
   }
 
   hear({ type, payload }: ServerMessage): void {
-    assert.ok(!this.#isOver, `${this.id} is over, and was told ${type}`)
+    assert.ok(!this.#isOver, `${this.id} is over, and received ${type}`)
     if (type === 'next') {
       assert.deepEqual(Object.keys(Object(payload)), this.#hasPositions ? ['data', 'extensions'] : ['data'])
       const { data, extensions } = payload as { data: unknown; extensions?: { position: string } }
@@ -230,17 +230,14 @@ export class Operation {
   async listening(happen: (text: string) => Promise<string>): Promise<this> {
     const giveUp = performance.now() + testTimeoutMs
     for (let made = 1; ; made++) {
-      assert.ok(
-        performance.now() < giveUp,
-        `${this.id} was told nothing of ${made} events in ${testTimeoutMs / 1000} s`,
-      )
+      assert.ok(performance.now() < giveUp, `${this.id} received none of ${made} events in ${testTimeoutMs / 1000} s`)
       const text = `beacon ${++beacons}`
       const id = await happen(text)
-      const isTold = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
+      const isReceived = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
       const deadline = performance.now() + beaconMs
-      await this.#client.until(() => isTold() || this.#isOver || performance.now() > deadline)
+      await this.#client.until(() => isReceived() || this.#isOver || performance.now() > deadline)
       assert.ok(!this.#isOver, `${this.id} is over: ${JSON.stringify(this.errors)}`)
-      if (!isTold()) continue // the event was before the start
+      if (!isReceived()) continue // the event was before the start
       this.events.length = 0
       return this
     }
@@ -252,7 +249,7 @@ export class Operation {
   }
 
   /** The first events, this many, once they have arrived. */
-  async told(count: number): Promise<readonly unknown[]> {
+  async received(count: number): Promise<readonly unknown[]> {
     await this.#client.until(() => this.events.length >= count || this.#isOver)
     if (this.events.length < count) assert.fail(`${this.id} ended after ${this.events.length} events`)
     return this.events.slice(0, count)
