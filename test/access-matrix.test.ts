@@ -335,7 +335,7 @@ for (const kind of engineKinds) {
               if (query !== undefined) assert.match(response.body, /^\{"errors":\[\{"message":/, cell)
               else if (response.status >= 400) assertRefusal(response, response.status)
               assert.equal(response.headers.has('www-authenticate'), response.status === 401, cell)
-              assert.deepEqual(await stage.stateOf(owner), before, `${cell}: refused, yet something changed`)
+              assert.deepEqual(await stage.stateOf(owner), before, `${cell}: refused, but something changed`)
             }
           }
         }

@@ -32,7 +32,10 @@ test('client/dist equals a new build of the sources; `npm run client` writes it'
 })
 
 test('client/src/schema.ts has the types of api/schema.graphql; `npm run client` writes it', async () => {
-  assert.ok(readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()), 'it is old')
+  assert.ok(
+    readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()),
+    'client/src/schema.ts is out of date',
+  )
 })
 
 test('the client is one small module without imports', () => {

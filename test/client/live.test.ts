@@ -517,7 +517,7 @@ describe('The socket of the client', () => {
     for await (const { postAdded: post } of events) {
       if (titles.push(post.title) === 1002) break
       if (titles.length !== 1000) continue
-      assert.equal(begun().id, id, 'nothing is asked for while events wait')
+      assert.equal(begun().id, id, 'nothing is requested while events wait')
       setImmediate(() => {
         assert.deepEqual(begun().payload?.extensions, { after: 'p1000' })
         for (const number of [1001, 1002]) socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) })

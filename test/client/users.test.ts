@@ -37,7 +37,7 @@ describe('Users of the client', () => {
 
     client.requests.length = 0
     assert.deepEqual(await list({ ...rest, limit: 2 }).toArray(3), created.slice(0, 3))
-    assert.equal(client.requests.length, 2, 'no page is read that is not needed')
+    assert.equal(client.requests.length, 2, 'only the needed pages are read')
   })
 
   it('are found by e-mail, with any characters in it', async () => {
@@ -60,7 +60,7 @@ describe('Users of the client', () => {
     await assert.rejects(replace(read, somebody()), changed)
     await assert.rejects(remove(read), changed)
     assert.equal((await get(id)).age, 40)
-    assert.equal((await update(id, { age: 42 })).age, 42, 'an id stands for whatever is there')
+    assert.equal((await update(id, { age: 42 })).age, 42, 'a write with an id is unconditional')
     assert.equal((await update(id, { age: null })).age, undefined)
     await remove(await get(id))
     await assert.rejects(get(id), { kind: 'notFound', status: 404, message: 'User not found' })

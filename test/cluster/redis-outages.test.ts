@@ -85,7 +85,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     const second = note('b')
     await first
     await Promise.resolve()
-    assert.deepEqual(answered, ['a', 'b'], 'the second has not waited for a time-out of its own')
+    assert.deepEqual(answered, ['a', 'b'], 'the second call did not wait for another timeout')
     await second
     await assertLocal(limits)
     server.signal('SIGCONT')

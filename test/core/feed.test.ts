@@ -285,7 +285,7 @@ describe('Feed', () => {
     resolve()
     await disposal
     const { length } = stage.delivered
-    assert.ok(length <= 1, 'it went on after it was to stop')
+    assert.ok(length <= 1, 'it continued after it was disposed')
     stage.log.add(2)
     stage.notify()
     await settle()

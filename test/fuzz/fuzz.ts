@@ -95,7 +95,7 @@ export async function report(target: Target, seed: number, { index, found, probl
   const world = await createTestData(target.url, 1_000_000 + index)
   const fails = async (candidate: Case) => sameKind(await problemOf(target, candidate, world), problem)
   // Each try would wait for an answer that does not come, which takes too long.
-  const tries = problem.startsWith('Waited in vain') ? 0 : 300
+  const tries = problem.startsWith('Timed out waiting') ? 0 : 300
   const smallest = await reduce(found, fails, tries)
   return [
     problem,

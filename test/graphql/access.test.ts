@@ -125,7 +125,7 @@ for (const kind of engineKinds) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
         assertRefused(await query(app, filled(text), ann), 403, 'FORBIDDEN')
       }
-      assert.equal(await likes(), before, 'nothing of it has happened')
+      assert.equal(await likes(), before, 'no change took effect')
       assert.deepEqual(await read(app, `{ user(id: ${ann.id}) { posts { id } } }`), { user: { posts: [] } })
       for (const text of changesThatShowOneself) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')

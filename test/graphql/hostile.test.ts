@@ -330,7 +330,7 @@ describe('A hostile document gets a quick and correct answer:', () => {
     printed = duet.stdout.length
   })
   afterEach(async () => {
-    assert.deepEqual(await read(app, '{ __typename }'), { __typename: 'Query' }, 'the server lives on')
+    assert.deepEqual(await read(app, '{ __typename }'), { __typename: 'Query' }, 'the server still runs')
     assert.equal(duet.child.exitCode, null)
     assert.doesNotMatch(duet.stdout.slice(printed), /"level":50/)
   })

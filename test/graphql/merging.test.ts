@@ -175,7 +175,7 @@ function workOn(document: DocumentNode): number {
       leave({ selections, ...rest }: SelectionSetNode) {
         const get = () => {
           looked += selections.length
-          assert.ok(looked < 2_000_000, 'two million looks, and no end')
+          assert.ok(looked < 2_000_000, 'more than two million visited selections')
           return selections
         }
         return Object.defineProperty({ ...rest }, 'selections', { get, enumerable: true })

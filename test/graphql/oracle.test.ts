@@ -289,7 +289,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
   })
   await fc.assert(property, { numRuns: inForm(15, 150), seed })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(seen))}`)
-  assert.ok(seen.has('done') && seen.size > 2, 'some are done, and others fail for several reasons')
+  assert.ok(seen.has('done') && seen.size > 2, 'some mutations succeed, and others fail for several reasons')
 }
 
 async function outcomeOf(service: Service, text: string, set: Variables, actor: Actor): Promise<object | undefined> {

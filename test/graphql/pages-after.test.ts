@@ -155,7 +155,7 @@ for (const kind of engineKinds) {
         seen.push(...posts.map(({ id }) => Number(id)))
         last = seen.at(-1)
       }
-      assert.equal(new Set(seen).size, seen.length, 'no post comes twice')
+      assert.equal(new Set(seen).size, seen.length, 'no post is returned twice')
       const stayed = before.filter(id => !deleted.has(id))
       assert.ok(stayed.length > count / 2 && deleted.size > count / 50, `${stayed.length} stayed`)
       const found = new Set(seen)

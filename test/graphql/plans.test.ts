@@ -53,7 +53,7 @@ describe('The computed size of a plan', () => {
       const { selection, size } = planned(text, set)
       for (const dialect of dialects) {
         const { length } = compile(selection, dialect)
-        assert.ok(length <= size.text + 200, `${length} characters in the words of ${dialect.name}, not ${size.text}`)
+        assert.ok(length <= size.text + 200, `${length} characters in the SQL of ${dialect.name}, not ${size.text}`)
         assert.ok(compileGuarded(selection, dialect).length <= 2 * size.text + 400)
         closest = Math.max(closest, length / (size.text + 200))
       }

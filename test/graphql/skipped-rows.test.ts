@@ -63,7 +63,7 @@ function skippedByGraphQL(text: string, variableValues: Variables): number {
   const rootValue = new EndlessWorld()
   const result = execute({ schema: naiveSchema, document: parse(text), rootValue, variableValues })
   if (result instanceof Promise || !('data' in result) || result.errors !== undefined) {
-    throw new Error(`Nothing here takes its time or fails: ${JSON.stringify(result)}`)
+    throw new Error(`Execution must be synchronous and succeed: ${JSON.stringify(result)}`)
   }
   return rootValue.skipped
 }

@@ -224,7 +224,7 @@ for (const kind of engineKinds) {
       assert.ok(checked.acknowledged > 0)
       const unchecked = await outcome(false)
       assert.equal(unchecked.acknowledged, 64)
-      assert.ok(unchecked.age < 64, 'the writers did not meet')
+      assert.ok(unchecked.age < 64, 'the writers did not overlap')
     })
   })
 }

@@ -388,7 +388,7 @@ for (const kind of engineKinds) {
       mock.timers.tick(60_000)
       await waitUntil(async () => (await count()) === 2)
       assertReplay(await pay(app, 'live'), live)
-      assert.equal(await countPayments(engine), 1 + 450 + 201 + 1, 'a payment outlives its key')
+      assert.equal(await countPayments(engine), 1 + 450 + 201 + 1, 'payments are kept when their keys are deleted')
       assertFirst(await pay(app, 'old-2'), 201)
     } finally {
       mock.timers.reset()

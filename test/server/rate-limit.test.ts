@@ -75,8 +75,12 @@ test('above twice the limit every 429 also closes its connection, and further pi
   assert.equal(await connection.closed(), '')
   const again = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
   assertRefusal(again, 429, 'Too many requests. Try again later.')
-  assert.equal(again.headers.get('connection'), 'close', 'also on a connection of its own')
-  assert.equal((await from('127.0.0.2', app.port)).headers.connection, 'keep-alive', 'others keep theirs')
+  assert.equal(again.headers.get('connection'), 'close', 'also on a new connection')
+  assert.equal(
+    (await from('127.0.0.2', app.port)).headers.connection,
+    'keep-alive',
+    'connections of other clients stay open',
+  )
   app.clock.pass(60_000)
   const later = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.deepEqual([later.status, later.headers.get('connection')], [200, 'keep-alive'])
@@ -225,7 +229,7 @@ test('behind a trusted proxy the client is the right-most address that is not a 
   await using app = await start({ TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' })
   const left = (forwarded: string) => app.left('/api/users', forwarded && `X-Forwarded-For: ${forwarded}\r\n`)
   assert.equal(await left('192.0.2.1'), 99)
-  assert.equal(await left('203.0.113.9, 192.0.2.1'), 98, 'what the client itself sent does not count')
+  assert.equal(await left('203.0.113.9, 192.0.2.1'), 98, 'addresses that the client itself sent are ignored')
   assert.equal(await left('192.0.2.1, 10.1.2.3'), 97)
   assert.equal(await left('192.0.2.7,192.0.2.1,10.1.2.3 , 10.9.9.9'), 96)
   assert.equal(await left('::ffff:192.0.2.1'), 95)
@@ -240,9 +244,9 @@ test('behind a trusted proxy the client is the right-most address that is not a 
   assert.equal(await left('192.0.2.1, unknown'), 97)
   assert.equal(await left('1.2.3.4:5'), 96)
   assert.equal(await left('::ffff:c000zz:201'), 95)
-  assert.equal(await left('garbage, 10.0.0.7'), 99, 'the farthest one that is vouched for')
+  assert.equal(await left('garbage, 10.0.0.7'), 99, 'the farthest trusted address')
   const direct = await from('127.0.0.2', app.port, { headers: { 'x-forwarded-for': '192.0.2.1' } })
-  assert.equal(remaining(String(direct.headers.ratelimit)), 99, 'whom nobody trusts speaks for itself alone')
+  assert.equal(remaining(String(direct.headers.ratelimit)), 99, 'the header of an untrusted sender is ignored')
 })
 
 test('IPv4 clients are counted by address, in every notation, and IPv6 clients by their /64 network', () => {
@@ -309,10 +313,10 @@ test('the limiter remembers exactly its maximum number of clients, those whose w
 test('by default the limiter remembers 100,000 clients', () => {
   const limiter = new MemoryRateLimiter(1, 60_000, new TestClock())
   for (let client = 0; client < 100_000; client++) limiter.take(String(client))
-  assert.ok(!limiter.take('0').allowed, 'the first of 100,000 is known')
+  assert.ok(!limiter.take('0').allowed, 'the first of 100,000 clients is remembered')
   limiter.take('one more')
-  assert.ok(!limiter.take('1').allowed, 'all but the first are known')
-  assert.ok(limiter.take('0').allowed, 'the first made room')
+  assert.ok(!limiter.take('1').allowed, 'all clients but the first are remembered')
+  assert.ok(limiter.take('0').allowed, 'the first client was forgotten')
 })
 
 test('a window that is opened again counts as the newest, so others are forgotten before it', () => {
@@ -330,7 +334,7 @@ test('a window that is opened again counts as the newest, so others are forgotte
     assert.ok(limiter.take('again').allowed, `opened again ${how}`)
     limiter.take('fourth')
     limiter.take('fifth') // there is room for four, so the oldest is dropped
-    assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before those that are older`)
-    assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest made room`)
+    assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before older ones`)
+    assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest was forgotten`)
   }
 })

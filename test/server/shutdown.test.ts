@@ -56,7 +56,7 @@ test('a shutdown makes the service not ready, stops listening, and answers runni
   assert.equal(await kept.closed(), '')
 
   await waitUntil(() => isRefused(server.port))
-  assert.ok(!over, 'the server left with a request under way')
+  assert.ok(!over, 'the server stopped during a request')
   slow.write(':1} ')
   const answer = await slow.response()
   assert.deepEqual([answer.status, answer.body], [200, '{"body":{"a":1}}'])
@@ -126,7 +126,7 @@ test('refused bodies also close their connection during the shutdown', async () 
 test('an idle server without connections stops at once, whatever its drain time', async () => {
   const server = await startServer()
   const hour = 3_600_000
-  await within(shutDown(server.server, server.lifecycle, hour), 'the end of a server that nobody uses')
+  await within(shutDown(server.server, server.lifecycle, hour), 'the end of an idle server')
 })
 
 test('a connection that does not end is closed in time, and this is logged', async () => {
@@ -136,10 +136,10 @@ test('a connection that does not end is closed in time, and this is logged', asy
   connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   answer.write('first')
   await waitUntil(() => connection.unread.includes('first'))
-  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end of a shutdown whose time is over')
+  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end of a shutdown after its timeout')
   assert.match(JSON.stringify(server.logs), cutting)
   await connection.closed()
-  assert.ok(cutAfterMs < 9_000, 'a process is gone within ten seconds')
+  assert.ok(cutAfterMs < 9_000, 'the process ends within ten seconds')
 })
 
 // Each of these tests runs its own process.

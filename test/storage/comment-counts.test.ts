@@ -94,7 +94,7 @@ for (const kind of engineKinds) {
       )
       await fc.assert(property, { numRuns: runs(15, 200), endOnFailure: true })
       t.diagnostic(JSON.stringify(done))
-      assert.ok(done.some > done.refused, 'most of them take place')
+      assert.ok(done.some > done.refused, 'most changes succeed')
     })
   })
 }

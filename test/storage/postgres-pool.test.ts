@@ -36,7 +36,7 @@ describe('A broken connection whose statement PostgreSQL still executes', { skip
       })
     }
     await beginSome(3)
-    assert.ok(await isAsleep(admin, broken.pid), 'the server was still at work all the time')
+    assert.ok(await isAsleep(admin, broken.pid), 'the server executed the statement all the time')
     await admin.query('select pg_terminate_backend($1)', [broken.pid])
   })
 })

@@ -300,7 +300,7 @@ describe('Sockets', () => {
     await waitUntil(() => client.isClosed || client.messages.some(({ type }) => type === 'connection_ack'))
     client.send({ type: 'ping' })
     await waitUntil(() => client.isClosed || client.messages.filter(({ type }) => type === 'pong').length === 2)
-    assert.ok(client.isClosed, 'somebody without a valid token stays')
+    assert.ok(client.isClosed, 'a socket without a valid token stays open')
     assert.equal((await client.closed).code, 4403)
   })
 
@@ -325,7 +325,7 @@ describe('Sockets', () => {
       /** Sends events of this size until the socket is closed. Returns the number of waiting bytes. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
         while (closings === 0) {
-          assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')
+          assert.ok(stream.writableLength < 100 * mebibyte, 'the number of waiting bytes has no limit')
           await sendEvent(bytes)
         }
         assert.deepEqual([closings, stage.fanOut.subscriptions], [1, 0])

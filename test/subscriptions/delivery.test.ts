@@ -107,7 +107,7 @@ for (const kind of engineKinds) {
       // The start of a subscription is not announced, so posts are created until the first one arrives.
       const later: string[] = []
       while (operation.events.length === 0) {
-        assert.ok(later.length < 2_000, `nothing was told of ${later.length} posts`)
+        assert.ok(later.length < 2_000, `no event of ${later.length} posts was received`)
         later.push(await newPost('later'))
       }
       const last = await newPost('last')
@@ -156,7 +156,7 @@ for (const kind of engineKinds) {
       const again = client.begin('subscription { postAdded { id likes } }', undefined, { id: subscription.id })
       await again.listening(newPost)
       assert.equal(subscription.events.length, before)
-      assert.ok(!subscription.isOver, 'who completes is not told so')
+      assert.ok(!subscription.isOver, 'a client that completes gets no complete message')
     })
 
     it('commentAdded of an absent post gets an error with NOT_FOUND and its path', async () => {

@@ -173,7 +173,7 @@ export class FanOutStage {
 /** A short timeout, for promises that depend only on the test itself. */
 export async function shortly<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), 30_000)
+  const timer = setTimeout(() => reject(new AssertionError({ message: `Timed out waiting: ${what}` })), 30_000)
   try {
     return await Promise.race([promise, late])
   } finally {

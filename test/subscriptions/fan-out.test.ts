@@ -256,7 +256,7 @@ describe('FanOut', () => {
     stage.store.exists = async () => false
     moment.resolve()
     const isOver = (await refused) || subscriber.received.includes('complete')
-    assert.ok(isOver, 'it waits for the comments of a post that is gone')
+    assert.ok(isOver, 'it waits for the comments of a deleted post')
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 

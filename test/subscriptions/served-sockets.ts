@@ -39,7 +39,7 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
   return {
     executor: stage.executor,
     fanOut: stage.fanOut,
-    authenticate: async () => assert.fail('nobody has a token'),
+    authenticate: async () => assert.fail('this server accepts no token'),
     isStillValid: async () => true,
     client: 'a client',
     take: () => undefined,

@@ -34,7 +34,7 @@ export class History {
 
   /** A payment that was not requested yet. */
   intend({ cents = this.#amounts.size + 1, orderId = null }: Partial<Intent> = {}): Intent {
-    assert.ok(!this.#amounts.has(cents), 'amounts must tell payments apart')
+    assert.ok(!this.#amounts.has(cents), 'amounts must distinguish payments')
     this.#amounts.add(cents)
     const intent = { key: `key-${cents}`, cents, orderId }
     this.#attempts.set(intent, [])
@@ -85,7 +85,7 @@ export class History {
 
   #of(intent: Intent): Outcome[] {
     const outcomes = this.#attempts.get(intent)
-    assert.ok(outcomes !== undefined, 'an intent of another history')
+    assert.ok(outcomes !== undefined, 'the intent belongs to another history')
     return outcomes
   }
 }

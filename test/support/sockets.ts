@@ -152,7 +152,7 @@ export class SocketClient implements Disposable {
     while (!condition()) {
       if (this.#closed !== undefined)
         assert.fail(`The socket was closed with ${this.#closed.code} ${this.#closed.reason}`)
-      if (performance.now() > deadline) assert.fail(`Waited in vain until ${condition}`)
+      if (performance.now() > deadline) assert.fail(`Timed out waiting until ${condition}`)
       await this.#news()
     }
   }

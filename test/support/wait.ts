@@ -27,7 +27,7 @@ export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const
 export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + testTimeoutMs
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new AssertionError({ message: `Waited in vain until ${condition}` })
+    if (Date.now() > deadline) throw new AssertionError({ message: `Timed out waiting until ${condition}` })
     await pause(5)
   }
 }
@@ -36,7 +36,7 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>): Pr
 export async function within<Value>(promise: Promise<Value>, what: string | (() => string)): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
-    const message = `Waited in vain for ${typeof what === 'string' ? what : what()}`
+    const message = `Timed out waiting for ${typeof what === 'string' ? what : what()}`
     reject(new AssertionError({ message }))
   }, testTimeoutMs)
   try {

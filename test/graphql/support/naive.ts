@@ -34,7 +34,7 @@ export function mutationsBy<Made>(made: Readonly<Record<string, Made>>): Readonl
   return Object.fromEntries(
     fields.map(([name, { type }]) => {
       const own = made[getNamedType(type).name]
-      if (own === undefined) throw new Error(`No test knows what to return from ${name}: ${type}`)
+      if (own === undefined) throw new Error(`The tests have no implementation of ${name}: ${type}`)
       return [name, own]
     }),
   )
@@ -157,7 +157,7 @@ export function naiveAnswer(
   rootValue: object,
 ): string {
   const result = execute({ schema: naiveSchema, document: parsed(text), rootValue, variableValues })
-  if (result instanceof Promise) throw new Error('Nothing here takes its time')
+  if (result instanceof Promise) throw new Error('Execution must be synchronous')
   if (!('data' in result) || result.errors !== undefined) throw new Error(JSON.stringify(result))
   return JSON.stringify(result.data)
 }
