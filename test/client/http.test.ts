@@ -7,7 +7,7 @@ import { type DuetError, graphql, isDuetError, orders, users } from '../../clien
 import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember, createUser, somebody } from '../support/rest.ts'
-import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
+import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
 
 const env = { LOGIN_LIMIT_MAX: '0' }
 
@@ -101,7 +101,7 @@ describe('Requests of the client', () => {
     using cut = connectTo({ url: 'http://duet.test' }, { fetch: async () => new Response(broken) })
     await assert.rejects(users(cut.duet).get(1), { kind: 'offline', status: undefined })
 
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     const never: typeof fetch = (_input, init) =>
       new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)))
     using silent = connectTo({ url: 'http://duet.test' }, { fetch: never, clock, timeoutMs: 5000 })

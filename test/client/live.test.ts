@@ -9,7 +9,7 @@ import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HeldClock } from './support.ts'
+import { connectTo, ManualClock } from './support.ts'
 
 const env = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 const password = 'right password'
@@ -293,7 +293,7 @@ describe('A subscription of the client', () => {
     const serverClock = new TestClock()
     const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_WINDOW_MS: '5000' }
     await using limited = await startTestApp({ ...env, ...limit }, { clock: serverClock })
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     using client = connectTo(limited, { clock })
     const { errors, received, watcher } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
@@ -382,7 +382,7 @@ class FakeSocket {
 describe('The socket of the client', () => {
   async function start() {
     FakeSocket.all.length = 0
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
     const recorded = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, recorded.watcher)

@@ -9,7 +9,7 @@ import { sqlite } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HastyClock, HeldClock, interceptedFetch } from './support.ts'
+import { connectTo, InstantClock, interceptedFetch, ManualClock } from './support.ts'
 
 describe('Payments of the client', () => {
   let app: TestApp
@@ -33,7 +33,7 @@ describe('Payments of the client', () => {
       ends.client.resetAndDestroy()
       return 'handled'
     }
-    const clock = new HastyClock()
+    const clock = new InstantClock()
     using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
     const { attempts, key, payment, replayed } = await payments(client.duet).pay(71.25)
     assert.deepEqual([attempts, replayed, payment.amount], [4, true, 71.25])
@@ -70,7 +70,7 @@ describe('Payments of the client', () => {
 
   it('that fail permanently have their key in the error, and can be repeated later with it', async () => {
     let isDown = true
-    const clock = new HastyClock()
+    const clock = new InstantClock()
     const fetch = interceptedFetch(() => {
       if (isDown) throw new TypeError('no network')
       return undefined
@@ -96,7 +96,7 @@ describe('Payments of the client', () => {
       const status = statuses.shift()
       return status === undefined ? undefined : Response.json({ error: 'Failed' }, { status })
     })
-    using client = connectTo(app, { fetch, clock: new HastyClock() })
+    using client = connectTo(app, { fetch, clock: new InstantClock() })
     const { pay } = payments(client.duet)
     assert.equal((await pay(74)).attempts, 4)
     client.requests.length = 0
@@ -114,7 +114,7 @@ describe('Payments of the client', () => {
     it(`do not count as made after ${what}, and are repeated with their key`, async () => {
       let sent = 0
       const fetch = interceptedFetch(() => (++sent < 3 ? strange() : undefined))
-      using client = connectTo(app, { fetch, clock: new HastyClock() })
+      using client = connectTo(app, { fetch, clock: new InstantClock() })
       const { attempts, payment } = await payments(client.duet).pay(79)
       assert.deepEqual([attempts, payment.amount], [3, 79])
       assert.equal(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])).size, 1)
@@ -127,7 +127,7 @@ describe('Payments of the client', () => {
     const serverClock = new TestClock()
     const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/payments', RATE_LIMIT_WINDOW_MS: '8000' }
     await using limited = await startTestApp(limit, { clock: serverClock })
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     using client = connectTo(limited, { clock })
     const { pay } = payments(client.duet)
     await pay(75)
@@ -153,7 +153,7 @@ describe('Payments of the client', () => {
       signedOut = client.duet.signOut()
       throw new TypeError('no network')
     })
-    using client = connectTo(app, { fetch, clock: new HastyClock() })
+    using client = connectTo(app, { fetch, clock: new InstantClock() })
     await client.duet.signIn({ email: member.email, password: 'right password' })
     await assert.rejects(payments(client.duet).pay(76), { kind: 'offline' })
     await signedOut
@@ -162,7 +162,7 @@ describe('Payments of the client', () => {
 
   it('are no longer repeated after the caller aborts', async () => {
     const controller = new AbortController()
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     const fetch = interceptedFetch(() => {
       throw new TypeError('no network')
     })
@@ -210,7 +210,7 @@ describe('Orders of the client', () => {
 
   it('are paid once although the answer is lost', async () => {
     await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
-    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new HastyClock() })
+    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new InstantClock() })
     const { create, follow } = orders(client.duet)
     const order = await create((await createUser(app)).id, someItems())
     let losses = 1

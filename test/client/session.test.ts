@@ -5,17 +5,17 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
+import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
 const hour = 3_600_000
 const env = { LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0', TOKEN_TTL_SECONDS: '3600' }
 
 /** A service and a client with the same time, which only the test moves. */
-async function startInTime(more: Readonly<Record<string, string>> = {}) {
+async function startWithOneClock(more: Readonly<Record<string, string>> = {}) {
   const serverClock = new TestClock()
   const app = await startTestApp({ ...env, ...more }, { clock: serverClock })
-  const clock = new HeldClock(serverClock.now())
+  const clock = new ManualClock(serverClock.now())
   const pass = (milliseconds: number) => {
     serverClock.pass(milliseconds)
     clock.pass(milliseconds)
@@ -55,7 +55,7 @@ describe('A session of the client', () => {
   })
 
   it('is renewed before each expiry, and ends when the service ends it', async () => {
-    await using stage = await startInTime({ SESSION_TTL_SECONDS: String(4 * 3600) })
+    await using stage = await startWithOneClock({ SESSION_TTL_SECONDS: String(4 * 3600) })
     const { app, clock, credentials, pass } = stage
     const over: string[] = []
     using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
@@ -74,7 +74,7 @@ describe('A session of the client', () => {
   })
 
   it('is renewed once for all requests that need it, and requests do not wait while the token is valid', async () => {
-    await using stage = await startInTime()
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, serverClock } = stage
     let answer = () => {}
     const renewed = new Promise<void>(resolve => {
@@ -99,7 +99,7 @@ describe('A session of the client', () => {
   })
 
   it('ends if it expired while the machine was asleep: no request is sent as another user', async () => {
-    await using stage = await startInTime()
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, serverClock } = stage
     const over: string[] = []
     using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
@@ -115,7 +115,7 @@ describe('A session of the client', () => {
   })
 
   it('survives a renewal that gets no answer', async () => {
-    await using stage = await startInTime()
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, pass } = stage
     let isDown = false
     const down = interceptedFetch(() => {
@@ -137,7 +137,7 @@ describe('A session of the client', () => {
   it('does not depend on the clock of its machine', async () => {
     const member = await createMember(app)
     for (const wrong of [-24 * hour, 24 * hour]) {
-      const clock = new HeldClock(Date.now() + wrong)
+      const clock = new ManualClock(Date.now() + wrong)
       using client = connectTo(app, { clock })
       const { expiresAt } = await client.duet.signIn({ email: member.email, password })
       assert.equal(expiresAt, clock.now() + hour - 1000)
@@ -225,7 +225,7 @@ describe('A session of the client', () => {
   })
 
   it('does not start again by a renewal that is answered after the user has signed out', async () => {
-    await using stage = await startInTime()
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, pass } = stage
     let arrived = () => {}
     let release = () => {}

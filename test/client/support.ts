@@ -21,7 +21,7 @@ export function connectTo({ url }: { readonly url: string }, options: Partial<Co
 }
 
 /** A clock for the client that stands still until the test moves it. Timers that are due run then. */
-export class HeldClock implements Clock {
+export class ManualClock implements Clock {
   #now: number
   #timers: { readonly at: number; readonly run: () => void }[] = []
 
@@ -60,7 +60,7 @@ export class HeldClock implements Clock {
 }
 
 /** A clock for the client on which pauses take no time. It records their lengths. */
-export class HastyClock implements Clock {
+export class InstantClock implements Clock {
   readonly pauses: number[] = []
   now = Date.now
 

@@ -1,7 +1,7 @@
 import type { Conversation, Step } from './cases.ts'
 import { operationOf } from './operations.ts'
 import type { Random } from './random.ts'
-import { namedAtTimes } from './requests.ts'
+import { sometimesByHash } from './requests.ts'
 import type { World } from './world.ts'
 
 /** The messages of a well-behaved client on a socket. Together they include every type of message. */
@@ -32,7 +32,7 @@ export function validConversation(random: Random, world: World): Conversation {
 
 function operation(random: Random, world: World): object {
   const kind = random.pick(['query', 'mutation', 'subscription', 'subscription'] as const)
-  const made = namedAtTimes(
+  const made = sometimesByHash(
     operationOf(kind, random, () => world.idFor('posts', random)),
     random,
   )

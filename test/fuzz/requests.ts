@@ -61,7 +61,7 @@ function usualHeaders(random: Random, token: string): readonly Header[] {
 
 function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
   return (random, world) => {
-    const operation = namedAtTimes(
+    const operation = sometimesByHash(
       operationOf(kind, random, () => world.idFor('posts', random)),
       random,
     )
@@ -77,7 +77,7 @@ function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
 }
 
 /** Sends some operations with the hash of their text, or with the hash alone. */
-export function namedAtTimes(operation: { readonly query: string }, random: Random): object {
+export function sometimesByHash(operation: { readonly query: string }, random: Random): object {
   if (random.chance(0.8)) return operation
   const sha256Hash = createHash('sha256').update(operation.query).digest('hex')
   const named = { ...operation, extensions: { persistedQuery: { version: 1, sha256Hash } }, documentId: sha256Hash }

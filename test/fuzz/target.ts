@@ -5,7 +5,7 @@ import type { EngineKind, TestDatabase } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
-import { metricOf, untilNobodyListens } from '../support/sockets.ts'
+import { metricOf, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 /** The state of a process. `silent` means that it runs but does not answer. */
@@ -107,7 +107,7 @@ export class Target implements AsyncDisposable {
 
   /** Waits until all traces of clients are gone: no socket, no subscription, and no request except this one. */
   async untilIdle(): Promise<void> {
-    await untilNobodyListens(this)
+    await untilNoSocketIsLeft(this)
     await waitUntil(async () => (await metricOf(this, 'duet_http_requests_in_flight')) === 1)
   }
 

@@ -148,7 +148,7 @@ const payAtOnce = fc.tuple(callers, keys, goodAmounts).map(([caller, key, amount
   step(`${caller} pays ${amount} with ${key.words} three times at once`, async (model, session) => {
     const request = { key: key.header(session.prefix), body: { amount } }
     const sending = [1, 2, 3].map(() => session.send('POST /payments', caller, request))
-    for (const answer of asTheyHappened(await Promise.all(sending))) {
+    for (const answer of inOrderOfEffect(await Promise.all(sending))) {
       compare(answer, model.pay(caller, key.name, amount, answer.body))
     }
   }),
@@ -159,7 +159,7 @@ const payAndCancelAtOnce = fc.tuple(callers, callers, which).map(([payer, cancel
     const id = orderId(model, number)
     const payment = async () => ({ kind: 'pay', ...(await session.send(`POST /orders/${id}/payment`, payer)) })
     const cancellation = async () => ({ kind: 'cancel', ...(await session.send(`DELETE /orders/${id}`, canceller)) })
-    for (const { kind, ...answer } of asTheyHappened(await Promise.all([payment(), cancellation(), payment()]))) {
+    for (const { kind, ...answer } of inOrderOfEffect(await Promise.all([payment(), cancellation(), payment()]))) {
       if (kind === 'cancel') compare(answer, model.cancel(canceller, id))
       else compare(answer, model.payOrder(payer, id, undefined, paymentIn(answer)))
     }
@@ -249,7 +249,7 @@ function paymentIn({ links }: Answer): { id: number } {
 }
 
 /** Sorts the answers of concurrent requests: those that changed something come before those that found it changed. */
-function asTheyHappened<Told extends Answer>(answers: readonly Told[]): Told[] {
+function inOrderOfEffect<Told extends Answer>(answers: readonly Told[]): Told[] {
   const rank = ({ status, replayed }: Answer) => (replayed || status >= 400 ? 1 : 0)
   return answers.toSorted((one, other) => rank(one) - rank(other))
 }

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { createMember } from '../support/rest.ts'
-import { clientFrame, opcodes, RawSocket, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { clientFrame, opcodes, RawSocket, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const posts = 'subscription { postAdded { id } }'
@@ -27,7 +27,7 @@ for (const kind of engineKinds) {
     // After each attack the other clients are served, and nothing of the attack is left. Uncaught errors and unhandled
     // rejections fail the test automatically.
     afterEach(async () => {
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
       using client = await SocketClient.connect(app, { token })
       assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
       await client.close()

@@ -30,7 +30,7 @@ function idsIn({ events }: Operation): readonly string[] {
 }
 
 /** Waits until all subscribers have received one post, and removes the events up to it. */
-async function fromHereOn(operations: readonly Operation[], writer: SocketClient): Promise<void> {
+async function discardEventsSoFar(operations: readonly Operation[], writer: SocketClient): Promise<void> {
   const mark = await write(writer, 'from here on')
   for (const each of operations) await each.until(() => idsIn(each).includes(mark))
   for (const each of operations) each.events.length = 0
@@ -77,7 +77,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     ] as const) {
       for (let n = 0; n < 2; n++) subscriptions.push(await reader.begin(posts).listening(text => write(writer, text)))
     }
-    await fromHereOn(subscriptions, writerB)
+    await discardEventsSoFar(subscriptions, writerB)
     const hands = Array.from({ length: 12 }, async (_, hand) => {
       for (let n = 0; n < count / 12; n++) await write(hand % 2 === 0 ? writerA : writerB, `${hand} ${n}`)
     })
@@ -214,7 +214,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       readers.push(reader)
       subscriptions.push(await reader.begin(posts).listening(text => write(writer, text)))
     }
-    await fromHereOn(subscriptions, writer)
+    await discardEventsSoFar(subscriptions, writer)
     const begun = performance.now()
     await Promise.all(
       writers.map(async (each, hand) => {

@@ -305,7 +305,7 @@ describe('Sockets', () => {
   })
 
   /** Subscribes over a connection whose client reads nothing until it is drained. */
-  const subscribeStuck = async () => {
+  const subscribeWithoutReading = async () => {
     const stage = new FanOutStage()
     let closings = 0
     const server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
@@ -340,14 +340,14 @@ describe('Sockets', () => {
   }
 
   it('a socket whose client does not read is closed when more than 1 MiB waits, and not before', async () => {
-    await using stuck = await subscribeStuck()
+    await using stuck = await subscribeWithoutReading()
     const bytes = 10_000
     const waiting = await stuck.waitingWhenClosed(bytes)
     assert.ok(waiting > mebibyte && waiting < mebibyte + 2 * bytes, `${waiting} bytes wait`)
   })
 
   it('a single larger message does not close the socket, but more than 1 MiB behind it does', async () => {
-    await using stuck = await subscribeStuck()
+    await using stuck = await subscribeWithoutReading()
     const large = 5 * mebibyte
     await stuck.sendEvent(large)
     for (let n = 0; n < 10; n++) await stuck.sendEvent(10_000)
@@ -357,7 +357,7 @@ describe('Sockets', () => {
   })
 
   it('a client that has read a large message and then stops reading is closed when more than 1 MiB waits', async () => {
-    await using stuck = await subscribeStuck()
+    await using stuck = await subscribeWithoutReading()
     for (let round = 0; round < 2; round++) {
       await stuck.sendEvent(5 * mebibyte)
       await stuck.sendEvent(10_000)

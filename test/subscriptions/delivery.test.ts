@@ -7,7 +7,7 @@ import { engineKinds } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, send, type UserBody } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 type Member = UserBody & { readonly token: string }
@@ -260,7 +260,7 @@ for (const kind of engineKinds) {
       all.at(-1)?.complete()
       await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 0)
       client[Symbol.dispose]()
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
     })
 
     it('ids are returned unchanged, with any characters', async () => {

@@ -5,7 +5,7 @@ import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, postgres, sqlite } from '../support/engines.ts'
 import { onlyInFull } from '../support/form.ts'
 import { createMember } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
@@ -62,13 +62,13 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
       const written: string[] = []
       const deadline = performance.now() + 30_000 // two reads of a second each are expected
       const isLate = () => performance.now() > deadline
-      const writeAndHear = async () => {
+      const writeAndReceive = async () => {
         written.push(await write(writer, 'T'))
         await other.until(() => other.events.length >= written.length || isLate())
         assert.deepEqual(idsIn(other), written)
       }
-      while (!expensive.isOver && !isLate()) await writeAndHear()
-      await writeAndHear()
+      while (!expensive.isOver && !isLate()) await writeAndReceive()
+      await writeAndReceive()
       assert.deepEqual([expensive.events, codeOf(expensive)], [[], 'SUBSCRIPTION_TOO_EXPENSIVE'])
       await database.query(quickComments)
     } finally {
@@ -81,7 +81,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     assert.ok(!again.isOver)
     await reader.close()
     await writer.close()
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 })
 

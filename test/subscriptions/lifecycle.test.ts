@@ -10,7 +10,14 @@ import { read } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { runDuet, serveDuet } from '../support/process.ts'
 import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
-import { clientFrame, metricOf, RawSocket, SocketClient, untilNobodyListens, upgradeLines } from '../support/sockets.ts'
+import {
+  clientFrame,
+  metricOf,
+  RawSocket,
+  SocketClient,
+  untilNoSocketIsLeft,
+  upgradeLines,
+} from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
 type Member = UserBody & { readonly token: string }
@@ -105,7 +112,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         for (const client of own) assert.equal((await client.closed).code, CloseCode.Forbidden)
         for (const client of others) assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
         for (const client of others) client[Symbol.dispose]()
-        await untilNobodyListens(app)
+        await untilNoSocketIsLeft(app)
         using late = await SocketClient.open(app)
         late.send({ type: 'connection_init', payload: { Authorization: `Bearer ${member.token}` } })
         assert.equal((await late.closed).code, CloseCode.Forbidden)
@@ -325,7 +332,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       assert.deepEqual(await client.closed, { code: 1013, reason: 'Service under maintenance' })
       assert.equal((await silent.closed).code, 1013)
       app.app.toggleMaintenance()
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
       using again = await SocketClient.connect(app)
       await again.read('{ __typename }')
     })

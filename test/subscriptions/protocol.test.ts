@@ -11,7 +11,7 @@ import {
   RawSocket,
   SocketClient,
   subprotocol,
-  untilNobodyListens,
+  untilNoSocketIsLeft,
   upgradeLines,
 } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -188,7 +188,7 @@ describe('graphql-transport-ws', () => {
     hasty.send({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } })
     hasty.send(subscribe('1'))
     assert.equal((await hasty.closed).code, CloseCode.Unauthorized)
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 
   it('4406 without a subprotocol', async () => {
@@ -217,7 +217,7 @@ describe('graphql-transport-ws', () => {
       code: CloseCode.SubscriberAlreadyExists,
       reason: 'Subscriber for twice already exists',
     })
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 
   it('4409 for any id, and the service keeps running', async () => {
@@ -286,7 +286,7 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual(all[0]?.events, [])
     assert.deepEqual(all[1]?.events[0], { postAdded: { id } })
     await client.close()
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 
   it('a client may close in any state, and nothing of it is left', async () => {
@@ -296,7 +296,7 @@ describe('graphql-transport-ws', () => {
       if (leave === 'close') client.websocket.close(4321, 'bye')
       else if (leave === 'terminate') client.websocket.terminate()
       else (client.websocket as unknown as { _socket: { end(): void } })._socket.end()
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
     }
   })
 

@@ -426,7 +426,7 @@ export async function metricOf(app: Served, name: string): Promise<number> {
 }
 
 /** Waits until nothing is left of any socket: no subscription, no group. */
-export async function untilNobodyListens(app: Served): Promise<void> {
+export async function untilNoSocketIsLeft(app: Served): Promise<void> {
   const names = ['duet_sockets', 'duet_subscriptions', 'duet_subscription_groups']
   await waitUntil(async () => (await Promise.all(names.map(name => metricOf(app, name)))).every(value => value === 0))
 }
