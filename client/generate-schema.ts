@@ -8,7 +8,7 @@ const schema = join(import.meta.dirname, '..', 'api', 'schema.graphql')
 const target = join(import.meta.dirname, 'src', 'schema.ts')
 const head = '// The types of api/schema.graphql. `npm run client` writes this file, and a test compares them.\n'
 
-/** The types of the schema, as the client has them. */
+/** The types of the schema, as a source file of the client. */
 export async function schemaTypes(): Promise<string> {
   const types = await codegen({
     filename: target,

@@ -11,8 +11,8 @@ import { PostgresServer, postgresMissing } from '../test/support/postgres.ts'
 import { isInstalled, Nginx, nginxMissing } from './nginx.ts'
 
 /**
- * `npm run cluster`: two instances on one PostgreSQL, as in production, with Redis and nginx where they are installed.
- * All of it is on this machine only, and is thrown away at the end.
+ * `npm run cluster`: two instances on one PostgreSQL, as in production, with Redis and nginx if they are installed. All
+ * of it runs on this machine only, and is deleted at the end.
  */
 async function runCluster(): Promise<void> {
   const missing = postgresMissing()
@@ -86,13 +86,14 @@ function startInstance(
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   adopt(parts, child)
-  // Only the lines of the log: the greeting is for a single instance. At the end all lose their database, as expected.
+  // Prints only log lines, because the greeting is for a single instance. At the end all instances lose their database,
+  // so nothing more is printed.
   createInterface({ input: child.stdout }).on('line', line => {
     if (line.startsWith('{') && !end.aborted) console.log(`${port} ${line}`)
   })
 }
 
-/** Ends the process with the other parts. Ctrl-C in a terminal tells it at the same time, which does no harm. */
+/** Ends the process together with the other parts. Ctrl-C in a terminal also sends a signal to it, which does no harm. */
 function adopt(parts: AsyncDisposableStack, child: ChildProcess): void {
   const gone = once(child, 'exit')
   parts.defer(async () => {

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../test/support/ports.ts'
 
-/** Why nginx cannot run here, if it cannot. */
+/** The reason why nginx cannot run here, if there is one. */
 export function nginxMissing(): string | undefined {
   if (program() === undefined) return 'nginx is not installed'
   return isInstalled('openssl', 'version') ? undefined : 'openssl is not installed'
 }
 
-/** Debian keeps it where the PATH of ordinary users does not lead. */
+/** On Debian nginx is in a folder that is not on the PATH of ordinary users. */
 function program(): string | undefined {
   return ['nginx', '/usr/sbin/nginx'].find(name => isInstalled(name, '-v'))
 }
@@ -26,14 +26,14 @@ export function isInstalled(name: string, flag: string): boolean {
   }
 }
 
-/** nginx with `deploy/nginx.conf` and a certificate of its own, on a free port of the loopback interface. */
+/** nginx with `deploy/nginx.conf` and its own certificate, on a free port of the loopback interface. */
 export class Nginx implements AsyncDisposable {
   readonly url: string
-  /** Clients trust this one instead of a public authority. */
+  /** Clients trust this certificate directly. */
   readonly certificate: string
   readonly #process: ChildProcess
 
-  /** `folder` is for its files alone; nginx's own user must be able to reach it. */
+  /** `folder` is only for the files of nginx, whose user must be able to read it. */
   static async start(folder: string, instances: readonly [number, number]): Promise<Nginx> {
     const [port, plainPort] = [await freePort(), await freePort()]
     const file = join(folder, 'nginx.conf')
@@ -65,7 +65,7 @@ export class Nginx implements AsyncDisposable {
   }
 }
 
-/** The configuration as it is shipped, with the addresses and files of this machine. */
+/** The shipped configuration, with the addresses and files of this machine. */
 function adapted(folder: string, instances: readonly [number, number], port: number, plainPort: number): string {
   let text = readFileSync(join(import.meta.dirname, 'nginx.conf'), 'utf8')
   const replace = (from: string, to: string) => {
@@ -75,7 +75,7 @@ function adapted(folder: string, instances: readonly [number, number], port: num
   replace('/run/nginx.pid', join(folder, 'nginx.pid'))
   replace('/var/log/nginx/error.log', join(folder, 'error.log'))
   replace('worker_processes auto', 'worker_processes 1')
-  replace('worker_rlimit_nofile 65536;', '') // not everybody may raise it
+  replace('worker_rlimit_nofile 65536;', '') // ordinary users may not raise this limit
   replace('worker_connections 16384', 'worker_connections 512')
   replace('/var/log/nginx/access.log duet;', `${join(folder, 'access.log')} duet; ${temporaryPaths(folder)}`)
   for (const [index, instance] of instances.entries()) replace(`duet-${index + 1}:4000`, `127.0.0.1:${instance}`)

@@ -3,13 +3,14 @@ import { complain } from './commands/complain.ts'
 import { type Config, ConfigError, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
 
-/** Runs a command line and returns the exit code. `serve` returns only after the server was told to stop. */
+/** Runs a command line and returns the exit code. `serve` returns only after the server has stopped. */
 export async function main(args: readonly string[]): Promise<number> {
   if (args[0] === 'help' || args.includes('--help') || args.includes('-h')) {
     console.log(help())
     return 0
   }
   const line = args.length === 0 ? 'serve' : args.join(' ')
+  // The name of a command may have two words.
   const [name, command] = Object.entries(commands).find(([name]) => `${line} `.startsWith(`${name} `)) ?? []
   if (name === undefined || command === undefined) {
     return complain(`unknown command ${JSON.stringify(line)}; --help lists the known ones`)
@@ -27,9 +28,9 @@ export async function main(args: readonly string[]): Promise<number> {
 
 interface Command {
   readonly summary: string
-  /** Names of the arguments. */
+  /** The names of the arguments, which are all required. */
   readonly takes: readonly string[]
-  /** As they are shown: in brackets if they may be left out, without a value if they take none. */
+  /** As `--help` shows them: in brackets if they are optional, with `<…>` if they have a value. */
   readonly options?: readonly string[]
   run(config: Config, words: readonly string[], options: Options): Promise<number>
 }
@@ -117,9 +118,9 @@ ${rows(Object.entries(commands).map(([name, command]) => [usage(name, command), 
 
 Environment variables (a .env file is read too)
 ${rows(
-  Object.entries<Setting>(settings).map(([name, { fallback, meaning, default: told }]) => [
+  Object.entries<Setting>(settings).map(([name, { fallback, meaning, default: described }]) => [
     name,
-    `${meaning} (default ${told ?? (fallback || 'none')})`,
+    `${meaning} (default ${described ?? (fallback || 'none')})`,
   ]),
 )}`
 }
@@ -151,6 +152,6 @@ const databaseFailures: Readonly<Record<string, string>> = {
 // host, the error has a code but no message.
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const told = error instanceof AppError && error.cause instanceof Error ? error.cause : error
-  return told.message.replaceAll(/\s+/g, ' ') || ('code' in told ? String(told.code) : told.name)
+  const reason = error instanceof AppError && error.cause instanceof Error ? error.cause : error
+  return reason.message.replaceAll(/\s+/g, ' ') || ('code' in reason ? String(reason.code) : reason.name)
 }

@@ -22,14 +22,20 @@ import { logIn, send, somebody } from './support/rest.ts'
 import { tablesOf } from './support/tables.ts'
 
 interface Attempt {
-  /** The path of the route; `:id`, here or in the operation, is replaced by the id. */
+  /** The path of the route. `:id` is replaced by the id, in the path and in the GraphQL operation. */
   readonly route: string
-  /** The operation, where the route is GraphQL's. */
+  /** The GraphQL operation, if the route is `/graphql`. */
   readonly query?: string
-  /** A user, unless said otherwise: an order, a payment, a post of that user, or a comment on somebody else's post. */
+  /**
+   * The kind of the target: by default a user; else an order, payment or post of that user, or a comment on a post of
+   * another user.
+   */
   readonly about?: 'order' | 'payment' | 'post' | 'comment'
   readonly body?: () => object
-  /** The caller's token becomes invalid, so the others keep theirs: each caller with a valid token is the owner here. */
+  /**
+   * This operation revokes the caller's token. The other callers need theirs later, so every caller with a valid token
+   * is the owner here.
+   */
   readonly revokes?: true
   /** The answer to a caller with access. */
   readonly success: number
@@ -72,7 +78,7 @@ function graphql(query: string, about?: 'post' | 'comment'): Attempt {
   return { route: 'POST /graphql', query, success: 200, ...(about && { about }) }
 }
 
-/** Further ways to do the same. */
+/** More requests that need the same permission as 'read an order'. */
 const alsoReadAnOrder = ['GET /orders/:id/items', 'GET /orders/:id/tracking']
 
 function someItems(): object {
@@ -80,7 +86,7 @@ function someItems(): object {
 }
 
 /** Routes that ignore tokens, so they have no operation in the table. */
-const askNobody = [
+const ignoreTokens = [
   /^POST \/tokens$/,
   /^GET \/health\/(live|ready)$/,
   /^GET \/metrics$/,
@@ -92,10 +98,9 @@ const askNobody = [
   /^GET \/console(\/.*)?$/,
 ]
 
-const alive = ['anonymous', 'owner', 'other user', 'admin'] as const
-/** A caller with an invalid token gets 401 on every route. */
-const dead = ['deleted user', 'expired token', 'token from before a password change'] as const
-const callers = [...alive, ...dead]
+const validCallers = ['anonymous', 'owner', 'other user', 'admin'] as const
+const invalidCallers = ['deleted user', 'expired token', 'token from before a password change'] as const
+const callers = [...validCallers, ...invalidCallers]
 type Caller = (typeof callers)[number]
 
 const policies: readonly Policy[] = ['open', 'enforced']
@@ -111,7 +116,7 @@ function statusOf(verdict: Verdict, success: number): number {
   return verdict === 'no-op' ? 204 : verdict
 }
 
-/** A running app, people in it, and a way to make more of them without hashing a password for each. */
+/** A running app with users, and a way to create more users without hashing a password for each. */
 class Stage implements AsyncDisposable {
   readonly app: TestApp
   readonly #engine: Engine<typeof verbs>
@@ -119,7 +124,7 @@ class Stage implements AsyncDisposable {
   readonly #parts: AsyncDisposableStack
   #keys = 0
   #tables: readonly string[] = []
-  /** Of all callers except the owner, who is a new user each time. */
+  /** The tokens of all callers except the owner, who is a new user each time. */
   readonly #tokens = new Map<Caller, string>()
 
   static async set(kind: (typeof engineKinds)[number], policy: Policy): Promise<Stage> {
@@ -145,7 +150,7 @@ class Stage implements AsyncDisposable {
     const late = await this.person()
     const expiring = await this.tokenOf(late)
     this.#tokens.set('expired token', expiring)
-    // Used while it is good, so that a remembered signature must not outlive its token either.
+    // The token is used while it is valid, to check that the cache of signatures does not accept it after its expiry.
     assert.equal((await this.request('GET /users/me', late, undefined, expiring)).status, 200)
     clock.pass(60_000)
     this.#tokens.set('other user', await this.tokenOf(await this.person()))
@@ -192,7 +197,10 @@ class Stage implements AsyncDisposable {
     return ask(this.app.url + path, { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) })
   }
 
-  /** What the operation is about: the user, an order or a payment of theirs, as they would have made it themselves. */
+  /**
+   * The target of the operation: the user itself, or an order, payment, post or comment, created as its owner would do
+   * it.
+   */
   async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number }> {
     if (about === undefined) return owner
     const actor = await this.#actorOf(owner)
@@ -212,7 +220,7 @@ class Stage implements AsyncDisposable {
     return this.#changed(actor, { kind: 'create post', title: 'T', content: 'C', show })
   }
 
-  /** On a post of another user, who may delete it, too. */
+  /** The comment is on a post of another user, who may delete the comment too. */
   async #comment(actor: Actor): Promise<{ readonly id: number }> {
     const post = await this.#post(await this.#actorOf(await this.person(null)))
     return this.#changed(actor, { kind: 'add comment', postId: post.id, text: 'Hi', show })
@@ -228,7 +236,7 @@ class Stage implements AsyncDisposable {
     return { kind: 'user', id, role: 'member', tokenVersion: String(row?.[0]) }
   }
 
-  /** The data of a user, and the numbers of rows of all tables. */
+  /** The data of a user, and the number of rows of each table. */
   async stateOf({ id }: User): Promise<unknown> {
     const counts = this.#tables.map(table => `(select count(*) from ${table})`)
     return Promise.all([
@@ -246,7 +254,7 @@ class Stage implements AsyncDisposable {
   }
 }
 
-/** All that is shown of a new post or comment is its id. */
+/** The only field that is read of a new post or comment is its id. */
 const show = { text: 'select cast($1 as text)', values: [null], id: 0 }
 
 async function registeredRoutes(): Promise<Set<string>> {
@@ -254,7 +262,7 @@ async function registeredRoutes(): Promise<Set<string>> {
   const watch = (message: unknown) => {
     const { fastify } = message as { fastify: FastifyInstance }
     fastify.addHook('onRoute', ({ method, url, config }) => {
-      // The answers to wrong methods are no routes to anything, and HEAD comes with each GET.
+      // Routes that answer 405 are left out, and so are HEAD routes, which exist for every GET.
       if (config?.allow !== undefined) return
       for (const each of [method].flat()) if (each !== 'HEAD') routes.add(`${each} ${url}`)
     })
@@ -280,7 +288,7 @@ test('every operation of the access table has a row and a request in this test, 
   }
   const unknown = [...routes]
     .map(route => route.replace(' /api/', ' /'))
-    .filter(route => !used.has(route) && !askNobody.some(pattern => pattern.test(route)))
+    .filter(route => !used.has(route) && !ignoreTokens.some(pattern => pattern.test(route)))
   assert.deepEqual(unknown, [], 'routes without an operation in the access table')
 })
 
@@ -295,11 +303,11 @@ for (const kind of engineKinds) {
 
       it('R-ERR-8, R-ERR-9, R-AUTH-4, R-AUTH-5: every caller gets exactly the promised result, under both prefixes', async () => {
         const [expected, actual]: Record<string, number>[] = [{}, {}]
-        // Prefixes and engines do not depend on each other.
+        // Prefix and engine are independent, so not every combination is tested.
         for (const prefix of kind.kind === 'sqlite' ? prefixes : ['']) {
           for (const operation of operations) {
             const { route, query, about, body, success, revokes } = attempts[operation]
-            if (query !== undefined && prefix !== '') continue // GraphQL has one address
+            if (query !== undefined && prefix !== '') continue // GraphQL has no prefix
             for (const caller of callers) {
               const owner = await stage.person()
               const isOwner = revokes === true && (caller === 'other user' || caller === 'admin')
@@ -313,9 +321,9 @@ for (const kind of engineKinds) {
               Object.assign(actual ?? {}, { [cell]: response.status })
               const verdict = verdictOn(caller, operation, policy)
               Object.assign(expected ?? {}, { [cell]: statusOf(verdict, success) })
-              // A caller that is refused silently must have changed nothing.
+              // A caller that is refused without an error must have changed nothing.
               if (verdict === 'yes') {
-                // 204 is also the answer if nothing was done.
+                // 204 is also the answer when nothing was done.
                 if (success === 204)
                   assert.notDeepEqual(
                     await stage.stateOf(owner),
@@ -327,7 +335,7 @@ for (const kind of engineKinds) {
               if (query !== undefined) assert.match(response.body, /^\{"errors":\[\{"message":/, cell)
               else if (response.status >= 400) assertRefusal(response, response.status)
               assert.equal(response.headers.has('www-authenticate'), response.status === 401, cell)
-              assert.deepEqual(await stage.stateOf(owner), before, `${cell}: refused, yet something changed`)
+              assert.deepEqual(await stage.stateOf(owner), before, `${cell}: refused, but something changed`)
             }
           }
         }
@@ -347,7 +355,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it('R-ERR-9: the user of an order sees the payment that paid it, whoever paid, and other users do not', async () => {
+      it('R-ERR-9: the user of an order sees the payment that paid it, even if another user paid, and other users do not see it', async () => {
         for (const caller of callers) {
           const owner = await stage.person()
           const order = await stage.subject('order', owner)
@@ -395,7 +403,7 @@ for (const kind of engineKinds) {
         }
       })
 
-      it("a caller that may change a user may set the user's first password", async () => {
+      it("a caller that may change a user may also set the user's first password", async () => {
         for (const caller of ['anonymous', 'other user', 'admin'] as const) {
           const user = await stage.person(null)
           const token = await stage.tokenAs(caller, user)
@@ -438,7 +446,11 @@ test('R-ERR-9: under the enforced policy no caller can infer hidden data from a 
 test('routes without authentication ignore an invalid token', async () => {
   await using app = await startTestApp()
   for (const path of ['/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) {
-    assert.equal((await send(app, `GET ${path}`, undefined, 'dead')).status, 200, path)
+    assert.equal((await send(app, `GET ${path}`, undefined, 'invalid')).status, 200, path)
   }
-  assertRefusal(await send(app, 'POST /tokens', { email: 'a@b', password }, 'dead'), 401, 'Invalid email or password')
+  assertRefusal(
+    await send(app, 'POST /tokens', { email: 'a@b', password }, 'invalid'),
+    401,
+    'Invalid email or password',
+  )
 })

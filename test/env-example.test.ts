@@ -11,7 +11,7 @@ test('.env.example lists every setting with its meaning and its default', () => 
     `#${name}=${fallback}`,
   ])
   const expected = `# Copy this file to .env and remove the # before what you want to change.\n${lines.join('\n')}\n`
-  // Lines instead of one text: a failure shows the lines that differ, and not the whole file three times.
+  // Lines are compared, not one text, so that a failure shows only the lines that differ.
   const found = readFileSync(join(import.meta.dirname, '..', '.env.example'), 'utf8')
   assert.deepEqual(found.split('\n'), expected.split('\n'))
 })

@@ -22,9 +22,9 @@ describe('The guides that add a field, a mutation and a resource', () => {
   })
   after(() => copy[Symbol.dispose]())
 
-  /** Runs a program of the project in the copy. */
+  /** Runs a program of the project in the copied tree. */
   async function run(program: string, ...args: readonly string[]): Promise<void> {
-    // With the first one, tests that a test starts do not run; with the second one, they run in their long forms.
+    // With the first variable, Node does not run tests that a test starts. The second one selects the long forms.
     const { NODE_TEST_CONTEXT, DUET_TEST_FULL, ...env } = process.env
     const isTool = !program.endsWith('.ts')
     const command = isTool ? join(copy.path, 'node_modules', '.bin', program) : process.execPath
@@ -33,21 +33,21 @@ describe('The guides that add a field, a mutation and a resource', () => {
     await outcome.catch(({ stdout, stderr }) => assert.fail(`${program} failed:\n${stdout}${stderr}`))
   }
 
-  it('tell how many files they touch, a field at most five of the source', () => {
+  it('list the files they change; a field needs at most five source files', () => {
     for (const { text, files } of guides) {
       const under = (...folders: readonly string[]) =>
         files.filter(file => folders.some(folder => file.startsWith(`${folder}/`))).length
       const [source, migrations, tests] = [under('src', 'api'), under('migrations'), under('test')]
       assert.equal(source + migrations + tests, files.length)
-      const told = `It touches ${source} source files, ${migrations} migrations and ${tests} test files`
-      assert.ok(text.includes(told), `The guide does not say: ${told}`)
+      const sentence = `It touches ${source} source files, ${migrations} migrations and ${tests} test files`
+      assert.ok(text.includes(sentence), `The guide does not say: ${sentence}`)
       for (const file of files)
         assert.ok(text.includes(`| \`${file}\``), `${file} has no row in the table of the guide`)
     }
     assert.ok(field.files.filter(file => /^(src|api)\//.test(file)).length <= 5)
   })
 
-  it('lead to a program whose types fit and whose format is right', async () => {
+  it('lead to a program that passes the type check and the format check', async () => {
     await run('tsc')
     const changed = new Set(guides.flatMap(({ files }) => files.filter(file => file.endsWith('.ts'))))
     await run('biome', 'check', '--error-on-warnings', '--vcs-enabled=false', ...changed)
@@ -73,11 +73,11 @@ describe('The guides that add a field, a mutation and a resource', () => {
         bodyOf(await send(app, 'POST /graphql', { query }, token), status)
 
       const { id } = bodyOf(await send(app, 'GET /users/me', undefined, user))
-      const told = async (bio: unknown, token?: string) => send(app, `PATCH /users/${id}`, { bio }, token)
-      assertRefusal(await told('Writes.'), 401)
-      assertRefusal(await told(5, user), 400, 'bio must be a string')
-      assertRefusal(await told('x'.repeat(501), user), 400)
-      const changed: { bio?: string } = bodyOf(await told('Writes.', user))
+      const setBio = async (bio: unknown, token?: string) => send(app, `PATCH /users/${id}`, { bio }, token)
+      assertRefusal(await setBio('Writes.'), 401)
+      assertRefusal(await setBio(5, user), 400, 'bio must be a string')
+      assertRefusal(await setBio('x'.repeat(501), user), 400)
+      const changed: { bio?: string } = bodyOf(await setBio('Writes.', user))
       assert.equal(changed.bio, 'Writes.')
       assert.deepEqual(await graphql(`{ user(id: ${id}) { bio } }`), { data: { user: { bio: 'Writes.' } } })
 

@@ -32,14 +32,14 @@ async function run(code: string): Promise<string> {
   return printed
 }
 
-test('README: of several runs of the example of lost updates at once none is lost', async () => {
+test('README: concurrent runs of the example of lost updates lose no update', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const { code, output } = exampleUnder('Caching and lost updates')
   const runs = await Promise.all(Array.from({ length: 3 }, () => run(code.replace('http://127.0.0.1:4000', app.url))))
   assert.deepEqual(runs.sort(), [output, output.replace('37', '38'), output.replace('37', '39')])
 })
 
-test('README: the example of subscriptions gets every post once and in order, also those from before it is back', async () => {
+test('README: the example of subscriptions gets every post once and in order, including those from before it reconnected', async () => {
   using folder = temporaryFolder()
   const port = await freePort()
   const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, PORT: String(port), RATE_LIMIT_MAX: '0' }

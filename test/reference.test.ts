@@ -44,7 +44,10 @@ test('docs/http.md has every operation of the OpenAPI document, and the statuses
   assert.deepEqual(common, ['400', '401', '403', '412', '413', '415', '429', '500', '503'])
 })
 
-/** A request and its answer: method and path, headers, perhaps a body; an empty line; status, headers, perhaps a body. */
+/**
+ * A request and its answer: method and path, headers, an optional body; an empty line; status, headers, an optional
+ * body.
+ */
 function parsed(example: string) {
   const [request = '', answer = ''] = example.trim().split('\n\n')
   const part = (text: string) => {
@@ -60,7 +63,7 @@ function parsed(example: string) {
   return { request: part(request), answer: part(answer) }
 }
 
-/** The text must be the expected one, in which `…` stands for any value. */
+/** Compares a text with the expected one, in which `…` stands for any value. */
 function assertLike(actual: string, expected: string, where: string): void {
   const pattern = expected.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&').replaceAll('…', '.+?')
   assert.match(actual, new RegExp(`^${pattern}$`), where)

@@ -42,7 +42,7 @@ function namedIn(text: string): string[] {
   return text.match(RULE_ID) ?? []
 }
 
-/** The titles of the tests in a source file: written out, at the start of a line, and of tests that always run. */
+/** The titles of the tests in a source file: literal, at the start of a line, and of tests that are not skipped. */
 function titlesIn(source: string): string[] {
   const titles = source.matchAll(
     /^ *(?:test|it)\(\s*(?:'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`)(?!,\s*\{[^}]*\b(?:skip|todo)\b)/gm,
@@ -86,11 +86,11 @@ test('every rule has a unique, well-formed id and a sentence', () => {
 test('every rule is named in the title of a test or listed as not built yet, never both', () => {
   assertNone(
     page.ids.filter(id => !named.has(id) && !unbuilt.has(id)),
-    'rules that no title of a test names and the list lacks',
+    'rules that neither a test title nor the list names',
   )
   assertNone(
     page.unbuilt.filter(id => named.has(id)),
-    'rules that a test names and that must leave the list',
+    'rules that a test names and that are still in the list',
   )
 })
 
@@ -103,7 +103,7 @@ test('tests and the list name only known rules, and the list names each of them 
     page.unbuilt.filter(id => !known.has(id)),
     'unknown rules in the list',
   )
-  assertNone(repeated(page.unbuilt), 'rules that stand in the list more than once')
+  assertNone(repeated(page.unbuilt), 'rules that are in the list more than once')
 })
 
 test('a rule is named only by its whole id', () => {

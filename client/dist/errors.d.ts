@@ -1,10 +1,10 @@
 /**
- * What went wrong, as a program decides by it:
- * - `offline`: no answer came. Whether the service did anything is not known.
+ * The kind of a failure, for decisions in a program:
+ * - `offline`: no answer came. It is not known whether the service did anything.
  * - `unauthenticated`: wrong credentials, or no valid token where one is needed.
  * - `forbidden`: this user may not do that.
- * - `notFound`: there is no such thing.
- * - `conflict`: it does not fit the present state. `status` 412: somebody has changed the resource since it was read.
+ * - `notFound`: the resource does not exist.
+ * - `conflict`: the current state does not allow it. `status` 412: another client has changed the resource since it was read.
  * - `rateLimited`: too many requests. `retryAfter` says when to try again.
  * - `badInput`: the service does not accept these values or this document.
  * - `server`: the service failed or is not available. `retryAfter` may say when to try again.
@@ -22,19 +22,19 @@ export interface ErrorDetails {
 /** Every failure of a call. The message is for people. */
 export declare class DuetError extends Error {
     readonly kind: ErrorKind;
-    /** Of the HTTP answer, if one came. */
+    /** The status of the HTTP answer, if there was one. */
     readonly status: number | undefined;
-    /** Of a GraphQL error, such as `COMPLEXITY_LIMIT_EXCEEDED`. */
+    /** The code of a GraphQL error, such as `COMPLEXITY_LIMIT_EXCEEDED`. */
     readonly code: string | undefined;
-    /** In seconds. */
+    /** Seconds to wait before the next attempt. */
     readonly retryAfter: number | undefined;
     /** Identifies the request in the logs of the service. */
     readonly requestId: string | undefined;
-    /** What the service answered. */
+    /** The body of the answer. */
     readonly body: unknown;
-    /** The Idempotency-Key of a payment that failed. Paying with this key again pays at most once. */
+    /** The Idempotency-Key of a failed payment. Another payment with this key pays at most once. */
     readonly key: string | undefined;
     constructor(kind: ErrorKind, message: string, details?: ErrorDetails);
 }
-/** Whether an error is one of the client, of this kind if one is given. */
+/** Whether an error is a `DuetError`, and of this kind if one is given. */
 export declare function isDuetError(error: unknown, kind?: ErrorKind): error is DuetError;

@@ -1,12 +1,15 @@
 import type { Clock } from './clock.ts';
 export interface CallOptions {
-    /** Sent as JSON. */
+    /** The body, which is sent as JSON. */
     readonly body?: unknown;
     readonly headers?: Readonly<Record<string, string>>;
     readonly signal?: AbortSignal | undefined;
-    /** What the answer of a success must be. Another one is not from the service, but from something in between. */
+    /**
+     * What a successful answer must contain. A different answer does not come from the service, but from a proxy or
+     * gateway.
+     */
     readonly expect?: 'json' | 'nothing';
-    /** For the log: 1, and more for retries. */
+    /** For the log: 1 for the first attempt, more for retries. */
     readonly attempt?: number;
 }
 export interface Answer<Body = unknown> {
@@ -15,32 +18,32 @@ export interface Answer<Body = unknown> {
     /** Parsed, if it is JSON; else the text. */
     readonly body: Body;
 }
-/** One request, as a log shows it. */
+/** One request, for a log. */
 export interface RequestEntry {
     readonly method: string;
-    /** With the query, without the host. */
+    /** The path with the query, without the host. */
     readonly path: string;
     readonly url: string;
-    /** `undefined`: no answer came. */
+    /** `undefined` if there was no answer. */
     readonly status: number | undefined;
     /** Milliseconds since 1970. */
     readonly startedAt: number;
     readonly durationMs: number;
-    /** What is left of the rate limit, where the path has one. */
+    /** The remaining rate limit, if the path has one. */
     readonly rateLimit: {
         readonly remaining: number;
         readonly resetSeconds: number;
     } | undefined;
     readonly requestId: string | undefined;
-    /** What was sent, without the token. */
+    /** The sent headers, without the token. */
     readonly headers: Readonly<Record<string, string>>;
     /** Whether a token was sent. */
     readonly authorized: boolean;
-    /** What was sent, with passwords replaced by `…`. */
+    /** The sent body, with passwords replaced by `…`. */
     readonly body: string | undefined;
-    /** Whether the answer is that of an earlier request with the same key. */
+    /** Whether this is the answer to an earlier request with the same key. */
     readonly replayed: boolean;
-    /** 1, and more for retries. */
+    /** 1 for the first attempt, more for retries. */
     readonly attempt: number;
 }
 export interface HttpOptions {
@@ -53,6 +56,9 @@ export interface HttpOptions {
 export type Send = <Body>(method: string, path: string | URL, options: CallOptions & {
     readonly token?: string | undefined;
 }) => Promise<Answer<Body>>;
-/** Sends requests to the service, and reports each. A path is relative to the service, a URL must be on its host. */
+/**
+ * Sends requests to the service, and reports each of them. A path is relative to the service. A URL must be on the same
+ * host.
+ */
 export declare function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOptions): Send;
 export declare function isReplay(answer: Pick<Answer, 'headers'> | undefined): boolean;

@@ -8,6 +8,6 @@ export interface Internals {
     readonly closing: Set<() => void>;
     readonly WebSocket: SocketConstructor | undefined;
 }
-/** What the areas need of a connection and applications do not. */
+/** The parts of a connection that only the areas use, not applications. */
 export declare const internals: WeakMap<object, Internals>;
 export declare function internalsOf(duet: object): Internals;

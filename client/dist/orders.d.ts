@@ -8,7 +8,7 @@ export interface Link {
     readonly method?: string;
 }
 export type OrderStatus = 'pending_payment' | 'shipped';
-/** An order. Its links are all that can be done with it. */
+/** An order. Its links are the actions that are possible now. */
 export interface Order extends Versioned {
     readonly id: number;
     readonly status: OrderStatus;
@@ -23,7 +23,7 @@ export interface Order extends Versioned {
 export interface NewItem {
     readonly name: string;
     readonly quantity: number;
-    /** Of one piece. */
+    /** The price of one piece. */
     readonly price: number;
 }
 export interface OrderItem extends NewItem {
@@ -36,12 +36,12 @@ export interface Tracking {
     readonly shipped_at: string;
 }
 export interface PaidOrder extends PaymentOutcome {
-    /** As it is after the payment. */
+    /** The order after the payment. */
     readonly order: Order;
     /** The payment, for `payments(duet).get`. */
     readonly payment: Link | undefined;
 }
-/** What following each link gives. */
+/** The result of following each link. */
 export interface Followed {
     readonly self: Order;
     readonly pay: PaidOrder;
@@ -58,9 +58,9 @@ export interface Orders {
         readonly signal?: AbortSignal;
     }): Promise<Order>;
     items(order: Order): Promise<readonly OrderItem[]>;
-    /** Follows a link of the order. Without such a link it fails with `conflict`, and nothing is sent. */
+    /** Follows a link of the order. Without such a link it fails with `conflict`, and no request is sent. */
     follow<Name extends OrderLink>(order: Order, name: Name, options?: PaymentOptions): Promise<Followed[Name]>;
 }
-/** The names of the links of an order other than `self`: what can be done with it now. */
+/** The links of an order other than `self`: the actions that are possible now. */
 export declare function actionsOf(order: Order): readonly Exclude<OrderLink, 'self'>[];
 export declare function orders(duet: Duet): Orders;

@@ -12,13 +12,13 @@ export interface Pages<Item> extends AsyncIterable<Item> {
     toArray(most?: number): Promise<Item[]>;
 }
 export interface PageOptions {
-    /** Items of one page: 1 to 1000. */
+    /** The number of items per page: 1 to 1000. */
     readonly limit?: number;
     /** Only items after the one with this id. */
     readonly after?: number;
     readonly signal?: AbortSignal;
 }
-/** A list of the service. Its further pages are where the header `Link` says. */
+/** A list of the service. The `Link` header leads to the next page. */
 export declare function pagesOf<Raw, Item>(duet: Duet, path: string, { signal, ...query }: PageOptions & {
     readonly email?: string;
     readonly status?: string;

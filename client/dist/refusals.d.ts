@@ -1,6 +1,6 @@
 import { DuetError } from './errors.ts';
 import type { Answer } from './http.ts';
-/** The error of an answer with a status from 400 on. */
+/** The error for an answer with a status of 400 or above. */
 export declare function refusal({ status, headers, body }: Answer): DuetError;
 export interface GraphQLError {
     readonly message: string;
@@ -8,7 +8,7 @@ export interface GraphQLError {
         readonly code?: string;
     };
 }
-/** The error of a refusal, by HTTP or by a message over a socket. */
+/** The error for a refusal, over HTTP or in a message over a socket. */
 export declare function errorOf(errors: readonly GraphQLError[] | undefined, message: string, details: {
     status?: number;
     retryAfter?: number | undefined;

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 import type { Send } from './http.ts';
-/** Where a token is kept between visits. */
+/** Stores a token between visits. */
 export interface TokenStorage {
     get(): string | null | undefined;
     /** `undefined` deletes it. */
@@ -9,14 +9,14 @@ export interface TokenStorage {
 export interface Session {
     readonly userId: number;
     readonly role: string;
-    /** When the present token expires, in milliseconds since 1970. It is renewed before. */
+    /** When the current token expires, in milliseconds since 1970. It is renewed before. */
     readonly expiresAt: number;
 }
 export type SessionChange = 'signedIn' | 'renewed' | 'signedOut' | 'ended';
 export type SessionListener = (session: Session | undefined, change: SessionChange) => void;
 /** Keeps the token in `localStorage` or `sessionStorage`. */
 export declare function keepIn(storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>, name?: string): TokenStorage;
-/** Holds the token, renews it in time, and notices when the session is over. */
+/** Holds the token, renews it in time, and detects the end of the session. */
 export declare class SessionKeeper {
     #private;
     constructor(send: Send, storage: TokenStorage, clock: Clock);
@@ -24,9 +24,12 @@ export declare class SessionKeeper {
     listen(listener: SessionListener): () => void;
     signIn(credentials: object): Promise<Session>;
     signOut(everywhere: boolean): Promise<void>;
-    /** The token for the next request. Rejects if the session turns out to be over. */
+    /** The token for the next request. Rejects if the session has ended. */
     current(): Promise<string | undefined>;
-    /** A request with this token was refused with 401. Returns another token of the same user to try again with, if any. */
+    /**
+     * Called after a request with this token was refused with 401. Returns another token of the same user for a second
+     * attempt, if any.
+     */
     afterRefusal(token: string): Promise<string | undefined>;
     close(): void;
 }

@@ -1,5 +1,5 @@
 import type { Clock } from './clock.ts';
-/** The part of `WebSocket` that the client uses. That of browsers, of Node and of `ws` have it. */
+/** The part of `WebSocket` that the client uses. The classes of browsers, of Node and of `ws` have it. */
 export interface Socket {
     onopen: ((event: never) => void) | null;
     onmessage: ((event: never) => void) | null;
@@ -27,16 +27,16 @@ export interface ChannelOptions {
     readonly onLost: (code: number) => void;
 }
 /**
- * One socket that speaks graphql-transport-ws. A connection can be lost without a sign, as when a laptop sleeps or changes
- * its network. So a silent one is asked for an answer, and given up if none comes.
+ * One socket that speaks graphql-transport-ws. A connection can be lost without notice, for example when a laptop
+ * sleeps or changes its network. So a silent connection gets a ping, and is closed if no answer comes.
  */
 export declare class Channel {
     #private;
     constructor(options: ChannelOptions);
     get isReady(): boolean;
     send(message: object): void;
-    /** Calls the function when the service has read everything that was sent before. */
+    /** Calls the function when the service has read all earlier messages. */
     ping(onPong: () => void): void;
-    /** Ends the connection. Nothing is called any more. */
+    /** Closes the connection. No callback is called after that. */
     close(): void;
 }

@@ -15,7 +15,7 @@ export interface UserInput {
     readonly avatar?: string | null;
     readonly password?: string | null;
 }
-/** What is absent stays; `null` removes it. */
+/** Absent fields stay unchanged; `null` removes a value. */
 export interface UserChanges {
     readonly name?: string;
     readonly email?: string;
@@ -24,8 +24,8 @@ export interface UserChanges {
     readonly password?: string;
 }
 /**
- * Writes take a user or its id. A user from `get` or `me` has an `ETag`: the write happens only if nobody has changed the
- * user since, else it fails with `conflict` and `status` 412. An id stands for whatever is there.
+ * Writes take a user or its id. A user from `get` or `me` has an `ETag`: the write succeeds only if nobody has changed
+ * the user since then. Otherwise it fails with `conflict` and `status` 412. A write with an id is unconditional.
  */
 export interface Users {
     list(options?: PageOptions & {
@@ -38,7 +38,7 @@ export interface Users {
         readonly signal?: AbortSignal;
     }): Promise<User>;
     create(input: UserInput): Promise<User>;
-    /** Replaces the user, or creates it under this id. `onlyNew` never replaces one. */
+    /** Replaces the user, or creates it with this id. With `onlyNew` it never replaces a user. */
     replace(user: User | number, input: UserInput, options?: {
         readonly onlyNew?: boolean;
     }): Promise<User>;

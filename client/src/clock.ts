@@ -1,8 +1,8 @@
-/** Time and timers, so that tests can hold them. */
+/** Time and timers. Tests replace them. */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number
-  /** Runs something later. Returns the function that prevents it. In Node a `background` timer does not keep the process. */
+  /** Calls `run` later. Returns a function that cancels it. In Node a `background` timer does not keep the process alive. */
   after(milliseconds: number, run: () => void, background?: boolean): () => void
 }
 
@@ -15,7 +15,7 @@ export const systemClock: Clock = {
   },
 }
 
-/** Milliseconds before the next attempt: twice as many each time, up to half a minute, and each client at its own moment. */
+/** Milliseconds before the next attempt. They double each time, up to half a minute, with a random part for each client. */
 export function backoff(failures: number): number {
   return Math.min(250 * 2 ** (failures - 1), 30_000) * (0.5 + Math.random() / 2)
 }

@@ -1,14 +1,14 @@
 import type { Duet } from './connect.ts'
 
 /**
- * A GraphQL document: its text, or an object that turns into it, as GraphQL Code Generator writes with
+ * A GraphQL document: its text, or an object whose `toString` returns it, as GraphQL Code Generator writes with
  * `documentMode: 'string'`. Such an object also has the types of the result and the variables.
  */
 export type GraphDocument<Data = unknown, Variables = Record<string, unknown>> =
   | string
   | { toString(): string; readonly __apiType?: (variables: Variables) => Data }
 
-/** Variables may be left out where none is required. */
+/** Variables may be omitted if none is required. */
 export type WithVariables<Variables, Options> =
   Partial<Variables> extends Variables
     ? [variables?: Variables | undefined, options?: Options]
@@ -32,7 +32,7 @@ export function graphql(duet: Duet): GraphQL {
   return { query: run, mutate: run }
 }
 
-/** The text of a document. The trees of other tools have it only if they keep their source. */
+/** The text of a document. Document objects of other tools contain it only if they keep their source. */
 export function textOf(document: object | string): string {
   const { loc } = document as { loc?: { source?: { body?: string } } }
   const text = loc?.source?.body ?? String(document)

@@ -4,13 +4,16 @@ import { notify } from './notify.ts'
 import { refusal, requestIdIn } from './refusals.ts'
 
 export interface CallOptions {
-  /** Sent as JSON. */
+  /** The body, which is sent as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
-  /** What the answer of a success must be. Another one is not from the service, but from something in between. */
+  /**
+   * What a successful answer must contain. A different answer does not come from the service, but from a proxy or
+   * gateway.
+   */
   readonly expect?: 'json' | 'nothing'
-  /** For the log: 1, and more for retries. */
+  /** For the log: 1 for the first attempt, more for retries. */
   readonly attempt?: number
 }
 
@@ -21,29 +24,29 @@ export interface Answer<Body = unknown> {
   readonly body: Body
 }
 
-/** One request, as a log shows it. */
+/** One request, for a log. */
 export interface RequestEntry {
   readonly method: string
-  /** With the query, without the host. */
+  /** The path with the query, without the host. */
   readonly path: string
   readonly url: string
-  /** `undefined`: no answer came. */
+  /** `undefined` if there was no answer. */
   readonly status: number | undefined
   /** Milliseconds since 1970. */
   readonly startedAt: number
   readonly durationMs: number
-  /** What is left of the rate limit, where the path has one. */
+  /** The remaining rate limit, if the path has one. */
   readonly rateLimit: { readonly remaining: number; readonly resetSeconds: number } | undefined
   readonly requestId: string | undefined
-  /** What was sent, without the token. */
+  /** The sent headers, without the token. */
   readonly headers: Readonly<Record<string, string>>
   /** Whether a token was sent. */
   readonly authorized: boolean
-  /** What was sent, with passwords replaced by `…`. */
+  /** The sent body, with passwords replaced by `…`. */
   readonly body: string | undefined
-  /** Whether the answer is that of an earlier request with the same key. */
+  /** Whether this is the answer to an earlier request with the same key. */
   readonly replayed: boolean
-  /** 1, and more for retries. */
+  /** 1 for the first attempt, more for retries. */
   readonly attempt: number
 }
 
@@ -61,12 +64,15 @@ export type Send = <Body>(
   options: CallOptions & { readonly token?: string | undefined },
 ) => Promise<Answer<Body>>
 
-/** Sends requests to the service, and reports each. A path is relative to the service, a URL must be on its host. */
+/**
+ * Sends requests to the service, and reports each of them. A path is relative to the service. A URL must be on the same
+ * host.
+ */
 export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOptions): Send {
   const { origin } = new URL(base)
   return async (method, path, { body, headers: own = {}, signal, token, expect, attempt = 1 }) => {
     const url = typeof path === 'string' ? new URL(`${base}/${path.replace(/^\/+/, '')}`) : path
-    // A link must not lead the token to another host.
+    // A link must not send the token to another host.
     if (url.origin !== origin) throw new DuetError('server', `The service links to another host: ${url.origin}`)
     signal?.throwIfAborted()
     const headers = body === undefined ? own : { 'content-type': 'application/json', ...own }
@@ -83,7 +89,7 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: timeout.signal,
         credentials: 'omit',
-        redirect: 'manual', // another address must not get what is meant for the service
+        redirect: 'manual', // another address must not get a request that is meant for the service
       })
       const text = await response.text()
       received = response
@@ -133,7 +139,7 @@ export function isReplay(answer: Pick<Answer, 'headers'> | undefined): boolean {
   return answer?.headers.get('idempotent-replayed') === 'true'
 }
 
-/** Browsers tell nothing more about one than its type. */
+/** Browsers show only the type of a redirect, not its status. */
 function isRedirect({ type, status }: Response): boolean {
   return type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304)
 }

@@ -10,7 +10,7 @@ export interface Internals {
   readonly WebSocket: SocketConstructor | undefined
 }
 
-/** What the areas need of a connection and applications do not. */
+/** The parts of a connection that only the areas use, not applications. */
 export const internals = new WeakMap<object, Internals>()
 
 export function internalsOf(duet: object): Internals {

@@ -2,14 +2,14 @@ import type { DuetError } from './errors.ts'
 import type { Subscription, Watcher } from './watch.ts'
 
 export interface Pausable extends Subscription {
-  /** No more events until `resume`, which goes on after the last one. */
+  /** Stops the events until `resume`, which continues after the last one. */
   pause(): void
   resume(): void
 }
 
 /**
- * The events of a subscription as an iterator. It begins at once, so that no event is missed before the first `next`. When
- * many events wait to be used, no more are taken from the service for a while.
+ * The events of a subscription as an iterator. It subscribes at once, so that no event is missed before the first
+ * `next`. When many events wait in its buffer, it pauses the subscription.
  */
 export function iterator<Data>(
   subscribe: (watcher: Pick<Watcher<Data>, 'onData' | 'onError' | 'onEnd'>) => Pausable,

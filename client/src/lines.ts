@@ -24,7 +24,7 @@ export class Lines {
   readonly #listeners = new Set<(state: LiveState) => void>()
   #state: LiveState = { state: 'idle' }
   #channel: Channel | undefined
-  /** Counts the attempts to connect. What belongs to an earlier one is ignored. */
+  /** Counts the attempts to connect. Events of earlier attempts are ignored. */
   #attempt = 0
   #failures = 0
   #liveSince = Number.POSITIVE_INFINITY
@@ -35,7 +35,7 @@ export class Lines {
     this.#url = `${url.replace(/^http/, 'ws')}/graphql`
     this.#parts = parts
     parts.closing.add(() => this.#closeAll())
-    // The service knows the user of a socket by its token alone. So another token needs another socket.
+    // The user of a socket is defined by its token, so another token needs another socket.
     parts.closing.add(parts.keeper.listen(() => this.#restart()))
     const retryNow = () => this.retryNow()
     const page = globalThis as object as Partial<EventTarget>
@@ -192,7 +192,7 @@ export class Lines {
     const pause = backoff(this.#failures)
     this.#cancelRetry = clock.after(pause, () => this.#connect())
     this.#report({ state: 'waiting', retryAt: clock.now() + pause })
-    // If the token has been renewed or the session is over, `#restart` follows at once.
+    // If the token was renewed or the session has ended, `#restart` follows at once.
     if (code === tokenRefused && token !== undefined) await keeper.afterRefusal(token)
   }
 

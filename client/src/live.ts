@@ -10,19 +10,19 @@ export type { Subscription, Watcher } from './watch.ts'
 
 export interface Live {
   readonly state: LiveState
-  /** Calls the listener at each change of the state. Returns the function that stops this. */
+  /** Calls the listener at each change of the state. Returns a function that removes the listener. */
   onState(listener: (state: LiveState) => void): () => void
   subscribe<Data = unknown, Variables = Record<string, unknown>>(
     document: GraphDocument<Data, Variables>,
     variables: Variables | undefined,
     watcher: Watcher<Data>,
   ): Subscription
-  /** The same, for `for await`. Leaving the loop ends the subscription. An error is thrown. */
+  /** Like `subscribe`, but for `for await`. Leaving the loop ends the subscription. Errors are thrown. */
   iterate<Data = unknown, Variables = Record<string, unknown>>(
     document: GraphDocument<Data, Variables>,
     ...rest: WithVariables<Variables, Pick<Watcher<Data>, 'onReadAnew' | 'after'>>
   ): AsyncIterableIterator<Data>
-  /** Tries to connect now, if it waits. */
+  /** Connects at once if it is waiting for the next attempt. */
   retryNow(): void
 }
 

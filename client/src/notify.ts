@@ -1,4 +1,4 @@
-/** Calls functions of the application. If one throws, that is reported as uncaught, and the client goes on. */
+/** Calls functions of the application. If one throws, the error is reported as uncaught, and the client continues. */
 export function notify<Values extends readonly unknown[]>(
   listeners: Iterable<((...values: Values) => void) | undefined>,
   ...values: Values
@@ -14,7 +14,7 @@ export function notify<Values extends readonly unknown[]>(
   }
 }
 
-/** Adds a listener. Returns the function that removes it. */
+/** Adds a listener. Returns a function that removes it. */
 export function listen<Listener>(listeners: Set<Listener>, listener: Listener): () => void {
   listeners.add(listener)
   return () => {

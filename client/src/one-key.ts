@@ -5,7 +5,7 @@ import { type Answer, isReplay } from './http.ts'
 import { internalsOf } from './internals.ts'
 import type { PaymentOptions, PaymentOutcome } from './payments.ts'
 
-/** Sends a request under one Idempotency-Key until it is answered for good, with a bounded number of attempts. */
+/** Sends a request with one Idempotency-Key until it has a final answer, with a limited number of attempts. */
 export async function underOneKey<Body>(
   duet: Duet,
   method: string,
@@ -31,17 +31,17 @@ export async function underOneKey<Body>(
       const pause = attempts < mostAttempts ? pauseAfter(error, attempts) : undefined
       if (pause === undefined) throw withKey(error, key)
       await sleep(clock, pause, signal)
-      // The key of another caller is another key: it would pay a second time.
+      // Keys belong to their caller. The same key of another user would pay a second time.
       if (duet.session?.userId !== payer) throw withKey(error, key)
     }
   }
 }
 
 const mostAttempts = 6
-/** Whoever is told to wait for longer shall decide by themselves. */
+/** After a longer `retryAfter` the application decides, not the client. */
 const longestPauseMs = 20_000
 
-/** How long to wait before the request is sent again, or `undefined` if that cannot help. */
+/** How long to wait before the next attempt, or `undefined` if another attempt cannot help. */
 function pauseAfter({ kind, status, retryAfter = 0 }: DuetError, attempts: number): number | undefined {
   const mayPass = kind === 'rateLimited' || (kind === 'server' && status !== undefined)
   if (kind !== 'offline' && !mayPass) return undefined

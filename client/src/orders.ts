@@ -13,7 +13,7 @@ export interface Link {
 
 export type OrderStatus = 'pending_payment' | 'shipped'
 
-/** An order. Its links are all that can be done with it. */
+/** An order. Its links are the actions that are possible now. */
 export interface Order extends Versioned {
   readonly id: number
   readonly status: OrderStatus
@@ -24,7 +24,7 @@ export interface Order extends Versioned {
 export interface NewItem {
   readonly name: string
   readonly quantity: number
-  /** Of one piece. */
+  /** The price of one piece. */
   readonly price: number
 }
 
@@ -40,13 +40,13 @@ export interface Tracking {
 }
 
 export interface PaidOrder extends PaymentOutcome {
-  /** As it is after the payment. */
+  /** The order after the payment. */
   readonly order: Order
   /** The payment, for `payments(duet).get`. */
   readonly payment: Link | undefined
 }
 
-/** What following each link gives. */
+/** The result of following each link. */
 export interface Followed {
   readonly self: Order
   readonly pay: PaidOrder
@@ -61,11 +61,11 @@ export interface Orders {
   create(userId: number, items: readonly NewItem[]): Promise<Order>
   get(id: number, options?: { readonly signal?: AbortSignal }): Promise<Order>
   items(order: Order): Promise<readonly OrderItem[]>
-  /** Follows a link of the order. Without such a link it fails with `conflict`, and nothing is sent. */
+  /** Follows a link of the order. Without such a link it fails with `conflict`, and no request is sent. */
   follow<Name extends OrderLink>(order: Order, name: Name, options?: PaymentOptions): Promise<Followed[Name]>
 }
 
-/** The names of the links of an order other than `self`: what can be done with it now. */
+/** The links of an order other than `self`: the actions that are possible now. */
 export function actionsOf(order: Order): readonly Exclude<OrderLink, 'self'>[] {
   return Object.keys(order.links).filter(name => name !== 'self') as Exclude<OrderLink, 'self'>[]
 }

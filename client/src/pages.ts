@@ -12,7 +12,7 @@ export interface Pages<Item> extends AsyncIterable<Item> {
 }
 
 export interface PageOptions {
-  /** Items of one page: 1 to 1000. */
+  /** The number of items per page: 1 to 1000. */
   readonly limit?: number
   /** Only items after the one with this id. */
   readonly after?: number
@@ -24,7 +24,7 @@ interface PageOfRaw<Raw> {
   readonly next: URL | undefined
 }
 
-/** A list of the service. Its further pages are where the header `Link` says. */
+/** A list of the service. The `Link` header leads to the next page. */
 export function pagesOf<Raw, Item>(
   duet: Duet,
   path: string,

@@ -6,13 +6,13 @@ import { type Versioned, versioned } from './versions.ts'
 export interface Payment extends Versioned {
   readonly id: number
   readonly amount: number
-  /** The order that it paid, if it paid one. */
+  /** The order that this payment paid, if any. */
   readonly order_id: number | null
   readonly created_at: string
 }
 
 export interface PaymentOptions {
-  /** Default: a new one. The same key again never pays twice. */
+  /** Default: a new key. A repeated key never pays twice. */
   readonly key?: string
   readonly signal?: AbortSignal
 }
@@ -20,9 +20,9 @@ export interface PaymentOptions {
 export interface PaymentOutcome {
   /** The Idempotency-Key that was sent. */
   readonly key: string
-  /** Whether the answer is that of an earlier request with this key, of this call or another one. */
+  /** Whether this is the answer to an earlier request with this key, of this call or another one. */
   readonly replayed: boolean
-  /** How many requests were sent. */
+  /** The number of requests that were sent. */
   readonly attempts: number
 }
 
@@ -31,8 +31,8 @@ export interface MadePayment extends PaymentOutcome {
 }
 
 /**
- * A payment that gets no answer, a 5xx or a 429 is sent again under the same key, a few times and with growing pauses.
- * If it still fails, the error has the `key`.
+ * Pays. Without an answer, or after a 5xx or a 429, the request is sent again with the same key, a few times with
+ * growing pauses. If it still fails, the error has the `key`.
  */
 export interface Payments {
   pay(amount: number, options?: PaymentOptions): Promise<MadePayment>

@@ -1,7 +1,7 @@
 import { DuetError, type ErrorKind } from './errors.ts'
 import type { Answer } from './http.ts'
 
-/** The error of an answer with a status from 400 on. */
+/** The error for an answer with a status of 400 or above. */
 export function refusal({ status, headers, body }: Answer): DuetError {
   const { error, errors } = (body ?? {}) as { error?: string; errors?: readonly GraphQLError[] }
   return errorOf(errors, error ?? `The service answered ${status}.`, {
@@ -17,7 +17,7 @@ export interface GraphQLError {
   readonly extensions?: { readonly code?: string }
 }
 
-/** The error of a refusal, by HTTP or by a message over a socket. */
+/** The error for a refusal, over HTTP or in a message over a socket. */
 export function errorOf(
   errors: readonly GraphQLError[] | undefined,
   message: string,
@@ -42,7 +42,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
   429: 'rateLimited',
 }
 
-/** The status that an error over a socket would have over HTTP. All others are 400. */
+/** The HTTP status for an error code over a socket. All other codes are 400. */
 const statusOfCode: Readonly<Record<string, number>> = {
   UNAUTHENTICATED: 401,
   FORBIDDEN: 403,

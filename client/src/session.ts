@@ -3,7 +3,7 @@ import { DuetError, isDuetError } from './errors.ts'
 import type { Send } from './http.ts'
 import { listen, notify } from './notify.ts'
 
-/** Where a token is kept between visits. */
+/** Stores a token between visits. */
 export interface TokenStorage {
   get(): string | null | undefined
   /** `undefined` deletes it. */
@@ -13,7 +13,7 @@ export interface TokenStorage {
 export interface Session {
   readonly userId: number
   readonly role: string
-  /** When the present token expires, in milliseconds since 1970. It is renewed before. */
+  /** When the current token expires, in milliseconds since 1970. It is renewed before. */
   readonly expiresAt: number
 }
 
@@ -36,7 +36,7 @@ interface Token extends Session {
   readonly renewAt: number
 }
 
-/** Holds the token, renews it in time, and notices when the session is over. */
+/** Holds the token, renews it in time, and detects the end of the session. */
 export class SessionKeeper {
   readonly #send: Send
   readonly #storage: TokenStorage
@@ -75,27 +75,30 @@ export class SessionKeeper {
     try {
       if (token !== undefined) await this.#send('DELETE', '/tokens', { token })
     } catch (error) {
-      // The session is over here, but the caller must know that other devices may still be signed in.
+      // The session ends here, but the caller must know that other devices may still be signed in.
       if (isDuetError(error, 'unauthenticated')) this.#change(undefined, 'ended')
       throw error
     }
     if (this.#token !== undefined) this.#change(undefined, 'signedOut')
   }
 
-  /** The token for the next request. Rejects if the session turns out to be over. */
+  /** The token for the next request. Rejects if the session has ended. */
   async current(): Promise<string | undefined> {
     if (this.#token === undefined) return undefined
     const { renewAt, expiresAt, userId } = this.#token
     const now = this.#clock.now()
     if (now >= renewAt) this.#renew()
-    // While the old token is valid, nothing waits for the new one.
+    // While the old token is valid, requests do not wait for the new one.
     if (now >= expiresAt) await this.#renewal
     return this.#textFor(userId) ?? Promise.reject(sessionEnded())
   }
 
-  /** A request with this token was refused with 401. Returns another token of the same user to try again with, if any. */
+  /**
+   * Called after a request with this token was refused with 401. Returns another token of the same user for a second
+   * attempt, if any.
+   */
   async afterRefusal(token: string): Promise<string | undefined> {
-    // Whether the session is over is decided by the renewal: some paths refuse a valid token.
+    // The renewal decides whether the session has ended, because some paths refuse a valid token.
     if (this.#token?.text === token) await this.#renew()
     const next = this.#textFor(tokenIn(token)?.userId)
     return next === token ? undefined : next
@@ -126,7 +129,7 @@ export class SessionKeeper {
       const renewed = tokenOf(body, this.#clock.now())
       if (this.#token === old) this.#change(renewed, 'renewed')
     } catch (error) {
-      if (this.#token !== old) return // somebody has signed in or out meanwhile
+      if (this.#token !== old) return // the user has signed in or out meanwhile
       if (isDuetError(error, 'unauthenticated')) return this.#change(undefined, 'ended')
       this.#token = { ...old, renewAt: this.#clock.now() + retryMs * (0.5 + Math.random()) }
       this.#schedule()
@@ -135,7 +138,7 @@ export class SessionKeeper {
 
   #change(token: Token | undefined, change: SessionChange): void {
     this.#token = token
-    notify([() => this.#storage.set(token?.text)]) // without storage the session lives in memory
+    notify([() => this.#storage.set(token?.text)]) // without storage the session is only in memory
     this.#schedule()
     notify(this.#listeners, this.session, change)
   }
@@ -168,8 +171,8 @@ function sessionEnded(): DuetError {
 }
 
 /**
- * What a token says. It is not verified, which is the work of the service. With the moment of its arrival, the times do
- * not depend on whether the clock of this machine is right.
+ * The content of a token. The service verifies tokens, not the client. The times are relative to the arrival of the
+ * token, so they do not depend on the clock of this machine.
  */
 function tokenIn(text: string | null | undefined, arrivedAt?: number): Token | undefined {
   try {

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** The part of `WebSocket` that the client uses. That of browsers, of Node and of `ws` have it. */
+/** The part of `WebSocket` that the client uses. The classes of browsers, of Node and of `ws` have it. */
 export interface Socket {
   onopen: ((event: never) => void) | null
   onmessage: ((event: never) => void) | null
@@ -32,8 +32,8 @@ export interface ChannelOptions {
 }
 
 /**
- * One socket that speaks graphql-transport-ws. A connection can be lost without a sign, as when a laptop sleeps or changes
- * its network. So a silent one is asked for an answer, and given up if none comes.
+ * One socket that speaks graphql-transport-ws. A connection can be lost without notice, for example when a laptop
+ * sleeps or changes its network. So a silent connection gets a ping, and is closed if no answer comes.
  */
 export class Channel {
   readonly #options: ChannelOptions
@@ -63,13 +63,13 @@ export class Channel {
     this.#socket.send(JSON.stringify(message))
   }
 
-  /** Calls the function when the service has read everything that was sent before. */
+  /** Calls the function when the service has read all earlier messages. */
   ping(onPong: () => void): void {
     this.#pings.set(++this.#lastPing, onPong)
     this.send({ type: 'ping', payload: { number: this.#lastPing } })
   }
 
-  /** Ends the connection. Nothing is called any more. */
+  /** Closes the connection. No callback is called after that. */
   close(): void {
     this.#isReady = false
     this.#cancelTimer()
@@ -78,7 +78,7 @@ export class Channel {
     this.#socket.close(1000)
   }
 
-  /** A message that makes no sense is not from the service, so the connection is of no use. */
+  /** Handles a message. An invalid message does not come from the service, so the connection is closed. */
   #receive(text: string): void {
     try {
       this.#hear(JSON.parse(text))
@@ -105,7 +105,7 @@ export class Channel {
     onPong?.()
   }
 
-  /** Waits for the next message, and asks for one if none comes. */
+  /** Waits for the next message, and sends a ping if none comes. */
   #watch(): void {
     if (!this.#isReady) return
     this.#cancelTimer()

@@ -1,6 +1,6 @@
 import type { Answer } from './http.ts'
 
-/** The name of the property that keeps the `ETag` with a resource. Copies by `{ ...resource }` have it, JSON has not. */
+/** The property that holds the `ETag` of a resource. Copies by `{ ...resource }` have it, JSON does not. */
 export const etag: unique symbol = Symbol.for('duet.etag') as never
 
 export interface Versioned {
@@ -13,7 +13,10 @@ export function versioned<Resource extends object>(resource: Resource, { headers
   return tag === null ? resource : { ...resource, [etag]: tag }
 }
 
-/** Lets a write happen only if the resource is still as it was read. An id, or a resource without `ETag`, is no condition. */
+/**
+ * The header that makes a write fail if the resource has changed since it was read. Without an `ETag` there is no
+ * condition.
+ */
 export function unchanged(resource: Versioned | number): Record<string, string> {
   const tag = typeof resource === 'number' ? undefined : resource[etag]
   return tag === undefined ? {} : { 'if-match': tag }

@@ -2,36 +2,37 @@ import type { DuetError } from './errors.ts'
 import { notify } from './notify.ts'
 
 export interface Watcher<Data> {
-  /** Each event once and in order, also across lost connections and restarts. */
+  /** Gets each event once and in order, also across lost connections and restarts. */
   readonly onData: (data: Data) => void
   /**
-   * Time to read the current state. `start`: events arrive from now on. `gap`: events may be missing, because the client
-   * was away for longer than the service keeps events, or lost its connection before the first one; further ones follow.
+   * Called when the application should read the current state. `start`: events arrive from now on. `gap`: events may be
+   * missing, because the client was offline for longer than the service keeps events, or lost its connection before the
+   * first event. Later events still arrive.
    */
   readonly onReadAnew?: (why: 'start' | 'gap') => void
-  /** The subscription has ended with an error. Lost connections are no errors: they are renewed. */
+  /** The subscription has ended with an error. A lost connection is not an error: the client reconnects. */
   readonly onError?: (error: DuetError) => void
   /** The subscription has ended: its post was deleted, or the connection was closed by `duet.close()`. */
   readonly onEnd?: () => void
-  /** Where to begin: the position of an earlier subscription. Default: now. */
+  /** The position to start after, from an earlier subscription. Default: now. */
   readonly after?: string | undefined
 }
 
 export interface Subscription {
-  /** Of the last event. */
+  /** The position of the last event. */
   readonly position: string | undefined
   close(): void
 }
 
-/** One subscription of the application. It outlives the sockets over which its events come. */
+/** One subscription of the application. It continues over several sockets. */
 export class Watch {
   readonly #request: object
   readonly #watcher: Watcher<never>
-  /** The id on the present socket. Each attempt has another one, so that late messages of earlier ones are not confused. */
+  /** The id on the current socket. Each attempt has a new one, so that late messages of earlier attempts are ignored. */
   id: string | undefined
   position: string | undefined
   failures = 0
-  /** Whether the application has not used the events yet that it has got. */
+  /** Whether the application still has unused events, so that no more are requested. */
   isPaused = false
   cancelRetry = () => {}
   #isLive = false
@@ -51,7 +52,7 @@ export class Watch {
     return { type: 'subscribe', id, payload: { ...this.#request, extensions } }
   }
 
-  /** The subscription reached the service. */
+  /** The service has received the subscription. */
   confirm(id: string): void {
     if (this.id !== id) return
     this.#isLive = true
@@ -60,7 +61,7 @@ export class Watch {
     if (due !== undefined) notify([this.#watcher.onReadAnew], due)
   }
 
-  /** No events come until it begins again, which is after the position, if there is one. */
+  /** Stops the events until it subscribes again, after its position if it has one. */
   interrupt(): void {
     this.cancelRetry()
     this.id = undefined
@@ -68,7 +69,7 @@ export class Watch {
     this.#isLive = false
   }
 
-  /** The service does not know the position. */
+  /** The service does not know the position, so it is not used again. */
   forgetPosition(): void {
     this.position = undefined
     this.#due = 'gap'

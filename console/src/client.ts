@@ -2,7 +2,7 @@ import { connect, graphql, keepIn, live, orders, payments, users } from '../../c
 import { serviceUrl } from './settings.ts'
 import { logRequest } from './state/requests.ts'
 
-/** The one connection of the console. The token ends with the browser's tab. */
+/** The only connection of the console. The token is deleted with the browser's tab. */
 export const duet = connect({ url: serviceUrl, storage: keepIn(sessionStorage), onRequest: logRequest })
 
 export const api = {

@@ -31,7 +31,7 @@ export async function createUser(config: Config, options: Options): Promise<numb
   return 0
 }
 
-/** The input if it follows the rules for users, otherwise what is wrong with it. */
+/** Returns the input if it follows the rules for users, otherwise the error message. */
 function checked(input: Readonly<Record<'email' | 'name' | 'password', unknown>>) {
   try {
     const { email, name, password } = userRules

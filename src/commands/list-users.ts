@@ -5,22 +5,23 @@ import { complain } from './complain.ts'
 import { isRole, roleComplaint } from './roles.ts'
 import { refuseTemporary, requireFile, withDatabase } from './with-database.ts'
 
-const readTogether = 1000
+/** The number of users that are read at a time. */
+const pageSize = 1000
 
 /** `duet users list`: one line for each user, its columns separated by tabs. */
 export async function listUsers(config: Config, role: unknown): Promise<number> {
   if (role !== undefined && !isRole(role)) return complain(roleComplaint)
   refuseTemporary(config.database)
   requireFile(config.database)
-  process.stdout.on('error', () => process.exit(0)) // the reader has seen enough, as `head` does
+  process.stdout.on('error', () => process.exit(0)) // the reader has closed the pipe, as `head` does
   console.log('id\trole\tlogin\temail\tname')
   await withDatabase(config, async engine => {
     const { users } = createStore(engine)
     let page: readonly Account[] = []
     do {
-      page = await users.listAccounts(page.at(-1)?.id ?? 0, readTogether)
+      page = await users.listAccounts(page.at(-1)?.id ?? 0, pageSize)
       for (const user of page) if (role === undefined || user.role === role) console.log(line(user))
-    } while (page.length === readTogether)
+    } while (page.length === pageSize)
   })
   return 0
 }

@@ -19,12 +19,13 @@ export async function withDatabase<Outcome>(
   return await work(engine)
 }
 
+/** A temporary database is deleted when the command ends, so the command would have no effect. */
 export function refuseTemporary(database: DatabaseConfig): void {
   if (database.kind === 'postgres' || database.path !== ':memory:') return
   throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
 }
 
-/** A command must not create a new database because of a mistyped path. */
+/** A command must not create a new database because the path is mistyped. */
 export function requireFile(database: DatabaseConfig): void {
   if (database.kind === 'postgres' || !isMissing(database)) return
   throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)

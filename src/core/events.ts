@@ -21,7 +21,7 @@ export function isLater(one: Position, other: Position): boolean {
   return one.transaction > other.transaction || (one.transaction === other.transaction && one.id > other.id)
 }
 
-/** Where an event is in the log. The time tells it from an event of another log with the same position. */
+/** A position with the time of its event, which distinguishes it from the same position in another log. */
 export type Place = Pick<Event, 'position' | 'at'>
 
 /** A place as an opaque text for clients. */

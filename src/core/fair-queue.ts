@@ -38,7 +38,7 @@ export class FairQueue implements Turns {
     const lane = this.#lanes.get(client) ?? { waiting: [], running: 0 }
     if (lane.waiting.length === 0) this.#putLast(client, lane)
     const start = () => Promise.try(work).then(resolve, reject)
-    const task: Work = { start, reject, waits: true, timer: undefined }
+    const task: Task = { start, reject, waits: true, timer: undefined }
     lane.waiting.push(task)
     this.#waiting++
     this.#startAll()
@@ -49,7 +49,7 @@ export class FairQueue implements Turns {
     return promise
   }
 
-  /** Clients with work that waits or runs. */
+  /** The number of clients with waiting or running tasks. */
   get clients(): number {
     return this.#lanes.size
   }
@@ -62,15 +62,15 @@ export class FairQueue implements Turns {
     }
   }
 
-  #next(): [client: string, lane: Lane, work: Work] | undefined {
+  #next(): [client: string, lane: Lane, task: Task] | undefined {
     for (const [client, lane] of this.#lanes) {
-      const [work] = lane.waiting
-      if (work !== undefined && lane.running < this.#perClient) return [client, lane, work]
+      const [task] = lane.waiting
+      if (task !== undefined && lane.running < this.#perClient) return [client, lane, task]
     }
     return undefined
   }
 
-  #start(client: string, lane: Lane, task: Work): void {
+  #start(client: string, lane: Lane, task: Task): void {
     settle(task)
     lane.waiting.shift()
     this.#waiting--
@@ -90,7 +90,7 @@ export class FairQueue implements Turns {
     this.#lanes.set(client, lane)
   }
 
-  // Work that came last has waited for the shortest time. Of lanes of one length, the newcomer's gives way.
+  // The newest task has waited for the shortest time. If several lanes are equally long, the newcomer's task is rejected.
   #rejectOne(client: string, newcomer: Lane): void {
     const longer = (one: Lane, other: Lane) => (other.waiting.length > one.waiting.length ? other : one)
     const longest = [...this.#lanes.values()].reduce(longer, newcomer)
@@ -100,7 +100,7 @@ export class FairQueue implements Turns {
     this.#forgetIdle(client, newcomer)
   }
 
-  #giveUp(client: string, lane: Lane, task: Work): void {
+  #giveUp(client: string, lane: Lane, task: Task): void {
     lane.waiting.splice(lane.waiting.indexOf(task), 1)
     this.#waiting--
     this.#forgetIdle(client, lane)
@@ -113,18 +113,18 @@ export class FairQueue implements Turns {
 }
 
 interface Lane {
-  readonly waiting: Work[]
+  readonly waiting: Task[]
   running: number
 }
 
-interface Work {
+interface Task {
   start(): Promise<void>
   reject(reason: Error): void
   waits: boolean
   timer: NodeJS.Timeout | undefined
 }
 
-function settle(task: Work): Work {
+function settle(task: Task): Task {
   task.waits = false
   clearTimeout(task.timer)
   return task

@@ -6,7 +6,7 @@ export interface FeedParts {
   readonly log: EventLog
   readonly bus: EventBus
   readonly observer: Pick<StoreObserver, 'trouble'>
-  /** Called when the log has lost events. What subscribers know of positions no longer holds. */
+  /** Called when the log has lost events. The positions that subscribers have are no longer valid. */
   readonly onLoss?: () => void
 }
 
@@ -65,7 +65,7 @@ export class Feed implements AsyncDisposable {
   async #round(): Promise<void> {
     this.#notified = false
     clearTimeout(this.#timer)
-    let next = pollMs
+    let delayMs = pollMs
     try {
       for (let more = true; more && !this.#stopped; ) {
         const found = await this.#log.after(this.#position)
@@ -77,16 +77,16 @@ export class Feed implements AsyncDisposable {
         // Events that are not visible yet wait for other transactions to end, which may take long. So the delay grows.
         if (found.events.length > 0) this.#retryDelayMs = soonMs
         else if (found.more) {
-          next = this.#retryDelayMs
+          delayMs = this.#retryDelayMs
           this.#retryDelayMs = Math.min(this.#retryDelayMs * 2, retryMs)
         }
         more = found.events.length > 0 && (found.more || skippedOne)
       }
     } catch (error) {
       if (!isOutage(error)) this.#observer.trouble('Events could not be delivered', error)
-      next = retryMs
+      delayMs = retryMs
     }
-    this.#lookAgainIn(next)
+    this.#lookAgainIn(delayMs)
   }
 
   async #beginAgain(): Promise<void> {

@@ -34,7 +34,7 @@ export function isBlank(value: string): boolean {
   return value.trim() === ''
 }
 
-/** The id in a text, or `undefined` if no row can have such an id: `01`, `1.5`, `abc` and 2^53 are none. */
+/** The id in a text, or `undefined` if no row can have such an id, as with `01`, `1.5`, `abc` and 2^53. */
 export function idOf(text: string): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(text)) return undefined
   const id = Number(text)

@@ -19,7 +19,7 @@ export class SingleFlight<Outcome> {
       try {
         return { outcome: await flight, isLeader: false }
       } catch (error) {
-        if (isOutage(error)) throw error
+        if (concernsAll(error)) throw error
       }
     }
   }
@@ -35,6 +35,7 @@ export class SingleFlight<Outcome> {
   }
 }
 
-function isOutage(error: unknown): boolean {
+/** Whether the other callers would fail in the same way. */
+function concernsAll(error: unknown): boolean {
   return !(error instanceof AppError) || error.code === 'unavailable' || error.code === 'fault'
 }

@@ -4,8 +4,8 @@ import { badInput } from '../core/input.ts'
 import { headerOf } from './routes.ts'
 
 /**
- * Answers with a resource and its `ETag`, or with 304 if the client has it already (RFC 9110, section 13). `mark` is
- * part of the tag: it tells apart representations of one revision.
+ * Answers with a resource and its `ETag`, or with 304 if the client has it already (RFC 9110, section 13). `mark` is the
+ * end of the tag. It distinguishes representations of one revision that differ in their links.
  */
 export function sendRevised<Item>(
   request: FastifyRequest,
@@ -14,16 +14,16 @@ export function sendRevised<Item>(
   represent: (item: Item) => object,
   mark = '',
 ): object | undefined {
-  // A cache must ask each time, because the caller's access may have ended.
   const tag = `"${revision}${mark}"`
+  // With `no-cache` a cache must ask each time, because the caller's access may have ended.
   reply.header('etag', tag).header('cache-control', 'private, no-cache')
   const sent = headerOf(request, 'if-none-match')
   if (sent === undefined || !(sent === tag || isAmong(revision + mark, tagsIn(sent)))) return represent(item)
   reply.code(304)
-  // Fastify sends none of it, but its length: without it, the length would be 0, which caches could believe.
+  // For HEAD, Fastify sends only the length of the body. Without a body it would be 0, which caches could store.
   if (request.method === 'HEAD') return represent(item)
   reply.send()
-  return undefined // Fastify would wait for the end of a reply that a handler returns
+  return undefined // if a handler returns the reply, Fastify waits for its end
 }
 
 function isAmong(tag: string, known: ReturnType<typeof tagsIn>): boolean {
@@ -41,10 +41,10 @@ function revisionsIn(request: FastifyRequest, name: 'If-Match' | 'If-None-Match'
   const header = headerOf(request, name.toLowerCase())
   if (header === undefined) return undefined
   const tags = tagsIn(header)
-  // Not ignored: a client that sends it relies on it.
+  // A malformed condition is not ignored, because the client relies on it.
   if (tags === undefined) throw badInput(`${name} must be * or a list of entity tags in quotes`)
   if (tags === 'any') return tags
-  // `If-Match` compares strongly: a weak tag equals no other one.
+  // `If-Match` uses strong comparison, in which a weak tag never matches.
   const compared = tags.filter(({ tag, weak }) => tag.endsWith(mark) && !(weak && name === 'If-Match'))
   return compared.map(({ tag }) => tag.slice(0, tag.length - mark.length))
 }
@@ -67,5 +67,5 @@ function tagsIn(header: string): 'any' | readonly Tag[] | undefined {
   return tags.length === 0 ? undefined : tags
 }
 
-// A comma may be part of a tag. No two parts of this expression can take the same blanks, so it cannot become slow.
+// A comma may be part of a tag. No two parts of this expression match the same blanks, so there is no backtracking.
 const element = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y

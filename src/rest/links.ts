@@ -5,7 +5,7 @@ import type { Page } from '../core/page.ts'
 /** The paths of resources as in the specification, after a prefix if a gateway publishes the API below another path. */
 export class Links {
   readonly #prefix: string
-  /** Is in the `ETag` of what has links, because these depend on the prefix. */
+  /** The end of the `ETag` of resources with links, because links depend on the prefix. */
   readonly mark: string
 
   constructor(prefix: string) {
@@ -51,7 +51,7 @@ export class Links {
   }
 }
 
-/** The parameters that select the items of a list, as far as they are given. */
+/** The filters of the request. A filter that was not sent is undefined. */
 type Filter = Readonly<Record<string, string | undefined>>
 
 export interface Link {

@@ -11,7 +11,7 @@ const email = {
   pattern: '^[^\\s\\u0000-\\u001f\\u007f-\\u009f]*@[^\\s\\u0000-\\u001f\\u007f-\\u009f]*$',
   description: 'Contains an `@`, but no whitespace and no control characters.',
 }
-/** The optional fields of a user, where they are set. */
+/** The optional fields of a user in a response, where they are present only if they are set. */
 const profile = {
   age: { type: 'integer', minimum: 0, maximum: userBounds.age },
   avatar: {
@@ -21,7 +21,7 @@ const profile = {
     description: 'An http or https address.',
   },
 } satisfies Readonly<Record<keyof Profile, object>>
-/** The same fields in a request, where `null` stands for none. */
+/** The same fields in a request, where `null` means no value. */
 const optional = Object.fromEntries(
   Object.entries(profile).map(([name, schema]) => [name, { ...schema, type: [schema.type, 'null'] }]),
 )
@@ -247,7 +247,7 @@ export const paging = [
 
 export const badCondition = 'If-Match must be * or a list of entity tags in quotes'
 
-/** What is wrong with the parameters of a list. */
+/** The error messages about the parameters of a list. */
 export const badPage = [
   'limit must be an integer from 1 to 1000',
   'after must be an integer from 1 to 9007199254740991',

@@ -48,7 +48,7 @@ export async function generateKeySet(): Promise<string> {
   return `${JSON.stringify({ keys: [{ ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'EdDSA', use: 'sig' }] })}\n`
 }
 
-/** A secret that all processes with the same first key share. Ed25519 signs the same text always in the same way. */
+/** A secret that all processes with the same first key share, because Ed25519 signatures are deterministic. */
 export async function secretOf([{ privateKey }]: TokenKeys, purpose: string): Promise<string> {
   const signature = await crypto.subtle.sign('Ed25519', privateKey, Buffer.from(`duet: ${purpose}`))
   return Buffer.from(signature).toString('base64url')

@@ -17,7 +17,7 @@ const required = ['iss', 'sub', 'role', 'ver', 'iat', 'exp', 'jti']
 /** Longer tokens cannot be ours. */
 const longestToken = 2_048
 /** The size of the cache of verified tokens. Each entry takes a few hundred bytes. */
-const remembered = 10_000
+const cacheSize = 10_000
 
 /** JSON Web Tokens signed with Ed25519. Only keys of our own set are used, whatever the header of a token says. */
 export class JwtSigner implements TokenSigner {
@@ -27,7 +27,7 @@ export class JwtSigner implements TokenSigner {
   readonly #clock: Clock
   readonly #randomness: Randomness
   // A cache: verifying a signature costs a hundred times as much as this lookup.
-  #known = new LruCache<string, Claims>(remembered)
+  #known = new LruCache<string, Claims>(cacheSize)
 
   constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {
     this.#keys = keys
@@ -41,7 +41,7 @@ export class JwtSigner implements TokenSigner {
   use(keys: TokenKeys): void {
     this.#keys = keys
     this.#byId = new Map(keys.map(key => [key.id, key]))
-    this.#known = new LruCache(remembered)
+    this.#known = new LruCache(cacheSize)
   }
 
   get publicKeys(): { readonly keys: readonly object[] } {
@@ -72,7 +72,7 @@ export class JwtSigner implements TokenSigner {
 
   async #check(token: string): Promise<Claims | undefined> {
     if (token.length > longestToken) return undefined
-    const known = this.#known // the result belongs to the key set with which it was found
+    const known = this.#known // `use` may replace the keys and this cache while the signature is verified
     try {
       const { payload } = await jwtVerify(token, ({ kid }) => this.#keyOf(kid), {
         algorithms,

@@ -13,7 +13,7 @@ export async function documentSource(
   exchange?: TextExchange,
 ): Promise<DocumentSource> {
   const { queryMaxDepth, queryMaxComplexity, introspection, production, trustedDocuments } = config
-  // Suggestions would tell the schema, too.
+  // Suggestions would reveal names of the schema too.
   const suggestions = introspection && !production
   const documents = new Documents({ schema, maxDepth: queryMaxDepth, suggestions, introspection })
   if (trustedDocuments === undefined) return new AutomaticDocuments(documents, exchange)

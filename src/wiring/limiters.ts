@@ -27,7 +27,7 @@ export async function limiters(
     else logger.warn({ reason }, 'Redis is away: until it is back, each instance has its own limits')
   }
   const secret = await secretOf(keys, 'keys of limits in Redis')
-  // Not loaded without need: the driver takes almost a tenth of a second of CPU.
+  // Loaded only if it is needed: the driver takes almost a tenth of a second of CPU.
   const { RedisLimits } = await import('../cluster/redis-limits.ts')
   const limits = parts.use(await RedisLimits.open(address, { timeoutMs, onChange, secret, local }))
   metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up), 'min')

@@ -16,7 +16,7 @@ export interface PageParts {
   readonly openApiDocument: () => object
 }
 
-/** Serves what developers read: the home page and the OpenAPI document, then the pages for browsers, if they are on. */
+/** Serves the home page and the OpenAPI document, and if they are on the pages for browsers. */
 export function serveForDevelopers(server: FastifyInstance, config: Config, parts: PageParts): void {
   const { proxies, demoLoginWorks } = parts
   const shownLogin = demoLoginWorks ? demoLogin : undefined

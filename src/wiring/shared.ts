@@ -11,7 +11,7 @@ import type { MetricsOfThread } from '../server/metrics.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
 import { heavyChanges } from '../storage/store.ts'
 
-/** What the threads of one process have in common. */
+/** The parts that the threads of one process share. */
 export interface Shared {
   readonly threads: number
   /** Whether this thread does the work that is done once for all threads. */
@@ -31,7 +31,7 @@ export interface Shared {
   readonly collectMetrics?: () => Promise<readonly MetricsOfThread[]>
 }
 
-/** A process with one serving thread shares nothing. */
+/** The parts of a process with one serving thread, which shares nothing. */
 export function alone({ database, port }: Config, clock: Clock): Shared {
   return {
     threads: 1,

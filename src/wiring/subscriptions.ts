@@ -32,7 +32,7 @@ export interface SubscriptionParts {
   readonly logger: Logger
 }
 
-/** The way of events from the log to the sockets. */
+/** Connects the event log, the fan-out and the sockets. */
 export async function openSockets(
   config: Config,
   all: SubscriptionParts,

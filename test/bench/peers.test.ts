@@ -12,7 +12,7 @@ import { Tokens } from '../../bench/core/tokens.ts'
 import { fillSqlite } from '../../bench/plant.ts'
 import { inForm, notInQuick } from '../support/form.ts'
 
-// The packages of the other servers are the benchmark's own; without them the bare handler alone is compared.
+// The other servers' packages are installed separately. Without them only the bare handler is compared.
 const installed = areInstalled() ? [apollo, yoga, mercurius, express, fastify, hono] : []
 const others = inForm([], installed)
 

@@ -21,7 +21,7 @@ interface Finding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[]
 }
 
-/** What a person with assistive technology would miss, as axe-core sees it. */
+/** The accessibility problems that axe-core finds. */
 async function findings(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
   const options = rules === undefined ? {} : { runOnly: rules }
   const { violations } = await page.evaluate<{ violations: readonly Finding[] }>(
@@ -32,7 +32,7 @@ async function findings(page: Page, rules?: readonly string[]): Promise<readonly
   )
 }
 
-describe('the console, for everybody', { skip: browserMissing }, () => {
+describe('the console, for all users', { skip: browserMissing }, () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   let browser: Browser
   before(async () => {
@@ -46,7 +46,7 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
 
   const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
 
-  /** Opens comments, a payment and the account's menu, so that there is more to look at. */
+  /** Opens comments, a payment and the account's menu, so that more of the page is checked. */
   async function fill(view: ConsolePage, tab: string): Promise<void> {
     if (tab === 'Feed') {
       await view.page
@@ -63,12 +63,12 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
     if (tab === 'Health') await view.page.getByText('Ready', { exact: true }).waitFor()
   }
 
-  it('has no tab and no window in which axe-core finds a fault, in light or dark', async () => {
+  it('no tab and no dialog has an accessibility problem that axe-core finds, in light and dark mode', async () => {
     await using view = await open({ as: ada, script: axe, colorScheme: 'light', reducedMotion: 'reduce' })
     const { page } = view
     const look = async (what: string) => {
       assert.deepEqual(await findings(page), [], what)
-      if (onlyInFull && what !== 'Feed') return // the colours are those of the theme
+      if (onlyInFull && what !== 'Feed') return // all tabs share the colours of the theme
       await page.emulateMedia({ colorScheme: 'dark' })
       assert.deepEqual(await findings(page, ['color-contrast']), [], `${what}, dark`)
       await page.emulateMedia({ colorScheme: 'light' })
@@ -89,7 +89,7 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 
-  it('is not disturbed by long words, nor by names that change the direction of the text after them', async () => {
+  it('long words do not break the layout, and names with right-to-left characters do not change the text after them', async () => {
     const token = await logIn(app, ada, 'demo-password')
     const variables = { title: 'W'.repeat(300), content: 'M'.repeat(5_000) }
     const mutation =
@@ -111,7 +111,7 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 
-  it('fits a phone: no tab is wider than 375 pixels, and every control can be touched', async () => {
+  it('fits a phone: no tab is wider than 375 pixels, and every control is large enough to be touched', async () => {
     await using view = await open({ as: ada, viewport: { width: 375, height: 740 }, hasTouch: true, isMobile: true })
     for (const tab of tabs) {
       await view.show(tab)
@@ -121,12 +121,12 @@ describe('the console, for everybody', { skip: browserMissing }, () => {
         .map(each => [each.getAttribute('aria-label') ?? each.textContent, each.getBoundingClientRect()])
         .filter(([, { width, height }]) => width > 0 && (width < 24 || height < 24) && height > 1)
         .map(([name]) => name)`)
-      assert.deepEqual(small, tab === 'Requests' ? [''] : [], tab) // a checkbox, whose label can be touched as well
+      assert.deepEqual(small, tab === 'Requests' ? [''] : [], tab) // a checkbox, whose label can be touched too
     }
     view.assertNoTroubles()
   })
 
-  it('can be used with the keyboard alone, and puts the focus where a person goes on', {
+  it('can be used with the keyboard alone, and moves the focus to the place where the user continues', {
     skip: onlyInFull,
   }, async () => {
     await using view = await open({ as: ada })

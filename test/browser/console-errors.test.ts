@@ -10,7 +10,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const ada = 'ada@example.com'
 
-describe('the console, when something is wrong', { skip: browserMissing }, () => {
+describe('the console, when a request fails', { skip: browserMissing }, () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   let browser: Browser
   before(async () => {
@@ -42,8 +42,8 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     await page.getByLabel('Text').fill('Something long that nobody wants to write twice.')
   }
 
-  it('says so when it is offline, keeps the draft over a reload, and sends it later', async () => {
-    await using view = await open({ as: ada, offline: false }) // a context of its own
+  it('shows that it is offline, keeps the draft over a reload, and sends it later', async () => {
+    await using view = await open({ as: ada, offline: false }) // with its own browser context
     const { page } = view
     await writeDraft(view, 'Written on a train')
     await view.context.setOffline(true)
@@ -65,7 +65,7 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('asks to sign in again as soon as the session ends elsewhere, and keeps the draft', {
+  it('asks the user to sign in again as soon as the session is revoked elsewhere, and keeps the draft', {
     skip: onlyInFull,
   }, async () => {
     await using view = await open({ as: ada })
@@ -82,11 +82,11 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('asks to sign in again in place when the session has ended, keeps the draft, and then does what was asked', async () => {
-    await using view = await open({ as: ada, offline: false }) // a context of its own
+  it('asks the user to sign in again when the session has ended, keeps the draft, and then repeats the request', async () => {
+    await using view = await open({ as: ada, offline: false }) // with its own browser context
     const { page } = view
     const ended = page.getByRole('dialog', { name: 'Your session has ended' })
-    // Without a socket, the page hears of the end from the answer to what it sends.
+    // Without a socket, the page learns from the answer to its next request that the session has ended.
     await view.context.routeWebSocket(/graphql/, () => {})
     await page.reload()
     await writeDraft(view, 'Sent with an old token')
@@ -107,12 +107,12 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('counts down when there were too many requests, and then lets one try again', async () => {
+  it('shows a countdown after too many requests, and then allows another try', async () => {
     await using view = await open({ tab: 'users', as: ada })
     const { page } = view
     const again = page.getByRole('alert').getByRole('button', { name: 'Try again' })
     await page.getByRole('row', { name: /Ada/ }).waitFor()
-    // The window may end at any moment, so this is tried until the countdown is seen.
+    // The rate limit window may end at any moment, so this is repeated until the countdown appears.
     await waitUntil(async () => {
       while ((await send(app, 'GET /users?limit=1')).status !== 429) {}
       await view.button('Search').click()
@@ -134,7 +134,7 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('shows both versions when somebody else has changed the same user, and writes what one chooses', async () => {
+  it('shows both versions if another user has changed the same data, and saves the chosen one', async () => {
     const user = await createUser(app, { name: 'Mary Somerville', email: 'mary@example.com', age: 40, password })
     await using view = await open({ tab: 'users', as: user.email })
     const { page } = view
@@ -170,7 +170,7 @@ describe('the console, when something is wrong', { skip: browserMissing }, () =>
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('says what is wrong with what was entered, and keeps it', { skip: onlyInFull }, async () => {
+  it('shows which input is wrong, and keeps the input', { skip: onlyInFull }, async () => {
     await using view = await open({ tab: 'users' })
     const { page } = view
     await view.button('New user').click()

@@ -40,7 +40,7 @@ test('the feed of the console keeps 500 posts, and more only if somebody asked f
   assert.equal(withNewest(posts(700), { id: '701' }).length, 700)
 })
 
-test('a copied command names the method only where curl would take another one', () => {
+test('a copied curl command names the method only if it differs from the default of curl', () => {
   const url = "'http://127.0.0.1:4000/users'"
   assert.equal(curl(entry), `curl -sS ${url}`)
   assert.equal(curl({ ...entry, method: 'DELETE' }), `curl -sS -X DELETE ${url}`)

@@ -45,7 +45,7 @@ describe('the console', { skip: browserMissing }, () => {
     await read(app, document, { token, variables: { postId, text } })
   }
 
-  it('shows the feed to anyone, and after the demo login who one is; a reload keeps that, signing out ends it', async () => {
+  it('shows the feed to everyone, and after the demo login the user; a reload keeps the session, and signing out ends it', async () => {
     await using view = await open()
     await view.post('Testing shows the presence of bugs').waitFor()
     assert.equal(await view.button('Write a post').count(), 0)
@@ -65,7 +65,7 @@ describe('the console', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 
-  it('shows new posts and comments as they are written, and after a lost connection those that were missed', async () => {
+  it('shows new posts and comments at once, and after a lost connection those that were missed', async () => {
     await using proxy = await TcpProxy.to({ host: '127.0.0.1', port: app.port })
     await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
     await view.page.getByText('Live', { exact: true }).waitFor()
@@ -92,7 +92,7 @@ describe('the console', { skip: browserMissing }, () => {
     view.assertNoTroubles({ refusals: true })
   })
 
-  it('writes, edits, likes, comments and deletes, and offers that only to those who may', async () => {
+  it('writes, edits, likes, comments and deletes, and offers each action only to users who may do it', async () => {
     await using view = await open({ as: ada })
     const { page } = view
     await view.button('Write a post').click()
@@ -134,12 +134,12 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Delete “A changed post”').click()
     await view.button('Delete the post').click()
     for (const each of [view, other]) {
-      await each.post('A changed post').waitFor({ state: 'detached' }) // the other page hears of it
+      await each.post('A changed post').waitFor({ state: 'detached' }) // the other page gets the deletion as well
       each.assertNoTroubles()
     }
   })
 
-  it('lists users page by page, finds one by e-mail, creates and edits, and refuses those who may not', async () => {
+  it('lists users page by page, finds one by e-mail, creates and edits users, and refuses callers without permission', async () => {
     const token = await logIn(app, ada, password)
     const created = await Promise.all(Array.from({ length: 8 }, () => createUser(app)))
     await using view = await open({ tab: 'users', as: ada })
@@ -192,7 +192,7 @@ describe('the console', { skip: browserMissing }, () => {
     other.assertNoTroubles({ refusals: true })
   })
 
-  it('has a button for each link of an order and no other, and follows them: pay, then track, or cancel', async () => {
+  it('has one button for each link of an order, and follows the links: pay, then track, or cancel', async () => {
     await using view = await open({ tab: 'orders', as: grace })
     const { page } = view
     const orders = page.locator('.order')
@@ -225,7 +225,7 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Cancel the order').click()
     await waitUntil(async () => (await orders.count()) === known + 1)
     await page.getByLabel('Status').selectOption('Shipped')
-    await waitUntil(async () => (await page.getByText('Waiting for payment').count()) === 1) // the choice itself
+    await waitUntil(async () => (await page.getByText('Waiting for payment').count()) === 1) // the option of the status filter
     view.assertNoTroubles()
 
     await page.getByLabel('Orders of user').fill('1')
@@ -302,7 +302,7 @@ describe('the console', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 
-  it('shows whether the service is ready, and draws its requests, sockets and delays as they come', async () => {
+  it('shows whether the service is ready, and draws charts of requests, sockets and delays while they arrive', async () => {
     await using view = await open({ tab: 'health' })
     const { page } = view
     await page.getByText('Ready', { exact: true }).waitFor()

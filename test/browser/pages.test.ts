@@ -18,7 +18,7 @@ interface Finding {
   readonly nodes: readonly { readonly html: string }[]
 }
 
-/** What a checker of accessibility finds that keeps people from using the page. */
+/** The accessibility problems that axe-core finds. */
 async function findings(page: Page): Promise<readonly string[]> {
   await page.evaluate(axe)
   const found = (await page.evaluate('axe.run(document).then(({ violations }) => violations)')) as readonly Finding[]
@@ -40,20 +40,20 @@ test('the home page and the documentation', { skip: browserMissing }, async suit
 
   const forms: Readonly<Record<string, { readonly options: BrowserContextOptions; readonly skip: string | false }>> = {
     light: { options: desk, skip: false },
-    dark: { options: dark, skip: onlyInFull }, // the checker takes seconds
+    dark: { options: dark, skip: onlyInFull }, // axe-core takes seconds
     'on a phone': { options: phone, skip: onlyInFull },
   }
   for (const [name, { options, skip }] of Object.entries(forms)) {
     await suite.test(`are accessible, ${name}`, { skip }, async () => {
       for (const path of inForm(['/', '/docs/how-to/add-a-field'], ['/', '/docs', '/docs/readme', '/docs/graphql'])) {
-        // The policy of the page forbids scripts. The checker is one, and only it may run.
+        // The page's content security policy forbids scripts. Only axe-core may run.
         await using opened = await openPage(browser, app.url + path, { ...options, bypassCSP: true })
         assert.deepEqual(await findings(opened.page), [], path)
       }
     })
   }
 
-  await suite.test('show no errors, are as wide as the window, and dark where that is preferred', async () => {
+  await suite.test('show no errors, are not wider than the window, and are dark if the user prefers that', async () => {
     await using opened = await openPage(browser, app.url, desk)
     const { page, troubles } = opened
     for (const path of ['/', '/docs', '/docs/graphql']) {

@@ -5,8 +5,8 @@ import { startTestApp } from '../support/app.ts'
 import { openPage, startBrowser } from '../support/browser.ts'
 
 /**
- * Takes pictures of the console on the demo data. Without an argument it takes the one of the README, `docs/images/console.png`;
- * with a folder it takes every tab, light, dark and on a phone, for somebody to look at.
+ * Takes screenshots of the console with the demo data. Without an argument it writes the one of the README,
+ * `docs/images/console.png`. With a folder as argument it writes screenshots of every tab, light, dark and on a phone.
  */
 const folder = process.argv[2]
 

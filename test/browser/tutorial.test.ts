@@ -12,7 +12,7 @@ import { freePort } from '../support/ports.ts'
 
 const tutorial = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'tutorial.md'), 'utf8')
 
-/** The blocks of code in a step of the tutorial. */
+/** The code blocks of one step of the tutorial. */
 function blocksOf(step: number, language: string): readonly string[] {
   const [, text = ''] = new RegExp(`^## ${step}\\. (.*?)(?=^## )`, 'ms').exec(tutorial) ?? []
   return Array.from(text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, 'gms')), ([, code = '']) => code)
@@ -53,7 +53,7 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   insert('</script>', only(3, 'js'))
   await page.reload()
   await comments.first().waitFor()
-  assert.match(await page.locator('#posts li').first().innerText(), /\(post 20\)$/) // the number in the command
+  assert.match(await page.locator('#posts li').first().innerText(), /\(post 20\)$/) // the command of this step names this id
   const commentInTerminal = async () => {
     const { stdout } = await promisify(execFile)('sh', ['-c', here(only(3, 'sh'))])
     assert.match(stdout, /"addComment":\{"id":/)
@@ -80,7 +80,7 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   await commentInTerminal()
   await comments.nth(count).waitFor()
   assert.equal(await comments.count(), count + 1)
-  const expected = /401 \(Unauthorized\)|ERR_CONNECTION_REFUSED|WebSocket/ // the wrong password, and the restart
+  const expected = /401 \(Unauthorized\)|ERR_CONNECTION_REFUSED|WebSocket/ // caused by the wrong password and by the restart
   assert.deepEqual(
     troubles.filter(text => !expected.test(text)),
     [],

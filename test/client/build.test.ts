@@ -20,7 +20,7 @@ const dist = join(client, 'dist')
 const script = readFileSync(join(dist, 'duet-client.js'), 'utf8')
 const mostBytes = 12 * 1024
 
-test('client/dist is what the sources give: `npm run client` writes it', { skip: notInQuick }, async () => {
+test('client/dist equals a new build of the sources; `npm run client` writes it', { skip: notInQuick }, async () => {
   using folder = temporaryFolder()
   await buildClient(folder.path)
   const names = readdirSync(folder.path).sort()
@@ -31,11 +31,14 @@ test('client/dist is what the sources give: `npm run client` writes it', { skip:
   }
 })
 
-test('client/src/schema.ts has the types of api/schema.graphql: `npm run client` writes it', async () => {
-  assert.ok(readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()), 'it is old')
+test('client/src/schema.ts has the types of api/schema.graphql; `npm run client` writes it', async () => {
+  assert.ok(
+    readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()),
+    'client/src/schema.ts is out of date',
+  )
 })
 
-test('the client is one small module that imports nothing', () => {
+test('the client is one small module without imports', () => {
   assert.doesNotMatch(script, /\bimport\b/)
   const bytes = gzipSync(script).length
   assert.ok(bytes <= mostBytes, `${bytes} bytes`)
@@ -68,7 +71,7 @@ for (const [name, entry] of [
   })
 }
 
-test('GET /client.js is the client for pages of any origin, and browsers revalidate it', async () => {
+test('GET /client.js serves the client to pages of any origin, and browsers revalidate it', async () => {
   await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
   const headers = { origin: 'https://app.example' }
   const served = await ask(`${app.url}/client.js`, { headers })

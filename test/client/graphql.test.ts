@@ -7,7 +7,7 @@ import { createMember } from '../support/rest.ts'
 import { connectTo } from './support.ts'
 
 describe('GraphQL operations of the client', () => {
-  it('read and change, with variables and the token of the session, from a text or an object that has it', async () => {
+  it("read and change data, with variables and the session's token, from a text or a document object", async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const { email, name } = await createMember(app)
     using client = connectTo(app)

@@ -7,12 +7,12 @@ import { type DuetError, graphql, isDuetError, orders, users } from '../../clien
 import { startTestApp } from '../support/app.ts'
 import { freePort } from '../support/ports.ts'
 import { createMember, createUser, somebody } from '../support/rest.ts'
-import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
+import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
 
 const env = { LOGIN_LIMIT_MAX: '0' }
 
 describe('Requests of the client', () => {
-  it('fail with one of a few kinds of errors', async () => {
+  it('fail with one of a small set of error kinds', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
     const member = await createMember(app)
     using client = connectTo(app)
@@ -44,7 +44,7 @@ describe('Requests of the client', () => {
     assert.ok(!isDuetError(new Error('another')))
   })
 
-  it('do not follow a redirect, which could lead a password to another host', async () => {
+  it('do not follow a redirect, which could send a password to another host', async () => {
     const paths: string[] = []
     const elsewhere = createServer((request, response) => {
       paths.push(request.url ?? '')
@@ -60,14 +60,14 @@ describe('Requests of the client', () => {
     elsewhere.close()
   })
 
-  it('end with an error if the pages of a list lead to each other', async () => {
+  it('end with an error if the links of a list form a cycle', async () => {
     const fetch = interceptedFetch(() => Response.json([], { headers: { link: '</users?after=1>; rel="next"' } }))
     using client = connectTo({ url: 'http://duet.test' }, { fetch })
     await assert.rejects(users(client.duet).list().toArray(), { kind: 'server' })
     assert.equal(client.requests.length, 2)
   })
 
-  it('are reported with the rate limit that is left, and a refusal says when to try again', async () => {
+  it('are reported with the remaining rate limit, and a refusal contains the time to wait', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '2', RATE_LIMIT_PATHS: '/' })
     using client = connectTo(app)
     const before = Date.now()
@@ -90,7 +90,7 @@ describe('Requests of the client', () => {
     assert.equal(client.requests.at(-1)?.status, 429)
   })
 
-  it('without an answer are offline: nobody listens, the answer breaks off, or it takes too long', async () => {
+  it('fail as offline without an answer: connection refused, answer cut off, or timeout', async () => {
     using nobody = connectTo({ url: `http://127.0.0.1:${await freePort()}` })
     await assert.rejects(users(nobody.duet).get(1), { kind: 'offline', status: undefined })
     assert.deepEqual(nobody.lines(), ['GET /users/1 undefined'])
@@ -101,7 +101,7 @@ describe('Requests of the client', () => {
     using cut = connectTo({ url: 'http://duet.test' }, { fetch: async () => new Response(broken) })
     await assert.rejects(users(cut.duet).get(1), { kind: 'offline', status: undefined })
 
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     const never: typeof fetch = (_input, init) =>
       new Promise((_resolve, reject) => init?.signal?.addEventListener('abort', () => reject(init.signal?.reason)))
     using silent = connectTo({ url: 'http://duet.test' }, { fetch: never, clock, timeoutMs: 5000 })
@@ -111,13 +111,13 @@ describe('Requests of the client', () => {
     await assert.rejects(reading, { kind: 'offline', message: 'The service did not answer in time.' })
   })
 
-  it('whose answer is no JSON although it says so fail as a fault of the service', async () => {
+  it('fail as a fault of the service if the answer claims to be JSON and is not', async () => {
     const fetch = async () => new Response('<html>', { headers: { 'content-type': 'application/json' } })
     using client = connectTo({ url: 'http://duet.test' }, { fetch })
     await assert.rejects(users(client.duet).get(1), { kind: 'server', status: 200, message: 'The answer is not JSON.' })
   })
 
-  it('never follow a link to another host, where they would carry the token', async () => {
+  it('never follow a link to another host, because they would send the token there', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0' })
     const member = await createMember(app)
     const asked: string[] = []
@@ -152,9 +152,9 @@ describe('Requests of the client', () => {
     assert.deepEqual(uncaught, [fault])
   })
 
-  it('reach a service below a path, by its links too', async () => {
+  it('reach a service below a path prefix, also by its links', async () => {
     await using app = await startTestApp({ ...env, RATE_LIMIT_MAX: '0', LINK_PREFIX: '/shop' })
-    // A gateway publishes the service below /shop.
+    // As behind a gateway that publishes the service below /shop.
     const gateway: typeof fetch = (input, init) => {
       const url = String(input)
       assert.ok(url.startsWith(`${app.url}/shop/`), url)

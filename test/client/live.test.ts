@@ -9,7 +9,7 @@ import { freePort } from '../support/ports.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HeldClock } from './support.ts'
+import { connectTo, ManualClock } from './support.ts'
 
 const env = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 const password = 'right password'
@@ -21,7 +21,7 @@ interface PostAdded {
 
 type TestApp = Awaited<ReturnType<typeof startTestApp>>
 
-/** Somebody who writes posts over HTTP. */
+/** A user who writes posts over HTTP. */
 class Writer {
   readonly titles: string[] = []
   readonly #duet: Duet
@@ -45,7 +45,7 @@ class Writer {
     return titles
   }
 
-  /** The new post has comments of its own to subscribe to. */
+  /** A post that the test deletes while it is subscribed to its comments. */
   async postToDelete() {
     const { createPost } = await graphql(this.#duet).mutate<{ createPost: { id: string } }>(
       'mutation { createPost(title: "T", content: "x") { id } }',
@@ -57,20 +57,20 @@ class Writer {
 
 let written = 0
 
-/** What a subscription told, in order. */
+/** Records the callbacks of a subscription, in order. */
 function recorder() {
-  const told: string[] = []
+  const received: string[] = []
   const errors: DuetError[] = []
   const watcher: Watcher<PostAdded> = {
-    onData: data => told.push(data.postAdded.title),
-    onReadAnew: why => told.push(why),
-    onEnd: () => told.push('end'),
+    onData: data => received.push(data.postAdded.title),
+    onReadAnew: why => received.push(why),
+    onEnd: () => received.push('end'),
     onError: error => errors.push(error),
   }
-  return { told, errors, watcher, posts: () => told.filter(each => each.startsWith('post')) }
+  return { received, errors, watcher, posts: () => received.filter(each => each.startsWith('post')) }
 }
 
-/** Sockets whose connections a test can cut and prevent. */
+/** WebSockets whose connections a test can cut, or refuse to open. */
 function network() {
   const open = new Set<WebSocket>()
   const state = { isDown: false, opened: 0 }
@@ -103,11 +103,11 @@ describe('A subscription of the client', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('gets every event once and in order across a restart, also those from before it is back', async () => {
+  it('gets every event once and in order across a restart, including those from before it reconnected', async () => {
     using folder = temporaryFolder()
     const own = { ...env, PORT: String(await freePort()), DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
     const { WebSocket, state } = network()
-    const { told, watcher, posts } = recorder()
+    const { received, watcher, posts } = recorder()
     let author: Writer
     let client: ReturnType<typeof connectTo> | undefined
     {
@@ -115,7 +115,7 @@ describe('A subscription of the client', () => {
       author = await Writer.of(first)
       client = connectTo(first, { WebSocket })
       live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-      await waitUntil(() => told.includes('start'))
+      await waitUntil(() => received.includes('start'))
       await author.post(2)
       await waitUntil(() => posts().length === 2)
       state.isDown = true
@@ -129,17 +129,17 @@ describe('A subscription of the client', () => {
     await waitUntil(() => live(client.duet).state.state === 'live')
     await author.post(2)
     await waitUntil(() => posts().length >= 7)
-    assert.deepEqual(told, ['start', ...author.titles])
+    assert.deepEqual(received, ['start', ...author.titles])
   })
 
-  it('goes on by itself after a lost connection, and says in which state it is', async () => {
+  it('reconnects by itself after a lost connection, and reports its state', async () => {
     const { WebSocket, state, cut } = network()
     using client = connectTo(app, { WebSocket })
     const states = statesOf(client.duet)
-    const { told, watcher, posts } = recorder()
+    const { received, watcher, posts } = recorder()
     const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
     assert.equal(live(client.duet).state.state, 'connecting')
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     const titles = [...(await writer.post())]
     await waitUntil(() => posts().length === 1)
     state.isDown = true
@@ -150,7 +150,7 @@ describe('A subscription of the client', () => {
     titles.push(...(await writer.post(2)))
     state.isDown = false
     await waitUntil(() => posts().length === 3)
-    assert.deepEqual(told, ['start', ...titles])
+    assert.deepEqual(received, ['start', ...titles])
     assert.notEqual(subscription.position, undefined)
     subscription.close()
     assert.deepEqual(
@@ -163,23 +163,23 @@ describe('A subscription of the client', () => {
     await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
   })
 
-  it('says that events may be missing if it was cut off before its first event', async () => {
+  it('reports that events may be missing if it was cut off before its first event', async () => {
     const { WebSocket, cut } = network()
     using client = connectTo(app, { WebSocket })
-    const { told, watcher } = recorder()
+    const { received, watcher } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     cut()
-    await waitUntil(() => told.includes('gap'))
-    assert.deepEqual(told, ['start', 'gap'])
+    await waitUntil(() => received.includes('gap'))
+    assert.deepEqual(received, ['start', 'gap'])
   })
 
-  it('goes on after a position, and says so if the service no longer knows it', async () => {
+  it('resumes after a position, and reports if the service no longer knows that position', async () => {
     using client = connectTo(app)
     const first = recorder()
     const { subscribe } = live(client.duet)
     const subscription = subscribe<PostAdded>(postAdded, {}, first.watcher)
-    await waitUntil(() => first.told.includes('start'))
+    await waitUntil(() => first.received.includes('start'))
     await writer.post()
     await waitUntil(() => first.posts().length === 1)
     const { position } = subscription
@@ -187,18 +187,18 @@ describe('A subscription of the client', () => {
     const missed = await writer.post(2)
     const next = recorder()
     subscribe<PostAdded>(postAdded, {}, { ...next.watcher, after: position })
-    await waitUntil(() => next.told.length >= 2)
-    assert.deepEqual(next.told, missed)
+    await waitUntil(() => next.received.length >= 2)
+    assert.deepEqual(next.received, missed)
 
     const unknown = recorder()
     subscribe<PostAdded>(postAdded, {}, { ...unknown.watcher, after: 'an unknown position' })
-    await waitUntil(() => unknown.told.includes('gap'))
+    await waitUntil(() => unknown.received.includes('gap'))
     const later = await writer.post()
     await waitUntil(() => unknown.posts().length === 1)
-    assert.deepEqual([unknown.told, unknown.errors], [['gap', ...later], []])
+    assert.deepEqual([unknown.received, unknown.errors], [['gap', ...later], []])
   })
 
-  it('has the token of the session: it goes on past the expiry of its first token, and after signing in', async () => {
+  it("uses the session's token: it continues when its first token expires, and after signing in", async () => {
     const short = { ...env, TOKEN_TTL_SECONDS: '2', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' }
     await using shortLived = await startTestApp(short)
     const { WebSocket, state } = network()
@@ -210,13 +210,13 @@ describe('A subscription of the client', () => {
     await waitUntil(() => refused.errors.length > 0)
     assert.equal(refused.errors[0]?.kind, 'unauthenticated')
 
-    const { told, errors, watcher, posts } = recorder()
+    const { received, errors, watcher, posts } = recorder()
     live(duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     await duet.signIn({ email: 'ada@example.com', password: 'demo-password' })
     const asAdmin = recorder()
     live(duet).subscribe<PostAdded>(withEmail, {}, asAdmin.watcher)
-    await waitUntil(() => asAdmin.told.includes('start'))
+    await waitUntil(() => asAdmin.received.includes('start'))
     const author = new Writer(duet)
     let renewals = 0
     duet.onSession((_session, change) => {
@@ -231,15 +231,15 @@ describe('A subscription of the client', () => {
     assert.ok(state.opened >= 4, `${state.opened} sockets`)
   })
 
-  it('ends the session when the service closes its socket, and goes on without a token', async () => {
+  it('ends the session when the service closes its socket, and continues without a token', async () => {
     const { email } = await createMember(app)
     const over: string[] = []
     using client = connectTo(app, { onSignedOut: why => over.push(why) })
     using elsewhere = connectTo(app)
     await Promise.all([client, elsewhere].map(({ duet }) => duet.signIn({ email, password })))
-    const { told, watcher, posts } = recorder()
+    const { received, watcher, posts } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => told.includes('start'))
+    await waitUntil(() => received.includes('start'))
     await writer.post()
     await waitUntil(() => posts().length === 1)
     await elsewhere.duet.signOut({ everywhere: true })
@@ -250,7 +250,7 @@ describe('A subscription of the client', () => {
     assert.deepEqual(posts().slice(1), titles)
   })
 
-  it('ends with an error that repeating cannot mend, and when its post is deleted', async () => {
+  it('ends with an error if a retry cannot succeed, and when its post is deleted', async () => {
     using client = connectTo(app)
     const { subscribe } = live(client.duet)
     const invalid = recorder()
@@ -267,46 +267,46 @@ describe('A subscription of the client', () => {
     const { id, remove } = await writer.postToDelete()
     const ended = recorder()
     subscribe(comments, { id }, ended.watcher as never)
-    await waitUntil(() => ended.told.includes('start'))
+    await waitUntil(() => ended.received.includes('start'))
     await remove()
-    await waitUntil(() => ended.told.includes('end'))
-    assert.deepEqual([ended.told, ended.errors], [['start', 'end'], []])
+    await waitUntil(() => ended.received.includes('end'))
+    assert.deepEqual([ended.received, ended.errors], [['start', 'end'], []])
     assert.equal(live(client.duet).state.state, 'idle')
   })
 
-  it('shares one socket with the others of its connection', async () => {
+  it('shares one socket with the other subscriptions of its connection', async () => {
     const { WebSocket, state } = network()
     using client = connectTo(app, { WebSocket })
     const all = Array.from({ length: 3 }, () => recorder())
     for (const { watcher } of all) live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => all.every(({ told }) => told.includes('start')))
+    await waitUntil(() => all.every(({ received }) => received.includes('start')))
     const later = recorder()
     const subscription = live(client.duet).subscribe<PostAdded>(postAdded, {}, later.watcher)
-    await waitUntil(() => later.told.includes('start'))
+    await waitUntil(() => later.received.includes('start'))
     subscription.close()
     const titles = await writer.post()
     await waitUntil(() => all.every(({ posts }) => posts().length === 1))
-    assert.deepEqual([later.told, all[0]?.posts(), state.opened], [['start'], titles, 1])
+    assert.deepEqual([later.received, all[0]?.posts(), state.opened], [['start'], titles, 1])
   })
 
   it('waits and subscribes again if the rate limit refuses it', async () => {
     const serverClock = new TestClock()
     const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_WINDOW_MS: '5000' }
     await using limited = await startTestApp({ ...env, ...limit }, { clock: serverClock })
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     using client = connectTo(limited, { clock })
-    const { errors, told, watcher } = recorder()
+    const { errors, received, watcher } = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
     await waitUntil(() => clock.due.some(milliseconds => milliseconds > 1000 && milliseconds < 2000))
     serverClock.pass(10_000)
     clock.pass(2000)
     await waitUntil(async () => (await metricOf(limited, 'duet_subscriptions')) === 1)
-    // The refusal came after the answer to the ping, so the client reads again when it is really subscribed.
-    await waitUntil(() => told.includes('gap'))
-    assert.deepEqual([errors, told], [[], ['start', 'gap']])
+    // The refusal came after the answer to the ping. So the client reads the data again once it is really subscribed.
+    await waitUntil(() => received.includes('gap'))
+    assert.deepEqual([errors, received], [[], ['start', 'gap']])
   })
 
-  it('as an iterator gives its events in order, ends with the loop, and throws its error', async () => {
+  it('as an iterator returns its events in order, ends with the loop, and throws its error', async () => {
     using client = connectTo(app)
     const started: string[] = []
     const { iterate, state } = live(client.duet)
@@ -327,11 +327,11 @@ describe('A subscription of the client', () => {
     assert.deepEqual(await next, { done: true, value: undefined })
   })
 
-  it('needs a WebSocket, and says so', () => {
+  it('without a WebSocket class fails with a message that says so', () => {
     using client = connectTo(app)
     const { WebSocket } = globalThis
     try {
-      // As in Node 20.
+      // Node 20 has no global WebSocket.
       Reflect.deleteProperty(globalThis, 'WebSocket')
       assert.throws(
         () => live(client.duet).subscribe(postAdded, {}, recorder().watcher as never),
@@ -343,7 +343,7 @@ describe('A subscription of the client', () => {
   })
 })
 
-/** A socket without a network: the test is the service. */
+/** A WebSocket without a network. The test plays the service. */
 class FakeSocket {
   static readonly all: FakeSocket[] = []
   onopen: ((event: never) => void) | null = null
@@ -366,7 +366,7 @@ class FakeSocket {
     this.onmessage?.({ data: JSON.stringify(message) })
   }
 
-  /** Opens, and answers the first ping. */
+  /** Opens the socket, and answers its first ping. */
   accept(): void {
     this.onopen?.(undefined as never)
     this.say({ type: 'connection_ack' })
@@ -382,7 +382,7 @@ class FakeSocket {
 describe('The socket of the client', () => {
   async function start() {
     FakeSocket.all.length = 0
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     const client = connectTo({ url: 'http://duet.test' }, { clock, WebSocket: FakeSocket })
     const recorded = recorder()
     live(client.duet).subscribe<PostAdded>(postAdded, {}, recorded.watcher)
@@ -399,7 +399,7 @@ describe('The socket of the client', () => {
     return { clock, client, next, socket, ...recorded }
   }
 
-  it('is given up if it falls silent', async () => {
+  it('is closed if the service sends nothing for too long', async () => {
     const { clock, client, socket } = await start()
     socket.accept()
     assert.equal(live(client.duet).state.state, 'live')
@@ -414,7 +414,7 @@ describe('The socket of the client', () => {
     assert.deepEqual(clock.due, [])
   })
 
-  it('is given up if the service does not accept it in time', async () => {
+  it('is closed if the service does not accept it in time', async () => {
     const { clock, client, socket } = await start()
     socket.onopen?.(undefined as never)
     clock.pass(10_000)
@@ -429,7 +429,7 @@ describe('The socket of the client', () => {
     '{"type":"error","id":"1","payload":{}}',
     '{"type":"connection_ack"}',
   ]) {
-    it(`is given up after a message that the service never sends: ${text}`, async () => {
+    it(`is closed after a message that the service never sends: ${text}`, async () => {
       const { client, socket } = await start()
       socket.accept()
       socket.onmessage?.({ data: text })
@@ -438,7 +438,7 @@ describe('The socket of the client', () => {
     })
   }
 
-  it('does not subscribe again and again if the service does not know a position that it was not told', async () => {
+  it('does not resubscribe forever if the service refuses a position that the client never received', async () => {
     const { client, socket, errors } = await start()
     socket.accept()
     socket.say({
@@ -459,7 +459,7 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
-  it('is opened again with pauses that grow while it fails, and are short after it was stable', async () => {
+  it('is reopened after pauses that grow with each failure, and are short again after a stable connection', async () => {
     const { clock, client, socket, next } = await start()
     const pauses: number[] = []
     let current = socket
@@ -479,8 +479,8 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
-  it('goes on after the last event, and reads anew if the database has lost events', async () => {
-    const { client, socket, next, told } = await start()
+  it('resumes after the last event, and reads the data again if the database has lost events', async () => {
+    const { client, socket, next, received } = await start()
     socket.accept()
     const { id } = socket.sent.find(({ type }) => type === 'subscribe') ?? assert.fail()
     const event = { data: { postAdded: { title: 'post' } }, extensions: { position: 'p1' } }
@@ -490,17 +490,17 @@ describe('The socket of the client', () => {
     second.accept()
     const resumed = second.sent.find(({ type }) => type === 'subscribe')
     assert.deepEqual(resumed?.payload?.extensions, { after: 'p1' })
-    second.say({ type: 'next', id, payload: event }) // of the first attempt, so it is ignored
+    second.say({ type: 'next', id, payload: event }) // it answers the first attempt, so it is ignored
     second.onclose?.({ code: 1012 })
     const third = await next()
     third.accept()
     const anew = third.sent.find(({ type }) => type === 'subscribe')
     assert.deepEqual(anew?.payload?.extensions, { positions: true })
-    assert.deepEqual(told, ['start', 'post', 'gap'])
+    assert.deepEqual(received, ['start', 'post', 'gap'])
     client.duet.close()
   })
 
-  it('takes no more events for an iterator than fit, and goes on after the last one', async () => {
+  it('stops at the limit of buffered events of an iterator, and resumes after the last one', async () => {
     const { client, socket } = await start()
     socket.accept()
     const events = live(client.duet).iterate<PostAdded>(postAdded)
@@ -510,14 +510,14 @@ describe('The socket of the client', () => {
       data: { postAdded: { title: `post ${number}` } },
       extensions: { position: `p${number}` },
     })
-    // Those after the thousandth are on their way when the service is told to stop.
+    // The events after the thousandth were sent before the service got the complete message.
     for (let number = 1; number <= 1010; number++) socket.say({ type: 'next', id, payload: payloadOf(number) })
     assert.deepEqual(socket.sent.at(-1), { type: 'complete', id })
     const titles: string[] = []
     for await (const { postAdded: post } of events) {
       if (titles.push(post.title) === 1002) break
       if (titles.length !== 1000) continue
-      assert.equal(begun().id, id, 'nothing is asked for while events wait')
+      assert.equal(begun().id, id, 'nothing is requested while events wait')
       setImmediate(() => {
         assert.deepEqual(begun().payload?.extensions, { after: 'p1000' })
         for (const number of [1001, 1002]) socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) })

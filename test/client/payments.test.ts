@@ -9,7 +9,7 @@ import { sqlite } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HastyClock, HeldClock, interceptedFetch } from './support.ts'
+import { connectTo, InstantClock, interceptedFetch, ManualClock } from './support.ts'
 
 describe('Payments of the client', () => {
   let app: TestApp
@@ -18,14 +18,14 @@ describe('Payments of the client', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  /** How many payments of this amount were made. */
+  /** The number of payments with this amount. */
   async function made(amount: number): Promise<number> {
     await using engine = app.database.open(catalogue)
     const [row] = await rowsOf(engine, `select count(*) from payments where amount_cents = ${Math.round(amount * 100)}`)
     return Number(row?.[0])
   }
 
-  it('are made once although every answer but the last is lost, and say that the answer is a replay', async () => {
+  it('are made once even if all answers but the last are lost, and are marked as a replay', async () => {
     await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
     let losses = 3
     wire.fromServer = (_data, ends: Ends) => {
@@ -33,7 +33,7 @@ describe('Payments of the client', () => {
       ends.client.resetAndDestroy()
       return 'handled'
     }
-    const clock = new HastyClock()
+    const clock = new InstantClock()
     using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
     const { attempts, key, payment, replayed } = await payments(client.duet).pay(71.25)
     assert.deepEqual([attempts, replayed, payment.amount], [4, true, 71.25])
@@ -52,7 +52,7 @@ describe('Payments of the client', () => {
     assert.ok(first >= 125 && first <= 250 && second >= 250 && second <= 500 && third >= 500 && third <= 1000)
   })
 
-  it('have a key of their own each, or that of the caller, under which they are made once', async () => {
+  it('have a unique key, or the key of the caller, and are made once per key', async () => {
     using client = connectTo(app)
     const { get, pay } = payments(client.duet)
     const first = await pay(72)
@@ -68,9 +68,9 @@ describe('Payments of the client', () => {
     assert.deepEqual({ ...read, [etag]: undefined }, { ...first.payment, [etag]: undefined })
   })
 
-  it('that fail for good have their key in the error, and can be made later', async () => {
+  it('that fail permanently have their key in the error, and can be repeated later with it', async () => {
     let isDown = true
-    const clock = new HastyClock()
+    const clock = new InstantClock()
     const fetch = interceptedFetch(() => {
       if (isDown) throw new TypeError('no network')
       return undefined
@@ -90,13 +90,13 @@ describe('Payments of the client', () => {
     assert.equal(await made(73), 1)
   })
 
-  it('are sent again after a 5xx, and not after a refusal that would come again', async () => {
+  it('are repeated after a 5xx, but not after a refusal that would be the same again', async () => {
     const statuses = [503, 500, 502]
     const fetch = interceptedFetch(() => {
       const status = statuses.shift()
       return status === undefined ? undefined : Response.json({ error: 'Failed' }, { status })
     })
-    using client = connectTo(app, { fetch, clock: new HastyClock() })
+    using client = connectTo(app, { fetch, clock: new InstantClock() })
     const { pay } = payments(client.duet)
     assert.equal((await pay(74)).attempts, 4)
     client.requests.length = 0
@@ -111,10 +111,10 @@ describe('Payments of the client', () => {
     'JSON that is no object': () => Response.json(null),
     'a redirect': () => new Response(null, { status: 302, headers: { location: 'http://portal.test/' } }),
   })) {
-    it(`are not taken for made after ${what}, but sent again under their key`, async () => {
+    it(`do not count as made after ${what}, and are repeated with their key`, async () => {
       let sent = 0
       const fetch = interceptedFetch(() => (++sent < 3 ? strange() : undefined))
-      using client = connectTo(app, { fetch, clock: new HastyClock() })
+      using client = connectTo(app, { fetch, clock: new InstantClock() })
       const { attempts, payment } = await payments(client.duet).pay(79)
       assert.deepEqual([attempts, payment.amount], [3, 79])
       assert.equal(new Set(client.requests.map(({ headers }) => headers['idempotency-key'])).size, 1)
@@ -123,11 +123,11 @@ describe('Payments of the client', () => {
     })
   }
 
-  it('wait as long as the rate limit says, if it is not long', async () => {
+  it('wait as long as the rate limit requires, if that is short', async () => {
     const serverClock = new TestClock()
     const limit = { RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/payments', RATE_LIMIT_WINDOW_MS: '8000' }
     await using limited = await startTestApp(limit, { clock: serverClock })
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     using client = connectTo(limited, { clock })
     const { pay } = payments(client.duet)
     await pay(75)
@@ -139,13 +139,13 @@ describe('Payments of the client', () => {
     clock.pass(pause)
     assert.equal((await paying).attempts, 2)
 
-    const told = interceptedFetch(() => Response.json({}, { status: 429, headers: { 'retry-after': '60' } }))
-    using patient = connectTo(limited, { fetch: told })
+    const limitedFetch = interceptedFetch(() => Response.json({}, { status: 429, headers: { 'retry-after': '60' } }))
+    using patient = connectTo(limited, { fetch: limitedFetch })
     await assert.rejects(payments(patient.duet).pay(75), { kind: 'rateLimited', retryAfter: 60 })
     assert.equal(patient.requests.length, 1)
   })
 
-  it('are not repeated as another caller: that would be another payment', async () => {
+  it('are not repeated as another user, because that would be another payment', async () => {
     const member = await createMember(app)
     let signedOut: Promise<void> | undefined
     const fetch = interceptedFetch(({ path }) => {
@@ -153,16 +153,16 @@ describe('Payments of the client', () => {
       signedOut = client.duet.signOut()
       throw new TypeError('no network')
     })
-    using client = connectTo(app, { fetch, clock: new HastyClock() })
+    using client = connectTo(app, { fetch, clock: new InstantClock() })
     await client.duet.signIn({ email: member.email, password: 'right password' })
     await assert.rejects(payments(client.duet).pay(76), { kind: 'offline' })
     await signedOut
     assert.equal(client.lines().filter(line => line.startsWith('POST /payments')).length, 1)
   })
 
-  it('are no longer repeated when the caller gives up', async () => {
+  it('are no longer repeated after the caller aborts', async () => {
     const controller = new AbortController()
-    const clock = new HeldClock(0)
+    const clock = new ManualClock(0)
     const fetch = interceptedFetch(() => {
       throw new TypeError('no network')
     })
@@ -210,7 +210,7 @@ describe('Orders of the client', () => {
 
   it('are paid once although the answer is lost', async () => {
     await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
-    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new HastyClock() })
+    using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new InstantClock() })
     const { create, follow } = orders(client.duet)
     const order = await create((await createUser(app)).id, someItems())
     let losses = 1
@@ -223,7 +223,7 @@ describe('Orders of the client', () => {
     assert.deepEqual([paid.attempts, paid.replayed, paid.order.status], [2, true, 'shipped'])
   })
 
-  it('are cancelled only as they were read', async () => {
+  it('are cancelled only in the state in which they were read', async () => {
     using client = connectTo(app)
     const { create, follow, get } = orders(client.duet)
     const { id: userId } = await createUser(app)

@@ -16,7 +16,7 @@ import { temporaryFolder } from '../support/folder.ts'
 const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'client', 'README.md'), 'utf8')
 
-/** The code blocks that name a file, with what each prints. */
+/** The code blocks that name a file, and the expected output of each. */
 const examples = [...page.matchAll(/```[jt]s\n\/\/ (\S+)\n(.*?)```\n\n```\n(.*?)```/gs)].map(
   ([, file = '', code = '', output = '']) => ({ file, code, output }),
 )
@@ -46,7 +46,7 @@ describe('The examples of client/README.md', () => {
     symlinkSync(join(root, from), join(folder.path, 'node_modules', to))
   }
 
-  it('have one for each area', () => {
+  it('include one for each area', () => {
     const files = ['sign-in.mjs', 'users.mjs', 'orders.mjs', 'text.ts', 'typed.ts', 'live.mjs']
     assert.deepEqual(
       examples.map(({ file }) => file),
@@ -55,12 +55,12 @@ describe('The examples of client/README.md', () => {
   })
 
   for (const { file, output } of examples) {
-    it(`print what the page says: ${file}`, async () => {
+    it(`print the output that the page shows: ${file}`, async () => {
       assert.equal(await run(folder.path, process.execPath, file), output)
     })
   }
 
-  it('have types, from the built client', async () => {
+  it('pass the type check, with the types of the built client', async () => {
     const checks = { strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true }
     const compilerOptions = { ...checks, noEmit: true, module: 'nodenext', target: 'es2024', types: ['node'] }
     const settings = { compilerOptions: { ...compilerOptions, allowImportingTsExtensions: true }, include: ['*.ts'] }
@@ -69,7 +69,7 @@ describe('The examples of client/README.md', () => {
   })
 })
 
-/** Does what the command line of GraphQL Code Generator does with the settings of the page. */
+/** Generates types like the command line of GraphQL Code Generator, with the settings of the page. */
 async function generateOperations(folder: string): Promise<void> {
   const { generates, schema } = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? assert.fail())
   const { plugins, config } = generates['operations.ts']
@@ -84,7 +84,7 @@ async function generateOperations(folder: string): Promise<void> {
   writeFileSync(join(folder, 'operations.ts'), code)
 }
 
-/** Runs a program to its end, and returns what it printed. */
+/** Runs a program, and returns its output. */
 async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''

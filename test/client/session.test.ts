@@ -5,17 +5,17 @@ import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
-import { connectTo, HeldClock, interceptedFetch, uncaughtDuring } from './support.ts'
+import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
 
 const password = 'right password'
 const hour = 3_600_000
 const env = { LOGIN_LIMIT_MAX: '0', RATE_LIMIT_MAX: '0', TOKEN_TTL_SECONDS: '3600' }
 
-/** A service and a client that have the same time, which passes as the test says. */
-async function startInTime(more: Readonly<Record<string, string>> = {}) {
+/** A service and a client with the same time, which only the test moves. */
+async function startWithOneClock(more: Readonly<Record<string, string>> = {}) {
   const serverClock = new TestClock()
   const app = await startTestApp({ ...env, ...more }, { clock: serverClock })
-  const clock = new HeldClock(serverClock.now())
+  const clock = new ManualClock(serverClock.now())
   const pass = (milliseconds: number) => {
     serverClock.pass(milliseconds)
     clock.pass(milliseconds)
@@ -32,7 +32,7 @@ describe('A session of the client', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('begins with the right password, and says who it is; the log has neither the password nor the token', async () => {
+  it('begins with the right password, and knows its user; the log contains neither the password nor the token', async () => {
     const member = await createMember(app)
     const kept: string[] = []
     const storage = { get: () => null, set: (token?: string) => void kept.push(token ?? '') }
@@ -54,8 +54,8 @@ describe('A session of the client', () => {
     )
   })
 
-  it('is renewed before each expiry, and is over when the service ends it', async () => {
-    await using stage = await startInTime({ SESSION_TTL_SECONDS: String(4 * 3600) })
+  it('is renewed before each expiry, and ends when the service ends it', async () => {
+    await using stage = await startWithOneClock({ SESSION_TTL_SECONDS: String(4 * 3600) })
     const { app, clock, credentials, pass } = stage
     const over: string[] = []
     using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
@@ -73,8 +73,8 @@ describe('A session of the client', () => {
     assert.deepEqual([over, duet.session], [['ended'], undefined])
   })
 
-  it('is renewed once for all requests that need it, and they do not wait for it while the token is valid', async () => {
-    await using stage = await startInTime()
+  it('is renewed once for all requests that need it, and requests do not wait while the token is valid', async () => {
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, serverClock } = stage
     let answer = () => {}
     const renewed = new Promise<void>(resolve => {
@@ -98,8 +98,8 @@ describe('A session of the client', () => {
     assert.equal(client.lines().filter(line => line === 'POST /tokens 200').length, 2)
   })
 
-  it('that expired while the machine slept is over: nothing is sent as somebody else', async () => {
-    await using stage = await startInTime()
+  it('ends if it expired while the machine was asleep: no request is sent as another user', async () => {
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, serverClock } = stage
     const over: string[] = []
     using client = connectTo(app, { clock, onSignedOut: why => over.push(why) })
@@ -115,7 +115,7 @@ describe('A session of the client', () => {
   })
 
   it('survives a renewal that gets no answer', async () => {
-    await using stage = await startInTime()
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, pass } = stage
     let isDown = false
     const down = interceptedFetch(() => {
@@ -137,7 +137,7 @@ describe('A session of the client', () => {
   it('does not depend on the clock of its machine', async () => {
     const member = await createMember(app)
     for (const wrong of [-24 * hour, 24 * hour]) {
-      const clock = new HeldClock(Date.now() + wrong)
+      const clock = new ManualClock(Date.now() + wrong)
       using client = connectTo(app, { clock })
       const { expiresAt } = await client.duet.signIn({ email: member.email, password })
       assert.equal(expiresAt, clock.now() + hour - 1000)
@@ -146,7 +146,7 @@ describe('A session of the client', () => {
     }
   })
 
-  it('is over when its tokens are revoked, by another device of the user or by the user here', async () => {
+  it('ends when its tokens are revoked, by another device of the user or by this one', async () => {
     const { email } = await createMember(app)
     const over: string[] = []
     using here = connectTo(app, { onSignedOut: why => over.push(`here: ${why}`) })
@@ -158,7 +158,7 @@ describe('A session of the client', () => {
     assert.deepEqual([over, there.duet.session], [['here: signOut', 'there: ended'], undefined])
   })
 
-  it('goes on if only one path refuses its token', async () => {
+  it('continues if only one path refuses its token', async () => {
     await using app = await startTestApp({ ...env, METRICS_TOKEN: 'a-token-of-somebody-else' })
     const { email } = await createMember(app)
     using client = connectTo(app)
@@ -168,7 +168,7 @@ describe('A session of the client', () => {
     await users(client.duet).me()
   })
 
-  it('sends a refused request again with its renewed token, and never with that of another user', async () => {
+  it('repeats a refused request with its renewed token, and never with the token of another user', async () => {
     const [ada, grace] = [await createMember(app), await createMember(app)]
     let meanwhile: (() => Promise<unknown>) | undefined
     const fetch = interceptedFetch(async ({ path }) => {
@@ -187,7 +187,7 @@ describe('A session of the client', () => {
     assert.equal(client.duet.session?.userId, grace.id)
   })
 
-  it('does not end, nor does a call fail, if the token cannot be stored', async () => {
+  it('does not end, and no call fails, if the token cannot be stored', async () => {
     const { email, id } = await createMember(app)
     const noRoom = new Error('no room')
     const full = {
@@ -204,7 +204,7 @@ describe('A session of the client', () => {
     assert.deepEqual(uncaught, [noRoom])
   })
 
-  it('is kept where the caller says, and found there by the next visit', async () => {
+  it('is stored where the caller configures, and is found there at the next visit', async () => {
     const { email, id } = await createMember(app)
     const items = new Map<string, string>()
     const local = {
@@ -224,8 +224,8 @@ describe('A session of the client', () => {
     assert.equal(broken.duet.session, undefined)
   })
 
-  it('does not come back by a renewal that is answered after the user has signed out', async () => {
-    await using stage = await startInTime()
+  it('does not start again by a renewal that is answered after the user has signed out', async () => {
+    await using stage = await startWithOneClock()
     const { app, clock, credentials, pass } = stage
     let arrived = () => {}
     let release = () => {}
@@ -255,15 +255,15 @@ describe('A session of the client', () => {
     assert.equal(client.duet.session, undefined)
   })
 
-  it('tells its listeners of each change, and of none after they are removed', async () => {
+  it('notifies its listeners of each change, and not after they are removed', async () => {
     const { email } = await createMember(app)
     using client = connectTo(app)
-    const told: string[] = []
-    const stop = client.duet.onSession((session, change) => told.push(`${change} ${session !== undefined}`))
+    const changes: string[] = []
+    const stop = client.duet.onSession((session, change) => changes.push(`${change} ${session !== undefined}`))
     await client.duet.signIn({ email, password })
     await client.duet.signOut()
     stop()
     await client.duet.signIn({ email, password })
-    assert.deepEqual(told, ['signedIn true', 'signedOut false'])
+    assert.deepEqual(changes, ['signedIn true', 'signedOut false'])
   })
 })

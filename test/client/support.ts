@@ -5,7 +5,7 @@ import { connect } from '../../client/src/index.ts'
 export interface TestClient extends Disposable {
   readonly duet: Duet
   readonly requests: RequestEntry[]
-  /** Each as `GET /users 200`. */
+  /** One line for each request, such as `GET /users 200`. */
   readonly lines: () => readonly string[]
 }
 
@@ -20,8 +20,8 @@ export function connectTo({ url }: { readonly url: string }, options: Partial<Co
   }
 }
 
-/** A clock of the client that stops until a test moves it. Due timers run when it is moved. */
-export class HeldClock implements Clock {
+/** A clock for the client that stands still until the test moves it. Timers that are due run then. */
+export class ManualClock implements Clock {
   #now: number
   #timers: { readonly at: number; readonly run: () => void }[] = []
 
@@ -53,14 +53,14 @@ export class HeldClock implements Clock {
     for (const { run } of due) run()
   }
 
-  /** Time passes without timers, as on a laptop that sleeps. */
+  /** Time passes but no timers run, as on a laptop in sleep mode. */
   sleep(milliseconds: number): void {
     this.#now += milliseconds
   }
 }
 
-/** A clock of the client on which pauses take no time. It keeps how long they would have been. */
-export class HastyClock implements Clock {
+/** A clock for the client on which pauses take no time. It records their lengths. */
+export class InstantClock implements Clock {
   readonly pauses: number[] = []
   now = Date.now
 
@@ -74,7 +74,7 @@ export class HastyClock implements Clock {
 
 const requestTimeoutMs = 30_000
 
-/** A `fetch` that hands some requests over to a test, which may answer them, or lose them by throwing. */
+/** A `fetch` that passes each request to the test first. The test may answer it, or throw to simulate a lost request. */
 export function interceptedFetch(
   intercept: (request: { readonly method: string; readonly path: string }) => Response | Promise<Response> | undefined,
 ): typeof fetch {
@@ -84,7 +84,7 @@ export function interceptedFetch(
   }
 }
 
-/** The errors that are thrown in microtasks while something runs. Otherwise they would end the process. */
+/** Collects the errors that are thrown in microtasks while `work` runs. They would end the process otherwise. */
 export async function uncaughtDuring(work: () => Promise<void>): Promise<readonly unknown[]> {
   const uncaught: unknown[] = []
   const original = globalThis.queueMicrotask

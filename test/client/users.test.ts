@@ -14,7 +14,7 @@ describe('Users of the client', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('are listed over all pages by following the links, each once', async () => {
+  it('are listed page by page by following the links, each once', async () => {
     using client = connectTo(app)
     const { create, list } = users(client.duet)
     const { id: before } = await create(somebody())
@@ -37,10 +37,10 @@ describe('Users of the client', () => {
 
     client.requests.length = 0
     assert.deepEqual(await list({ ...rest, limit: 2 }).toArray(3), created.slice(0, 3))
-    assert.equal(client.requests.length, 2, 'no page is read that is not needed')
+    assert.equal(client.requests.length, 2, 'only the needed pages are read')
   })
 
-  it('are found by their e-mail, whatever characters it has', async () => {
+  it('are found by e-mail, with any characters in it', async () => {
     using client = connectTo(app)
     const { create, list } = users(client.duet)
     const user = await create({ name: 'Ada', email: 'ada+engine&co@example.com' })
@@ -48,25 +48,25 @@ describe('Users of the client', () => {
     assert.deepEqual(await list({ email: 'nobody@example.com' }).first(), { items: [], more: false })
   })
 
-  it('keep their ETag: a write of what somebody has changed meanwhile is refused, and nothing happens', async () => {
+  it('keep their ETag: an update is refused, and changes nothing, if another client has changed the user meanwhile', async () => {
     using client = connectTo(app)
     const { create, delete: remove, get, replace, update } = users(client.duet)
     const { id } = await create(somebody())
     const read = await get(id)
     assert.match(read[etag] ?? '', /^"/)
-    const current = await update({ ...read }, { age: 40 }) // a copy has the ETag, too
+    const current = await update({ ...read }, { age: 40 }) // a copy has the ETag too
     assert.deepEqual([current.age, current[etag]], [40, undefined])
     await assert.rejects(update(read, { age: 41 }), changed)
     await assert.rejects(replace(read, somebody()), changed)
     await assert.rejects(remove(read), changed)
     assert.equal((await get(id)).age, 40)
-    assert.equal((await update(id, { age: 42 })).age, 42, 'an id stands for whatever is there')
+    assert.equal((await update(id, { age: 42 })).age, 42, 'a write with an id is unconditional')
     assert.equal((await update(id, { age: null })).age, undefined)
     await remove(await get(id))
     await assert.rejects(get(id), { kind: 'notFound', status: 404, message: 'User not found' })
   })
 
-  it('are replaced or created under an id, and with onlyNew never replaced', async () => {
+  it('are replaced or created by id, and with onlyNew never replaced', async () => {
     using client = connectTo(app)
     const { get, replace } = users(client.duet)
     const input = somebody()
@@ -78,7 +78,7 @@ describe('Users of the client', () => {
     assert.equal((await get(77_000)).name, next.name)
   })
 
-  it('that are no longer wanted are not waited for: the signal of the caller ends the call', async () => {
+  it('are no longer awaited after the caller aborts: the signal ends the call', async () => {
     using client = connectTo(app)
     const { get, list } = users(client.duet)
     const reason = new Error('no longer wanted')

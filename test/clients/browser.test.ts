@@ -47,10 +47,10 @@ for (const size of [
     const wide = await page.evaluate('[document.documentElement.scrollWidth, innerWidth]')
     assert.deepEqual(wide, [size.width, size.width])
     const shown = await page.locator('.graphiql-response').boundingBox()
-    assert.ok(shown !== null && shown.width > 300, 'the answer has room')
-    assert.ok(shown.y + shown.height <= size.height, 'the answer is in the window')
+    assert.ok(shown !== null && shown.width > 300, 'the answer pane is large enough')
+    assert.ok(shown.y + shown.height <= size.height, 'the answer pane is visible')
 
-    // Under this policy only an admin may have the e-mail, so the socket must have the token.
+    // Under this policy only an admin may read e-mails, so the socket must have the token.
     await run('subscription News { postAdded { title author { email } } }')
     const token = await logIn(app, 'ada@example.com', 'demo-password')
     await waitUntil(async () => {

@@ -24,7 +24,7 @@ describe('The clients of docs/clients.md', () => {
 
   const programs = examples.filter(({ file }) => /\.m?[jt]s$/.test(file))
 
-  it('have one example each', () => {
+  it('include one example for each client', () => {
     const files = ['apollo.mjs', 'urql.mjs', 'graphql-request.mjs', 'typed.ts', 'openapi-client.ts']
     assert.deepEqual(
       programs.map(({ file }) => file),
@@ -33,13 +33,13 @@ describe('The clients of docs/clients.md', () => {
   })
 
   for (const { file, output } of programs) {
-    it(`do what the page says: ${file}`, async () => {
+    it(`print the output that the page shows: ${file}`, async () => {
       assert.ok(output, `${file} prints nothing`)
       assert.equal(await run(folder.path, process.execPath, file), output)
     })
   }
 
-  it('have the types that generators write', async () => {
+  it('pass the type check, with generated types', async () => {
     const settings = { extends: join(root, 'tsconfig.json'), include: ['*.ts'] }
     const compilerOptions = { lib: ['es2024', 'dom'], noUnusedLocals: false, exactOptionalPropertyTypes: false }
     writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ ...settings, compilerOptions }))
@@ -47,7 +47,7 @@ describe('The clients of docs/clients.md', () => {
   })
 })
 
-/** Runs a program to its end, and returns what it printed. */
+/** Runs a program, and returns its output. */
 async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''

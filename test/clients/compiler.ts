@@ -1,4 +1,4 @@
 import { ts } from '@ts-morph/common'
 
-/** The interface of TypeScript before version 7, which programs that write types still use. */
+/** The compiler interface of TypeScript before version 7, which type generators still use. */
 export default ts

@@ -15,7 +15,7 @@ const pluginMap = {
   'typed-document-node': typedDocumentNode,
 }
 
-/** Does what the command line of GraphQL Code Generator does with the settings of the page. */
+/** Generates types like the command line of GraphQL Code Generator, with the settings of the page. */
 export async function generateOperations(folder: string): Promise<void> {
   const [[filename, { plugins, config }] = assert.fail()]: [
     string,
@@ -32,9 +32,9 @@ export async function generateOperations(folder: string): Promise<void> {
   writeFileSync(join(folder, filename), code)
 }
 
-/** Does what the command line of openapi-typescript does. */
+/** Generates types like the command line of openapi-typescript. */
 export async function generatePaths(folder: string): Promise<void> {
-  // It uses the interface of the compiler, which TypeScript 7 no longer has.
+  // It uses the compiler interface, which TypeScript 7 no longer has.
   const compiler = new URL('./compiler.ts', import.meta.url).href
   const hooks = registerHooks({
     resolve: (name, context, next) =>

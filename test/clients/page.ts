@@ -6,7 +6,7 @@ import { temporaryFolder } from '../support/folder.ts'
 export const root = join(import.meta.dirname, '..', '..')
 const page = readFileSync(join(root, 'docs', 'clients.md'), 'utf8')
 
-/** The code blocks of docs/clients.md that name a file, with what each prints. */
+/** The code blocks of docs/clients.md that name a file, and the expected output of each. */
 export const examples = [...page.matchAll(/```\w+\n(?:\/\/|#) (\S+)\n(.*?)```\n(?:\n```\n(.*?)```)?/gs)].map(
   ([, file = '', code = '', output]) => ({ file, code, output }),
 )
@@ -14,7 +14,7 @@ export const examples = [...page.matchAll(/```\w+\n(?:\/\/|#) (\S+)\n(.*?)```\n(
 /** The settings of GraphQL Code Generator on the page. */
 export const generatorSettings = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? assert.fail())
 
-/** A folder with the files of the page, in which the packages of this project can be used. */
+/** A folder with the files of the page, in which the packages of this project are available. */
 export function folderOfExamples(address = 'http://127.0.0.1:4000') {
   const folder = temporaryFolder()
   symlinkSync(join(root, 'node_modules'), join(folder.path, 'node_modules'))

@@ -11,7 +11,7 @@ import { sha256 } from '../graphql/support/requests.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-/** A `fetch` that keeps what was sent and answered: the method, whether the text was sent, the status. */
+/** A `fetch` that records each request and its answer: the method, whether the text was sent, and the status. */
 function observedFetch() {
   const seen: string[] = []
   const observed: typeof fetch = async (input, init) => {
@@ -70,7 +70,7 @@ describe('Persisted queries of real clients', () => {
     })
   }
 
-  it("Apollo Client runs the documents of its generator's manifest, and is refused others", async () => {
+  it('Apollo Client runs the documents of its generated manifest, and other documents are refused', async () => {
     using folder = temporaryFolder()
     const path = join(folder.path, 'manifest.json')
     const body = print(query)

@@ -52,7 +52,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     assert.equal(strangers.times, 0)
   })
 
-  it('sends one notification for many events of one moment, and one more for what came later', async () => {
+  it('sends one notification for many events at the same moment, and one more for later events', async () => {
     const url = await newPostgresDatabase('nothing')
     await using one = postgresBus(url)
     await waitUntil(() => one.listening)
@@ -69,7 +69,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await listener.end()
   })
 
-  it('sends one notification for all events that happen until the last one is answered, however long that takes', async () => {
+  it('sends one notification for all events that happen until the previous notification is answered, however long that takes', async () => {
     const { hostname, port, pathname, username } = new URL(await newPostgresDatabase('nothing'))
     await using wire = await Wire.to({ host: hostname, port: Number(port) })
     await using bus = postgresBus(`postgres://${username}@127.0.0.1:${wire.port}${pathname}`)
@@ -97,7 +97,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     assert.equal(sent, 2)
   })
 
-  it('does not hear its own notifications again', async () => {
+  it('ignores its own notifications', async () => {
     const url = await newPostgresDatabase('nothing')
     await using one = postgresBus(url)
     await using other = postgresBus(url)
@@ -107,7 +107,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await waitUntil(() => theirs.times === 1)
     const sender = new pg.Client({ connectionString: url })
     await sender.connect()
-    // All get notifications in the same order: the own one would come before these.
+    // All connections get notifications in the same order, so its own would come before these.
     for (let n = 2; n <= 4; n++) {
       await sender.query("select pg_notify('duet_events', 'somebody')")
       await waitUntil(() => theirs.times === n)
@@ -117,7 +117,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     assert.deepEqual([mine.times, theirs.times], [4, 4])
   })
 
-  it('opens a new connection when its own is lost, and then tells its listeners to look', async () => {
+  it('opens a new connection when its connection is lost, and then notifies its listeners', async () => {
     const url = await newPostgresDatabase('nothing')
     const warnings: string[] = []
     await using one = postgresBus(url, warnings)
@@ -139,7 +139,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     assert.ok(warnings.some(message => message.includes('was lost')))
   })
 
-  it('ends at once while PostgreSQL cannot be reached, and has warned without a name or an address', async () => {
+  it('stops at once while PostgreSQL is unreachable, and its warning contains no user name and no address', async () => {
     const warnings: string[] = []
     await using bus = postgresBus('postgres://secret-name:secret-word@127.0.0.1:9/nowhere', warnings)
     const mine = heard(bus)

@@ -9,7 +9,7 @@ const hour = 3_600_000
 
 for (const kind of limiterKinds) {
   describe(`The limiter in ${kind.name}`, { skip: kind.skip }, () => {
-    it('does what a naive count does, at all times and for all keys', async () => {
+    it('counts like a naive implementation, at all times and for all keys', async () => {
       await using place = await kind.create()
       const step = fc.record({
         key: fc.constantFrom('a', 'b', 'c'),
@@ -45,7 +45,7 @@ for (const kind of limiterKinds) {
       )
     })
 
-    it('gives each of those who take at the same time a number of its own', async () => {
+    it('gives concurrent calls of take different numbers', async () => {
       await using place = await kind.create()
       const limiter = place.limiter('x', 100, hour)
       const allowances = await Promise.all(Array.from({ length: 1_000 }, () => limiter.take('a')))
@@ -56,7 +56,7 @@ for (const kind of limiterKinds) {
       assert.equal(allowances.filter(({ allowed }) => allowed).length, 100)
     })
 
-    it('keeps the order of taking and giving back at the same time', async () => {
+    it('keeps the order of concurrent calls that take and give back', async () => {
       await using place = await kind.create()
       const limiter = place.limiter('x', 1, hour)
       const first = limiter.take('a')
@@ -93,7 +93,7 @@ for (const kind of limiterKinds) {
       assert.deepEqual(await takeThree(), [true, true, false])
     })
 
-    it('locks nobody out for longer than a window when the clock is set back', async () => {
+    it('blocks no client for longer than a window when the clock is set back', async () => {
       await using place = await kind.create()
       const limiter = place.limiter('x', 1, hour)
       await limiter.take('a')
@@ -103,7 +103,7 @@ for (const kind of limiterKinds) {
       assert.deepEqual(await limiter.take('a'), { allowed: false, excess: 1, remaining: 0, resetSeconds: 3600 })
     })
 
-    it('tells keys apart whatever their characters and their length', async () => {
+    it('distinguishes keys of any characters and length', async () => {
       await using place = await kind.create()
       const limiter = place.limiter('x', 1, hour)
       const keys = [
@@ -130,7 +130,7 @@ for (const kind of limiterKinds) {
 }
 
 describe('Limits in Redis', { skip: redis.skip }, () => {
-  it('are shared by all instances with the same secret, one limit by one name', async () => {
+  it('are shared by all instances with the same secret, one limit per name', async () => {
     const url = await newRedisDatabase()
     using first = await openLimits(url)
     using second = await openLimits(url)
@@ -163,7 +163,7 @@ describe('Limits in Redis', { skip: redis.skip }, () => {
     }
   })
 
-  it('start again when a window has become shorter than what is left of it', async () => {
+  it('start again if the remaining time is longer than a window that was made shorter', async () => {
     const url = await newRedisDatabase()
     using limits = await openLimits(url)
     await limits.limiter('x', 1, hour).take('a')

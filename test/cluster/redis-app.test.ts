@@ -38,7 +38,7 @@ describe('The service with Redis', { skip: redis.skip }, () => {
     assert.deepEqual(linesAboutRedis(first.logs), [])
   })
 
-  it('starts while Redis is away, warns once, is ready, and shares its limits when Redis has come', async () => {
+  it('starts while Redis is unreachable, warns once, is ready, and shares its limits when Redis is reachable', async () => {
     await using server = await RedisServer.start()
     await server.kill()
     await using app = await startTestApp({ REDIS_URL: server.url.replace('//', '//:pa55word@') })
@@ -59,7 +59,7 @@ describe('The service with Redis', { skip: redis.skip }, () => {
   })
 })
 
-it('on PostgreSQL without REDIS_URL a line warns that limits are not shared', { skip: postgres.skip }, async () => {
+it('on PostgreSQL without REDIS_URL the log warns that limits are not shared', { skip: postgres.skip }, async () => {
   await using app = await startTestAppOn(postgres, { REDIS_URL: '' })
   const msg = 'Without REDIS_URL each instance has its own rate and login limits'
   assert.deepEqual(linesAboutRedis(app.logs), [{ level: 40, msg, reason: undefined }])

@@ -12,15 +12,15 @@ import { waitUntil, within } from '../support/wait.ts'
 const hour = 3_600_000
 const secret = 'pa55word'
 
-/** Limits, and what was told about Redis going away and coming back. */
+/** Limits, and a record of the reported outages and recoveries of Redis. */
 async function open(url: string, timeoutMs?: number) {
-  const told: string[] = []
-  const onChange = (up: boolean, reason?: string) => told.push(up ? 'back' : `away: ${reason}`)
+  const reports: string[] = []
+  const onChange = (up: boolean, reason?: string) => reports.push(up ? 'back' : `away: ${reason}`)
   const limits = await openLimits(url, { onChange, ...(timeoutMs !== undefined && { timeoutMs }) })
-  return { limits, told }
+  return { limits, reports }
 }
 
-/** Whether limits are kept without Redis, and without waiting for it. */
+/** Checks that limits are kept without Redis, and without waiting for it. */
 async function assertLocal(limits: RedisLimits): Promise<void> {
   const limiter = limits.limiter('x', 2, hour)
   const allowances = [1, 2, 3].map(() => limiter.take('somebody'))
@@ -40,7 +40,7 @@ function take(limiter: RateLimiter, key: string): Promise<Allowance> {
   return within(Promise.resolve(limiter.take(key)), 'an allowance')
 }
 
-describe('While Redis is away, limits are kept by each instance alone', { skip: redis.skip }, () => {
+describe('While Redis is unavailable, each instance keeps the limits alone', { skip: redis.skip }, () => {
   let server: RedisServer
   before(async () => {
     server = await RedisServer.start()
@@ -51,8 +51,8 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     await server.resume()
   })
 
-  it('after it was killed; those who wait for it are answered at once', async () => {
-    const { limits, told } = await open(server.url)
+  it('after Redis was killed; waiting calls are answered at once', async () => {
+    const { limits, reports } = await open(server.url)
     using _ = limits
     server.signal('SIGSTOP')
     const limiter = limits.limiter('x', 1, hour)
@@ -63,15 +63,15 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
       [true, false],
     )
     await assertLocal(limits)
-    assert.match(told.join(), /^away: (ECONNREFUSED|ECONNRESET|connection closed)$/)
+    assert.match(reports.join(), /^away: (ECONNREFUSED|ECONNRESET|connection closed)$/)
     await server.resume()
     await waitUntil(() => limits.up)
-    assert.deepEqual(told.slice(1), ['back'])
+    assert.deepEqual(reports.slice(1), ['back'])
     assert.ok(limiter.take('a') instanceof Promise)
   })
 
-  it('while it hangs; all who wait are answered after one time-out, and what it says later is ignored', async () => {
-    const { limits, told } = await open(server.url, 300)
+  it('while Redis hangs; all waiting calls are answered after one timeout, and late answers are ignored', async () => {
+    const { limits, reports } = await open(server.url, 300)
     using _ = limits
     server.signal('SIGSTOP')
     const limiter = limits.limiter('x', 1, hour)
@@ -85,12 +85,12 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     const second = note('b')
     await first
     await Promise.resolve()
-    assert.deepEqual(answered, ['a', 'b'], 'the second has not waited for a time-out of its own')
+    assert.deepEqual(answered, ['a', 'b'], 'the second call did not wait for another timeout')
     await second
     await assertLocal(limits)
     server.signal('SIGCONT')
     await waitUntil(() => limits.up)
-    assert.deepEqual(told, ['away: no answer in time', 'back'])
+    assert.deepEqual(reports, ['away: no answer in time', 'back'])
     assert.ok((await take(limits.limiter('y', 1, hour), 'a')).allowed)
   })
 
@@ -113,8 +113,8 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     },
   }
   for (const [code, { spoil, heal }] of Object.entries(refusals)) {
-    it(`while it answers with an error such as ${code}`, async () => {
-      const { limits, told } = await open(server.url)
+    it(`while Redis answers with an error such as ${code}`, async () => {
+      const { limits, reports } = await open(server.url)
       using _ = limits
       await spoil()
       try {
@@ -125,39 +125,39 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
         await heal()
       }
       await waitUntil(() => limits.up)
-      assert.match(told.join(), /^away: [A-Z]+,back$/)
+      assert.match(reports.join(), /^away: [A-Z]+,back$/)
     })
   }
 
-  it('while it cannot be reached at all, from the start', async () => {
+  it('while Redis cannot be reached, from the start', async () => {
     await server.kill()
-    const { limits, told } = await open(server.url)
+    const { limits, reports } = await open(server.url)
     using _ = limits
     await assertLocal(limits)
     await server.resume()
     await waitUntil(() => limits.up)
-    assert.deepEqual(told, ['away: ECONNREFUSED', 'back'])
+    assert.deepEqual(reports, ['away: ECONNREFUSED', 'back'])
   })
 
-  it('while it refuses the password, which nothing tells', async () => {
+  it('while Redis refuses the password, which is never printed', async () => {
     await server.ask('config', 'set', 'requirepass', 'another')
-    const { limits, told } = await open(server.url.replace('//', `//:${secret}@`))
+    const { limits, reports } = await open(server.url.replace('//', `//:${secret}@`))
     using _ = limits
     await assertLocal(limits)
-    await server.kill() // the new one has no password
-    assert.equal(told.length, 1)
-    assert.match(told.join(), /^away: [A-Z]+$/)
+    await server.kill() // the new server has no password
+    assert.equal(reports.length, 1)
+    assert.match(reports.join(), /^away: [A-Z]+$/)
   })
 
-  it('where there is no such database', async () => {
-    const { limits, told } = await open(`${server.url}/999999`)
+  it('while Redis has no database of that number', async () => {
+    const { limits, reports } = await open(`${server.url}/999999`)
     using _ = limits
     await assertLocal(limits)
-    assert.deepEqual(told, ['away: ERR'])
+    assert.deepEqual(reports, ['away: ERR'])
   })
 
-  it('not when it has forgotten all, nor when it has forgotten the script', async () => {
-    const { limits, told } = await open(server.url)
+  it('but not when Redis has lost all data, or only the script', async () => {
+    const { limits, reports } = await open(server.url)
     using _ = limits
     const limiter = limits.limiter('forgotten', 1, hour)
     for (const command of ['flushall', 'script']) {
@@ -167,11 +167,11 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
       assert.equal((await take(limiter, 'a')).allowed, command === 'flushall')
       await server.ask('flushall')
     }
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
   })
 
-  it('not when it has closed the connection: a new one is made at once, and nothing is told', async () => {
-    const { limits, told } = await open(`${server.url}/7`)
+  it('but not when Redis has closed the connection: a new one is opened at once, and no outage is reported', async () => {
+    const { limits, reports } = await open(`${server.url}/7`)
     using _ = limits
     const limiter = limits.limiter('closed', 2, hour)
     await take(limiter, 'a')
@@ -181,21 +181,21 @@ describe('While Redis is away, limits are kept by each instance alone', { skip: 
     await waitUntil(async () => Number(await connection()) > old)
     await waitUntil(() => limits.up)
     assert.equal((await take(limiter, 'a')).remaining, 0)
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
   })
 
-  it('not because this process was too busy to read the answer in time', async () => {
-    const { limits, told } = await open(server.url, 100)
+  it('but not because this process was too busy to read the answer in time', async () => {
+    const { limits, reports } = await open(server.url, 100)
     using _ = limits
     const taken = take(limits.limiter('busy', 1, hour), 'a')
-    await new Promise(resolve => setImmediate(resolve)) // it is sent
+    await new Promise(resolve => setImmediate(resolve)) // now the command is sent
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     await taken
-    assert.deepEqual(told, [])
+    assert.deepEqual(reports, [])
   })
 })
 
-describe('Another server where Redis should be', { skip: redis.skip }, () => {
+describe('A server at the address of Redis that is not Redis', { skip: redis.skip }, () => {
   const answers: Readonly<Record<string, (socket: Socket) => void>> = {
     'still loads its data': socket => socket.on('data', () => socket.write('-LOADING Redis is loading\r\n'.repeat(4))),
     'quotes the password in its error': socket =>
@@ -205,7 +205,7 @@ describe('Another server where Redis should be', { skip: redis.skip }, () => {
     'hangs up': socket => socket.destroy(),
   }
   for (const [what, answer] of Object.entries(answers)) {
-    it(`is not used if it ${what}, and its words are told to nobody`, async () => {
+    it(`is not used if it ${what}, and its messages are not logged`, async () => {
       const sockets = new Set<Socket>()
       const other = createServer(socket => {
         sockets.add(socket.on('error', () => {}))
@@ -214,12 +214,12 @@ describe('Another server where Redis should be', { skip: redis.skip }, () => {
       await once(other.listen(0, '127.0.0.1'), 'listening')
       const { port } = other.address() as AddressInfo
       {
-        const { limits, told } = await open(`redis://:${secret}@127.0.0.1:${port}`, 200)
+        const { limits, reports } = await open(`redis://:${secret}@127.0.0.1:${port}`, 200)
         using _ = limits
         await assertLocal(limits)
-        assert.equal(told.length, 1)
-        assert.match(told.join(), /^away: [\w ]+$/)
-        assert.ok(!told.join().includes(secret))
+        assert.equal(reports.length, 1)
+        assert.match(reports.join(), /^away: [\w ]+$/)
+        assert.ok(!reports.join().includes(secret))
       }
       for (const socket of sockets) socket.destroy()
       other.close()

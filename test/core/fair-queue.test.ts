@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { FairQueue } from '../../src/core/fair-queue.ts'
 
-/** A queue whose tasks end when the test says so. Records the started and the rejected clients, in order. */
+/** A queue whose tasks end when the test ends them. Records the started and the rejected clients, in order. */
 function watched(atOnce: number, mayWait: number, perClient = atOnce) {
   const queue = new FairQueue({ atOnce, mayWait, perClient })
   const entered: string[] = []
@@ -58,14 +58,14 @@ test('when too many tasks wait, the newest task of the client with the most wait
   for (const client of ['a', 'a', 'a', 'a', 'a']) ask(client)
   ask('a')
   await settle()
-  assert.deepEqual(refused, ['a'], 'nobody gives way to itself')
+  assert.deepEqual(refused, ['a'], 'the newest task of a lone client is rejected')
   ask('b')
   ask('b')
   await settle()
   assert.deepEqual(refused, ['a', 'a', 'a'])
   ask('b')
   await settle()
-  assert.deepEqual(refused, ['a', 'a', 'a', 'b'], 'who waits for as much as the other is refused')
+  assert.deepEqual(refused, ['a', 'a', 'a', 'b'], 'with equal lanes, the newcomer is rejected')
   while (running.length > 0) await end()
   assert.deepEqual(entered, ['a', 'a', 'b', 'a', 'b'])
 })
@@ -98,7 +98,7 @@ test('the limits on running and waiting tasks always hold, and every task runs o
         assert.ok(running.length <= atOnce)
         const waiting = asked - entered.length - refused.length
         assert.ok(waiting >= 0 && waiting <= mayWait)
-        if (waiting > 0) assert.equal(running.length, atOnce, 'nobody waits while there is room')
+        if (waiting > 0) assert.equal(running.length, atOnce, 'no task waits while a slot is free')
       }
       while (running.length > 0) await end()
       assert.equal(entered.length + refused.length, asked)

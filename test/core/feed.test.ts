@@ -55,14 +55,14 @@ class MemoryLog implements EventLog {
 
 class Stage {
   readonly log = new MemoryLog()
-  readonly told: number[] = []
+  readonly delivered: number[] = []
   readonly troubles: unknown[] = []
   losses = 0
-  /** Thrown at the event with this id, once. */
+  /** Errors by event id. The delivery of the event throws the error once. */
   readonly failures = new Map<number, unknown>()
   #listeners: (() => void)[] = []
 
-  tell(): void {
+  notify(): void {
     for (const listener of this.#listeners) listener()
   }
 
@@ -72,7 +72,7 @@ class Stage {
         const failure = this.failures.get(event.position.id)
         this.failures.delete(event.position.id)
         if (failure !== undefined) throw failure
-        this.told.push(event.position.id)
+        this.delivered.push(event.position.id)
         yield event
       }
     }.bind(this)
@@ -83,7 +83,7 @@ class Stage {
   }
 }
 
-/** Lets everything that does not wait for a timer happen. */
+/** Waits until all work that needs no timer is done. */
 async function settle(): Promise<void> {
   for (let n = 0; n < 20; n++) await turn()
 }
@@ -98,36 +98,36 @@ describe('Feed', () => {
     stage.log.add(5)
     await using _feed = await stage.start()
     stage.log.add(2)
-    stage.tell()
+    stage.notify()
     await settle()
-    assert.deepEqual(stage.told, [6, 7])
+    assert.deepEqual(stage.delivered, [6, 7])
   })
 
   it('delivers all events, batch by batch, once and in order', async () => {
     const stage = new Stage()
     await using _feed = await stage.start()
     stage.log.add(10)
-    stage.tell()
+    stage.notify()
     await settle()
     stage.log.add(1)
-    stage.tell()
+    stage.notify()
     await settle()
-    assert.deepEqual(stage.told, upTo(11))
+    assert.deepEqual(stage.delivered, upTo(11))
   })
 
   it('begins again at the end of a log that has lost events, and reports the loss once', async () => {
     const stage = new Stage()
     await using _feed = await stage.start()
     stage.log.add(10)
-    stage.tell()
+    stage.notify()
     await settle()
     stage.log.events.length = 4
-    stage.tell()
+    stage.notify()
     await settle()
     stage.log.add(2)
-    stage.tell()
+    stage.notify()
     await settle()
-    assert.deepEqual(stage.told, [...upTo(10), 5, 6])
+    assert.deepEqual(stage.delivered, [...upTo(10), 5, 6])
     assert.equal(stage.losses, 1)
   })
 
@@ -136,7 +136,7 @@ describe('Feed', () => {
     await using _feed = await stage.start()
     const { promise, resolve } = Promise.withResolvers<void>()
     stage.log.gate = promise
-    for (let n = 0; n < 5; n++) stage.tell()
+    for (let n = 0; n < 5; n++) stage.notify()
     await settle()
     assert.equal(stage.log.asked.length, 1)
     stage.log.gate = undefined
@@ -153,11 +153,11 @@ describe('Feed', () => {
       stage.log.add(1)
       mock.timers.tick(999)
       await settle()
-      assert.deepEqual(stage.told, [])
+      assert.deepEqual(stage.delivered, [])
       for (let n = 1; n <= 3; n++) {
         mock.timers.tick(1000)
         await settle()
-        assert.deepEqual(stage.told, upTo(n))
+        assert.deepEqual(stage.delivered, upTo(n))
         stage.log.add(1)
       }
     } finally {
@@ -173,13 +173,13 @@ describe('Feed', () => {
       assert.equal(feed.undeliveredSince, undefined)
       stage.log.add(2)
       stage.log.hidden = 2
-      stage.tell()
+      stage.notify()
       await settle()
-      assert.deepEqual([stage.told, feed.undeliveredSince], [[], 7_000])
+      assert.deepEqual([stage.delivered, feed.undeliveredSince], [[], 7_000])
       stage.log.hidden = 0
       mock.timers.tick(5)
       await settle()
-      assert.deepEqual([stage.told, feed.undeliveredSince], [[1, 2], undefined])
+      assert.deepEqual([stage.delivered, feed.undeliveredSince], [[1, 2], undefined])
     } finally {
       mock.timers.reset()
     }
@@ -193,16 +193,16 @@ describe('Feed', () => {
       stage.failures.set(2, unavailable(new Error('away')))
       stage.failures.set(5, new Error('a defect'))
       stage.log.add(6)
-      stage.tell()
+      stage.notify()
       await settle()
-      assert.deepEqual(stage.told, [1])
+      assert.deepEqual(stage.delivered, [1])
       mock.timers.tick(250)
       await settle()
-      assert.deepEqual(stage.told, upTo(4))
+      assert.deepEqual(stage.delivered, upTo(4))
       mock.timers.tick(250)
       await settle()
-      assert.deepEqual(stage.told, upTo(6))
-      // Others report that the store is unavailable.
+      assert.deepEqual(stage.delivered, upTo(6))
+      // Errors about an unavailable store are reported elsewhere.
       assert.deepEqual(
         stage.troubles.map(error => (error as Error).message),
         ['a defect'],
@@ -220,26 +220,26 @@ describe('Feed', () => {
       stage.log.add(4)
       const failAt = (id: number, failure: unknown) => stage.failures.set(id, failure)
       failAt(2, new Error('a defect'))
-      stage.tell()
+      stage.notify()
       await settle()
       for (let tries = 1; tries < 10; tries++) {
-        assert.deepEqual(stage.told, [1], `after ${tries} tries`)
+        assert.deepEqual(stage.delivered, [1], `after ${tries} tries`)
         failAt(2, new Error('a defect'))
         mock.timers.tick(250)
         await settle()
       }
-      assert.deepEqual([stage.told, stage.troubles.length], [[1, 3, 4], 10])
+      assert.deepEqual([stage.delivered, stage.troubles.length], [[1, 3, 4], 10])
       stage.log.add(2)
       for (let tries = 0; tries < 30; tries++) {
         failAt(5, unavailable(new Error('away')))
         mock.timers.tick(1000)
         await settle()
-        assert.deepEqual(stage.told, [1, 3, 4])
+        assert.deepEqual(stage.delivered, [1, 3, 4])
       }
       stage.failures.clear()
       mock.timers.tick(250)
       await settle()
-      assert.deepEqual(stage.told, [1, 3, 4, 5, 6])
+      assert.deepEqual(stage.delivered, [1, 3, 4, 5, 6])
     } finally {
       mock.timers.reset()
     }
@@ -255,13 +255,13 @@ describe('Feed', () => {
         stage.log.failure = failure
         mock.timers.tick(1000)
         await settle()
-        assert.deepEqual(stage.told, [])
+        assert.deepEqual(stage.delivered, [])
       }
       assert.equal(stage.troubles.length, 2)
       stage.log.failure = undefined
       mock.timers.tick(250)
       await settle()
-      assert.deepEqual(stage.told, [1])
+      assert.deepEqual(stage.delivered, [1])
     } finally {
       mock.timers.reset()
     }
@@ -273,23 +273,23 @@ describe('Feed', () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     stage.log.gate = promise
     stage.log.add(2)
-    stage.tell()
+    stage.notify()
     await settle()
     let disposed = false
     const disposal = feed[Symbol.asyncDispose]().then(() => {
       disposed = true
     })
-    stage.tell()
+    stage.notify()
     await settle()
     assert.equal(disposed, false)
     resolve()
     await disposal
-    const { length } = stage.told
-    assert.ok(length <= 1, 'it went on after it was to stop')
+    const { length } = stage.delivered
+    assert.ok(length <= 1, 'it continued after it was disposed')
     stage.log.add(2)
-    stage.tell()
+    stage.notify()
     await settle()
-    assert.equal(stage.told.length, length)
+    assert.equal(stage.delivered.length, length)
     assert.equal(stage.log.asked.length, 1)
   })
 })

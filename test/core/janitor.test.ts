@@ -30,16 +30,16 @@ describe('Janitor', () => {
   })
 
   it('an error is reported and ends the round, and the next round tries again', async () => {
-    const told: unknown[] = []
+    const reported: unknown[] = []
     const error = new Error('no database')
     const steps = [() => 5, () => Promise.reject(error), () => 3, () => 0]
-    const observer = { trouble: (message: string, cause: unknown) => told.push([message, cause]) }
+    const observer = { trouble: (message: string, cause: unknown) => reported.push([message, cause]) }
     await using upkeep = new Janitor(async () => (await steps.shift()?.()) ?? 0, observer)
     await upkeep.run()
-    assert.deepEqual(told, [['Expired rows could not be deleted', error]])
+    assert.deepEqual(reported, [['Expired rows could not be deleted', error]])
     assert.equal(steps.length, 2)
     await upkeep.run()
-    assert.deepEqual([steps.length, told.length], [0, 1])
+    assert.deepEqual([steps.length, reported.length], [0, 1])
   })
 
   it('disposing it waits for the running batch and starts no other', async () => {

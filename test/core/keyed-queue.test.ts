@@ -7,7 +7,7 @@ import { KeyedQueue } from '../../src/core/keyed-queue.ts'
 
 const later = () => performance.now() + 60_000
 
-/** A queue whose tasks end when the test says so. */
+/** A queue whose tasks end when the test ends them. */
 function watched(atOnce: number) {
   const queue = new KeyedQueue(atOnce)
   const running = new Map<string, () => void>()
@@ -26,7 +26,7 @@ function watched(atOnce: number) {
 }
 
 describe('Tasks that share a key', () => {
-  it('run as many at once as allowed, and others do not wait for them', async () => {
+  it('run at the same time up to their limit, and tasks with other keys do not wait for them', async () => {
     const { begin, end, running } = watched(2)
     const all = ['a', 'b', 'c'].map(name => begin(name, ['x'], name))
     all.push(begin('d', ['y'], 'a'), begin('e', [], 'a'))
@@ -49,7 +49,7 @@ describe('Tasks that share a key', () => {
     await Promise.all(all)
   })
 
-  it('are rejected with `unavailable` when their turn does not come before the deadline', async () => {
+  it('are rejected with `unavailable` if their turn does not come before the deadline', async () => {
     const { begin, end, queue } = watched(1)
     const first = begin('a', ['x', 'y'])
     await assert.rejects(
@@ -61,7 +61,7 @@ describe('Tasks that share a key', () => {
     assert.equal(queue.size, 0)
   })
 
-  it('never wait for each other, whichever keys they name in whichever order, and leave nothing behind', async () => {
+  it('never cause a deadlock, with any keys in any order, and leave nothing behind', async () => {
     const keys = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 6 })
     await fc.assert(
       fc.asyncProperty(fc.array(keys, { maxLength: 30 }), fc.integer({ min: 1, max: 2 }), async (tasks, atOnce) => {

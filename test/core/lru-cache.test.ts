@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { LruCache } from '../../src/core/lru-cache.ts'
 
-/** A cache that records its entries from outside: all that were set and not dropped. */
+/** A cache, and the entries that it should contain: all that were set and not dropped. */
 function watched(size: number, most?: number) {
   const kept = new Map<string, number>()
   const recent = new LruCache<string, { readonly key: string; readonly weight: number }>(size, {
@@ -39,7 +39,7 @@ test('the total weight never exceeds the limit, whatever the weight of each entr
     set(`key ${count}`, 1 + (count % 7))
     assert.ok(weight() <= 100, String(weight()))
   }
-  assert.ok(kept.size >= 10, 'and not much less')
+  assert.ok(kept.size >= 10, 'the cache still keeps entries')
 })
 
 test('an entry with more than half of the maximum weight is kept alone until the next entry is added', () => {
@@ -66,7 +66,7 @@ test('an entry that is used all the time stays, whatever other entries are added
 
 test('unused entries are dropped before used ones', () => {
   const { recent, set } = watched(4)
-  for (const key of ['a', 'b', 'c', 'd']) set(key) // a and b are old by now
+  for (const key of ['a', 'b', 'c', 'd']) set(key) // a and b are the oldest now
   assert.ok(recent.get('a'))
   set('e')
   assert.equal(recent.get('b'), undefined)
@@ -97,7 +97,7 @@ test('after any calls the cache is within its limit and returns only entries tha
         const name = String(key)
         const found = recent.get(name)
         assert.equal(found?.weight, found && kept.get(name))
-        // As caches are used: a found entry is not added again.
+        // Like the users of the cache: an entry that was found is not added again.
         if (!read && found === undefined) set(name, heavy)
         assert.ok(kept.size <= size, `${kept.size} of ${size}`)
         assert.ok(weight() <= 40, `${weight()} of 40`)

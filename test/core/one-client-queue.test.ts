@@ -4,9 +4,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { AppError } from '../../src/core/errors.ts'
 import { FairQueue } from '../../src/core/fair-queue.ts'
 
-/** Named tasks of one client, whose work ends when the test says so. */
+/** Named tasks of one client that end when the test ends them. */
 class Callers {
-  /** All calls that got a slot, in that order. */
+  /** All calls that got a slot, in the order in which they got it. */
   readonly started: string[] = []
   readonly refused: string[] = []
   readonly #running = new Map<string, PromiseWithResolvers<void>>()
@@ -116,9 +116,9 @@ describe('A queue with one client', () => {
     const next = callers.call('b')
     await turn()
     const failure = new Error('no database')
-    const told = assert.rejects(failing, failure)
+    const rejection = assert.rejects(failing, failure)
     await callers.fail('a', failure)
-    await told
+    await rejection
     assert.deepEqual(callers.running, ['b'])
     await callers.finish('b')
     await next
@@ -207,7 +207,7 @@ describe('A waiting call that reaches its timeout', () => {
   })
 })
 
-/** Time passes only when the test says so. */
+/** Time passes only when the test moves it. */
 async function withTime(work: (pass: (milliseconds: number) => Promise<void>) => Promise<void>): Promise<void> {
   mock.timers.enable({ apis: ['setTimeout'] })
   try {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { AppError, fault, unavailable } from '../../src/core/errors.ts'
 import { SingleFlight } from '../../src/core/single-flight.ts'
 
-/** Work that ends when the test says so, and how often it was begun. */
+/** Work that ends when the test ends it, with a count of its starts. */
 class Work {
   begun = 0
   readonly #ends: PromiseWithResolvers<string>[] = []
@@ -24,7 +24,7 @@ class Work {
   }
 }
 
-/** Lets everything that can go on without the test go on. */
+/** Waits until all work that does not depend on the test is done. */
 function settle(): Promise<void> {
   return new Promise(resolve => setImmediate(resolve))
 }

@@ -12,7 +12,7 @@ test('npm run cluster serves one database from two instances, and Ctrl-C ends al
   skip: postgres.skip || onlyInFull,
 }, async () => {
   const root = join(import.meta.dirname, '..', '..')
-  // A process group of its own, which gets the signal as a whole, as from a terminal.
+  // A separate process group, which gets the signal as a whole, as from a terminal.
   const child = spawn(process.execPath, [join(root, 'deploy', 'cluster.ts')], { cwd: root, detached: true })
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', text => (printed += text))
@@ -33,5 +33,5 @@ test('npm run cluster serves one database from two instances, and Ctrl-C ends al
   }
   const [code] = await within(ended, () => `the end of the cluster, which has printed ${printed}`)
   assert.equal(code, 0, printed)
-  // That no process and no file is left is checked at the end of each run.
+  // The runner checks at the end of each run that no process and no file is left.
 })

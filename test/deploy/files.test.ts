@@ -31,7 +31,7 @@ interface Compose {
 const compose = yaml.load(read('deploy/compose.yaml')) as Compose
 const duets = ['duet-1', 'duet-2'].map(name => compose.services[name] ?? assert.fail(`compose.yaml has no ${name}`))
 
-/** What each file sets for Duet. A line of the example that is commented out counts too. */
+/** The settings of Duet in each file. Lines of the example that are commented out count too. */
 const environments = {
   'compose.yaml': { ...duets[0]?.environment, ...duets[1]?.environment },
   'duet.env.example': parseEnv(read('deploy/duet.env.example').replaceAll(/^#(?=[A-Z_]+=)/gm, '')),
@@ -42,7 +42,7 @@ const environments = {
 }
 
 for (const [file, environment] of Object.entries(environments)) {
-  test(`deploy/${file} sets only variables that Duet knows, to values that it takes`, () => {
+  test(`deploy/${file} sets only variables that Duet knows, to values that it accepts`, () => {
     assert.ok(Object.keys(environment).length > 0, 'no variable was found')
     const unknown = Object.keys(environment).filter(name => !(name in settings))
     assert.deepEqual(unknown, [])
@@ -51,7 +51,7 @@ for (const [file, environment] of Object.entries(environments)) {
   })
 }
 
-test('deploy/compose.yaml names only services and networks that it has, and Duet trusts its nginx alone', () => {
+test('deploy/compose.yaml refers only to services and networks that it defines, and Duet trusts only its nginx', () => {
   for (const [name, { image, depends_on = {}, networks }] of Object.entries(compose.services)) {
     for (const other of Object.keys(depends_on)) assert.ok(other in compose.services, `${name} depends on ${other}`)
     const joined = Array.isArray(networks) ? networks : Object.keys(networks)
@@ -69,7 +69,7 @@ test('deploy/nginx.conf and deploy/Caddyfile pass requests on to the instances o
   }
 })
 
-test('the image of deploy/Dockerfile has every file that the pages of the documentation show', async () => {
+test('the image of deploy/Dockerfile has every file that the documentation pages show', async () => {
   const copied = Array.from(read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), line => line[1] ?? '')
   const patterns = copied.flatMap(line => line.split(' '))
   const { chapters } = await readContents()
@@ -81,12 +81,12 @@ test('the image of deploy/Dockerfile has every file that the pages of the docume
   }
 })
 
-test('deploy/Dockerfile is based on the Node that everything else runs on', () => {
+test('deploy/Dockerfile uses the same Node version as everything else', () => {
   assert.ok(read('deploy/Dockerfile').includes(`ARG BASE=node:${read('.node-version').trim()}-`))
 })
 
-test('every metric in the alerts and on the dashboard is one that Duet has', async () => {
-  await using app = await startTestApp({ REDIS_URL: 'redis://127.0.0.1:1' }) // one metric is about Redis
+test('every metric in the alerts and on the dashboard exists', async () => {
+  await using app = await startTestApp({ REDIS_URL: 'redis://127.0.0.1:1' }) // one of the metrics exists only with Redis
   await ask(`${app.url}/users`)
   const { body } = await ask(`${app.url}/metrics`)
   const known = new Set(Array.from(body.matchAll(/^([a-z]\w*)[ {]/gm), ([, name]) => name))

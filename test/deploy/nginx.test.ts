@@ -24,10 +24,10 @@ interface Ask {
   readonly localAddress?: string
 }
 
-/** Two apps behind nginx, and a way to ask them through it. */
+/** Two apps behind nginx, and a function that sends requests through it. */
 async function start(parts: AsyncDisposableStack) {
   const folder = parts.use(temporaryFolder())
-  chmodSync(folder.path, 0o711) // nginx works as another user
+  chmodSync(folder.path, 0o711) // nginx runs as another user
   const apps = [parts.use(await startTestApp(settings)), parts.use(await startTestApp(settings))] as const
   const nginx = parts.use(await Nginx.start(folder.path, [apps[0].port, apps[1].port]))
   const ask = async (path: string, { method = 'GET', headers = {}, body, localAddress }: Ask = {}) => {
@@ -40,7 +40,7 @@ async function start(parts: AsyncDisposableStack) {
   return { apps, nginx, ask }
 }
 
-describe('deploy/nginx.conf, before two instances', { skip }, () => {
+describe('deploy/nginx.conf, in front of two instances', { skip }, () => {
   const parts = new AsyncDisposableStack()
   let apps: Started['apps']
   let nginx: Started['nginx']
@@ -50,33 +50,33 @@ describe('deploy/nginx.conf, before two instances', { skip }, () => {
   })
   after(() => parts.disposeAsync())
 
-  it("answers over TLS with Duet's own answers, and tells browsers to stay with TLS", async () => {
+  it("serves Duet's answers over TLS, and tells browsers to use only TLS", async () => {
     const { status, headers, body } = await ask('/health/ready')
     assert.deepEqual([status, body], [200, '{"status":"ready"}'])
     assert.ok(headers['strict-transport-security'])
     assert.ok(headers['x-request-id'])
   })
 
-  it('hides the metrics, even from who knows their token', async () => {
+  it('hides the metrics, even from clients with the right token', async () => {
     const { status, body } = await ask('/metrics', { headers: { authorization: 'Bearer the-token' } })
     assert.deepEqual([status, body], [404, '{"error":"Not found"}'])
   })
 
-  it('leaves bodies that are too large to Duet, whose error says so', async () => {
+  it('lets Duet refuse bodies that are too large, with its own error', async () => {
     const body = JSON.stringify({ name: 'x'.repeat(1.5 * 1024 * 1024) })
     const answer = await ask('/users', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
     assert.equal(answer.status, 413)
     assert.equal(typeof JSON.parse(answer.body).error, 'string')
   })
 
-  it('tells Duet the real client, whatever address the client names itself', async () => {
+  it('passes the real client address to Duet, whatever address the client claims', async () => {
     let refused = 0
     for (let times = 0; times < 42; times++) {
       const headers = { 'x-forwarded-for': `192.0.2.${times}` }
       const { status } = await ask('/users', { headers, localAddress: '127.0.0.5' })
       if (status === 429) refused++
     }
-    // Each of the two instances counts twenty.
+    // Each of the two instances has a limit of twenty.
     assert.ok(refused >= 2, `${refused} of 42 were refused`)
     assert.equal((await ask('/users', { localAddress: '127.0.0.6' })).status, 200)
   })
@@ -93,12 +93,14 @@ describe('deploy/nginx.conf, before two instances', { skip }, () => {
     }
     await subscription.listening(post)
     await post('through nginx')
-    assert.deepEqual(await subscription.told(1), [{ postAdded: { title: 'through nginx' } }])
+    assert.deepEqual(await subscription.received(1), [{ postAdded: { title: 'through nginx' } }])
     await socket.close()
   })
 })
 
-test('deploy/nginx.conf goes on with one instance, and says in JSON when there is none', { skip }, async () => {
+test('deploy/nginx.conf continues with one instance, and answers with a JSON error if there is none', {
+  skip,
+}, async () => {
   await using parts = new AsyncDisposableStack()
   const { apps, ask } = await start(parts)
   await apps[0][Symbol.asyncDispose]()

@@ -9,7 +9,7 @@ import { setDatabaseClockAhead } from './database-clock.ts'
 
 type Answers = readonly (readonly [status: number, id: number])[]
 
-/** Sets the relevant clock to this distance from the first payment. */
+/** Sets the clock that decides to this many seconds after the first payment. */
 type Jump = (seconds: number) => unknown
 
 describe('F8: a clock that jumps', () => {
@@ -60,7 +60,7 @@ async function jumpOnSqlite(env: Environment): Promise<Answers> {
   return await payThroughJumps(app.url, seconds => clock.pass(start + seconds * 1000 - clock.now()), 86_399, 86_401)
 }
 
-/** The database's clock runs on meanwhile, so the jumps keep away from the edge by what a slow machine may need. */
+/** The database's clock continues to run. So the jumps keep a distance from the exact second, for slow machines. */
 async function jumpOnPostgres(env: Environment): Promise<Answers> {
   await using app = await startTestAppOn(postgres, env)
   return await payThroughJumps(app.url, seconds => setDatabaseClockAhead(app.database, seconds), 86_370, 86_401)

@@ -15,7 +15,7 @@ const crossing = 64
 const payers = 8
 
 describe('64 mutations at once that name two posts in opposite orders, on PostgreSQL', { skip: postgres.skip }, () => {
-  it('all succeed, and payments at the same time keep their pace', { skip: onlyInFull }, async t => {
+  it('all succeed, and concurrent payments keep their speed', { skip: onlyInFull }, async t => {
     await using database = await postgres.create()
     await using instance = await Instance.start(database)
     const { token } = await createMember(instance)
@@ -42,7 +42,7 @@ describe('64 mutations at once that name two posts in opposite orders, on Postgr
 
     const history = new History()
     const [alone, beside]: [number[], number[]] = [[], []]
-    await paymentsPerSecond(history, instance, inForm(2, 50)) // warm
+    await paymentsPerSecond(history, instance, inForm(2, 50)) // warm-up
     for (let round = 0; round < inForm(1, 5); round++) {
       alone.push(await paymentsPerSecond(history, instance, inForm(5, 50)))
       going = true
@@ -62,7 +62,7 @@ describe('64 mutations at once that name two posts in opposite orders, on Postgr
     assert.equal(verdict.unavailable, 0)
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
-    if (inForm(false, true)) assert.ok(share >= 0.8, `${share}`) // on a machine without other work
+    if (inForm(false, true)) assert.ok(share >= 0.8, `${share}`) // only on an idle machine
   })
 })
 
@@ -74,7 +74,7 @@ interface Posts {
 const create =
   'mutation { a: createPost(title: "a", content: "a") { id } b: createPost(title: "b", content: "b") { id } }'
 
-/** Each payer wants to pay every 80 ms, and waits for the answer before it pays again. */
+/** Each payer pays every 80 ms, or later if it still waits for an answer. */
 async function paymentsPerSecond(history: History, { url }: Instance, each: number): Promise<number> {
   const begun = performance.now()
   await runWorkers(payers, async () => {

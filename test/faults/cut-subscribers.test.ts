@@ -12,7 +12,7 @@ const cuts = inForm(12, 200)
 
 type App = Awaited<ReturnType<typeof startTestApp>>
 
-/** Instances on one database, of which one is replaced now and then. On SQLite there is one. */
+/** Instances on one database. One of them is replaced from time to time. On SQLite there is only one. */
 class Instances implements AsyncDisposable {
   readonly #database: TestDatabase
   readonly #running: App[] = []
@@ -34,7 +34,7 @@ class Instances implements AsyncDisposable {
     this.#running.push(await startTestApp(env))
   }
 
-  /** Stops the oldest and starts a new one. */
+  /** Stops the oldest instance and starts a new one. */
   async replaceOne(): Promise<void> {
     await this.#running.shift()?.[Symbol.asyncDispose]()
     await this.start()
@@ -58,7 +58,7 @@ class Subscriber {
   #client: SocketClient | undefined
   #operation: Operation | undefined
 
-  /** Without `resumes` it subscribes anew each time, as clients had to before. */
+  /** Without `resumes` it starts a new subscription each time. */
   constructor(instances: Instances, resumes: boolean) {
     this.#instances = instances
     this.#resumes = resumes
@@ -72,7 +72,7 @@ class Subscriber {
     return this.#operation
   }
 
-  /** Notes what was received, without a goodbye. */
+  /** Records the received events and cuts the connection without a close frame. */
   cut(): void {
     this.#client?.[Symbol.dispose]()
     const { events = [], positions = [], errors } = this.#operation ?? {}
@@ -83,7 +83,7 @@ class Subscriber {
   }
 
   async until(count: number): Promise<void> {
-    await this.#operation?.told(count - this.ids.length)
+    await this.#operation?.received(count - this.ids.length)
     this.cut()
   }
 }
@@ -118,7 +118,7 @@ for (const kind of engineKinds) {
         if (n % 2 === 0) await writing
         subscriber.cut()
         if (n % 3 === 0) {
-          await writing // a restart may answer 503 to it
+          await writing // during a restart the answer may be 503
           await instances.replaceOne()
         }
         await subscriber.connect()
@@ -132,7 +132,8 @@ for (const kind of engineKinds) {
 
     it('gets every post once and in order when it resumes, over instances that are restarted in turn', async () => {
       const { ids, expected } = await run(true)
-      // On PostgreSQL the order of events is that of their transactions, and so are the ids: one writes after another.
+      // On PostgreSQL events are ordered by transaction. Posts are written one after another, so their ids have the
+      // same order.
       assert.deepEqual(ids, expected)
     })
 

@@ -1,7 +1,7 @@
 import type { TestDatabase } from '../support/engines.ts'
 import { execute } from './execute.ts'
 
-/** PostgreSQL only, whose own clock decides: from now on it is this many seconds ahead of the real clock. */
+/** Sets the clock of a PostgreSQL database to this many seconds ahead of the real clock. */
 export function setDatabaseClockAhead(database: TestDatabase, seconds: number): Promise<void> {
   return execute(
     database,
@@ -12,7 +12,7 @@ export function setDatabaseClockAhead(database: TestDatabase, seconds: number): 
   )
 }
 
-/** PostgreSQL only: from now on its clock stops at this moment, given in milliseconds since 1970. */
+/** Stops the clock of a PostgreSQL database at this time, in milliseconds since 1970. */
 export function stopDatabaseClock(database: TestDatabase, now: number): Promise<void> {
   return execute(
     database,

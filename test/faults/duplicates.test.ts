@@ -27,7 +27,7 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
   it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one answer is 201, nineteen are 200, and all have the same body', async t => {
     const history = new History()
     const keys = inForm(60, 1000)
-    const slowest = await sendTwentyfold(keys, history, servers, (answers, { key }) => {
+    const slowest = await sendTwentyTimes(keys, history, servers, (answers, { key }) => {
       const statuses = answers.map(answer => answer?.status).sort()
       assert.deepEqual(statuses, [...Array(19).fill(200), 201], key)
       assert.equal(new Set(answers.map(answer => answer?.body)).size, 1, key)
@@ -50,13 +50,13 @@ describe('F5: each key sent twenty times at once, to two servers on one PostgreS
     await allowKeysTwice(sabotaged)
     await letPaymentsMeet(sabotaged)
     const history = new History()
-    await sendTwentyfold(20, history, await startTwo(sabotaged, own))
+    await sendTwentyTimes(20, history, await startTwo(sabotaged, own))
     assert.notDeepEqual((await judgeSabotaged(sabotaged, history)).offences.double, [])
   })
 })
 
-/** A few keys at a time, all requests of one at once; half of them go to each server. */
-async function sendTwentyfold(
+/** Works on a few keys at a time. All requests with one key are sent at once, half of them to each server. */
+async function sendTwentyTimes(
   keys: number,
   history: History,
   servers: readonly Instance[],
@@ -95,7 +95,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
     const { id } = await newOrder(instance, 500_000)
     const slow = history.intend({ orderId: id, cents: 500_000_00 })
     await using lock = await OrderLock.take(database, id)
-    const duplicates = Array.from({ length: 500 }, () => payHoweverOften(history, instance, slow))
+    const duplicates = Array.from({ length: 500 }, () => payDespite503(history, instance, slow))
     const others = await serveOthersMeanwhile(instance, history, lock)
     await lock.release()
     const answers = await Promise.all(duplicates)
@@ -130,7 +130,7 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
   })
 })
 
-/** Another session locks the row of an order, so that its payment has to wait; counts the waiting sessions. */
+/** Locks the row of an order in another session, so that its payment has to wait. Counts the waiting sessions. */
 class OrderLock implements AsyncDisposable {
   readonly #holder: pg.Client
   readonly #watcher: pg.Client
@@ -165,7 +165,7 @@ class OrderLock implements AsyncDisposable {
   }
 }
 
-/** Other payments and reads go on; ends when enough of them were answered while all duplicates were under way. */
+/** Sends other payments and reads. Ends when enough of them were answered while all duplicates were waiting. */
 async function serveOthersMeanwhile(
   { url }: Instance,
   history: History,
@@ -195,8 +195,8 @@ async function inFlight(url: string): Promise<number> {
   return Number(/^duet_http_requests_in_flight (\d+)/m.exec(body)?.[1])
 }
 
-/** Waiting is limited: a client that gets 503 sends its request again. */
-async function payHoweverOften(history: History, { url }: Instance, intent: Intent): Promise<string | undefined> {
+/** The wait is limited: a client that gets 503 sends its request again. */
+async function payDespite503(history: History, { url }: Instance, intent: Intent): Promise<string | undefined> {
   for (;;) {
     const answer = await attempt(history, url, intent)
     if (answer?.status !== 503) return answer?.body

@@ -24,7 +24,7 @@ describe('A primary of PostgreSQL that is killed under 16 payers, and its standb
       const { verdict, readyMs, faults } = await failOver(t, 'synchronous')
       assertSound(verdict)
       assert.deepEqual(faults, [])
-      // On a machine without other work.
+      // Only on an idle machine.
       if (inForm(false, true)) assert.ok(readyMs <= 10_000, `ready ${readyMs} ms after the promotion`)
     }
   })
@@ -52,14 +52,14 @@ describe('A standby that was behind its primary and takes over', { skip }, () =>
     }
     const { socket, subscription, post } = await subscribe()
     for (let n = 0; n < 50; n++) await post('will be lost')
-    await subscription.told(50)
+    await subscription.received(50)
     await primary.kill()
     await standby.promote()
     assert.equal((await socket.closed).code, 1012)
     const later = await subscribe()
     const ids = [await later.post('one'), await later.post('two')]
     assert.deepEqual(
-      await later.subscription.told(2),
+      await later.subscription.received(2),
       ids.map(id => ({ postAdded: { id } })),
     )
   })
@@ -102,7 +102,7 @@ async function failOver(t: TestContext, replication: Replication): Promise<Outco
 
 type Replication = 'synchronous' | 'lagging'
 
-/** A primary with its standby, a proxy that leads to whichever accepts writes, and an instance of the service. */
+/** A primary and its standby, a proxy to the server that accepts writes, and an instance of the service. */
 async function startReplicated(replication: Replication, parts: AsyncDisposableStack) {
   const settings = { synchronous_standby_names: replication === 'synchronous' ? 'second' : '' }
   const primary = parts.use(await PostgresServer.start(settings))
@@ -114,6 +114,6 @@ async function startReplicated(replication: Replication, parts: AsyncDisposableS
   await waitUntil(() => isPrimary(address.href)) // the proxy has found the primary
   const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
   const instance = parts.use(await Instance.start(postgresAt(address.href), env))
-  if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on, nothing reaches the standby
+  if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on no data reaches the standby
   return { primary, standby, instance }
 }

@@ -5,8 +5,8 @@ import pg from 'pg'
 import { Daemon } from '../support/daemon.ts'
 
 /**
- * HAProxy in front of PostgreSQL servers, which leads to the one that accepts writes. It asks for the role of each over
- * HTTP, as it is usual with Patroni. Connections to a server that is down or a standby are cut.
+ * HAProxy in front of PostgreSQL servers. It connects clients to the server that accepts writes. It asks each server
+ * for its role over HTTP, as is usual with Patroni, and cuts connections to a server that is down or a standby.
  */
 export async function startDatabaseProxy(servers: readonly URL[], parts: AsyncDisposableStack): Promise<Daemon> {
   const checks = await Promise.all(servers.map(server => serveRole(server, parts)))
@@ -35,7 +35,7 @@ listen primary
   )
 }
 
-/** HAProxy in front of instances of the service. It leads to those that say that they are ready. */
+/** HAProxy in front of instances of the service. It sends requests only to instances that are ready. */
 export function startLoadBalancer(ports: readonly number[]): Promise<Daemon> {
   const lines = ports.map((port, index) => `server i${index} 127.0.0.1:${port} check`)
   return Daemon.start({

@@ -51,12 +51,12 @@ export class Instance implements AsyncDisposable {
     this.readyMs = readyMs
   }
 
-  /** Its log lines with errors: internal errors are logged with level 50. */
+  /** The log lines of internal errors, which have level 50. */
   get faults(): readonly string[] {
     return this.#process.stdout.split('\n').filter(line => line.includes('"level":50'))
   }
 
-  /** All that it logged and printed. */
+  /** Everything that it printed, including the log. */
   get output(): string {
     return this.#process.stdout + this.#process.stderr
   }
@@ -66,7 +66,7 @@ export class Instance implements AsyncDisposable {
     return exitCode === null && signalCode === null
   }
 
-  /** As `kill -9`, at once; the disposal waits for its end. */
+  /** Kills the process with SIGKILL. The disposal waits for its end. */
   kill(): void {
     this.#process.child.kill('SIGKILL')
   }
@@ -75,7 +75,7 @@ export class Instance implements AsyncDisposable {
     this.#process.child.kill(signal)
   }
 
-  /** Waits for its end, and returns its exit code. */
+  /** Waits until the process has ended, and returns its exit code. */
   async ended(): Promise<number | null> {
     return (await this.#process.outcome()).code
   }

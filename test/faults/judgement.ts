@@ -3,7 +3,7 @@ import type { TestDatabase } from '../support/engines.ts'
 import { type History, judge, type Verdict } from '../support/history.ts'
 import { assertLedger } from '../support/ledger.ts'
 
-/** Compares a history with the tables; if every payment has its key, the whole ledger must be consistent too. */
+/** Compares a history with the tables. If every payment has its key, the whole ledger must be consistent too. */
 export async function judgeOn(database: TestDatabase, history: History): Promise<Verdict> {
   await using engine = database.open(catalogue)
   const verdict = await judge(history, engine)
@@ -11,7 +11,7 @@ export async function judgeOn(database: TestDatabase, history: History): Promise
   return verdict
 }
 
-/** Compares a history with tables that the test itself made inconsistent: it returns the verdict and asserts nothing. */
+/** Compares a history with tables that the test itself made inconsistent. Returns the verdict without an assertion. */
 export async function judgeSabotaged(database: TestDatabase, history: History): Promise<Verdict> {
   await using engine = database.open(catalogue)
   return await judge(history, engine)

@@ -63,7 +63,7 @@ describe('A key rotation by SIGHUP on two instances, while clients log in and re
   })
 })
 
-/** Each logs in on one instance, reads on both with the token, and begins again on the other one. */
+/** Each client logs in on one instance, reads on both with the token, and then starts again with the other instance. */
 class Clients {
   readonly statuses = new Map<number, number>()
   logins = 0
@@ -85,7 +85,7 @@ class Clients {
     })
   }
 
-  /** Waits until nobody has a token from before. A login may be under way now, so it is the second one that counts. */
+  /** Waits until no client has a token from before. A login may be in progress now, so the second login counts. */
   async renewal(): Promise<void> {
     const enough = this.#turns.map(turn => turn + 2)
     await waitUntil(() => this.#turns.every((turn, worker) => turn >= (enough[worker] ?? 0)))

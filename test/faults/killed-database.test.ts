@@ -13,7 +13,7 @@ import { commitWithoutSync } from './sabotage.ts'
 
 const payers = 16
 
-/** The long form measures what operators see. */
+/** The long form measures the times that operators see. */
 const defaults = { ...generous, DATABASE_TIMEOUT_MS: '1200' }
 
 describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip: postgres.skip }, () => {
@@ -44,9 +44,9 @@ describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip
     assert.deepEqual(instance.faults, [])
     assert.deepEqual([...new Set(refusals.map(({ status }) => status))], [503])
     if (inForm(true, false)) return
-    // On a machine without other work.
+    // Only on an idle machine.
     assert.ok(slowest < 2_000, `a refusal took ${slowest} ms`)
-    assert.ok(recovery < 5_000, `it took ${recovery} ms to go on`)
+    assert.ok(recovery < 5_000, `it recovered after ${recovery} ms`)
   })
 
   it('this test fails if writes are acknowledged before they are durable', async () => {
@@ -73,7 +73,7 @@ interface Passage {
   readonly recoveries: number[]
 }
 
-/** Pays without a break while the database is killed and started again. */
+/** Sends payments without a pause while the database is killed and restarted. */
 async function payThrough(
   kills: readonly Ending[],
   server: PostgresServer,

@@ -51,7 +51,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
         const intent = history.intend()
         assert.equal((await attempt(history, hasty.url, intent))?.status, 503)
         proxy.decide = () => 'pass'
-        // Paid or not, the repeated request gets the right answer.
+        // Whether it was paid or not, the repeated request gets the right answer.
         assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)
       }
     }
@@ -82,7 +82,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
   })
 })
 
-/** Selects every third commit, up to a maximum. */
+/** Selects every third commit, up to a maximum number. */
 function cutSomeCommits(proxy: TcpProxy, moment: Decision, cuts: number): () => boolean {
   let commits = 0
   proxy.decide = data => (isCommit(data) && ++commits % 3 === 0 ? moment : 'pass')
@@ -102,7 +102,7 @@ function isCommit(data: Buffer): boolean {
   return data.includes('commit\0')
 }
 
-/** What PostgreSQL says after a commit: the command's name, and that it is ready outside of a transaction. */
+/** The messages that PostgreSQL sends after a commit: the name of the command, and that no transaction is open. */
 const committed = Buffer.from('C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I', 'latin1')
 
 function addressOf({ location }: TestDatabase): { host: string; port: number } {

@@ -2,7 +2,7 @@ import type { History, Intent } from '../support/history.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
-/** Sends one request and records the result. Returns undefined without an answer. */
+/** Sends one request and records the result. Returns undefined if there was no answer. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {
   const { key, cents, orderId } = intent
   const noted = history.invoke(intent)
@@ -21,7 +21,7 @@ export async function attempt(history: History, url: string, intent: Intent): Pr
   return answer
 }
 
-/** Where the answer to the payment of an order leads. */
+/** The link to the payment in the answer to the payment of an order. */
 function paymentIn({ headers }: RawResponse): number {
   return Number(/^<\/payments\/(\d+)>; rel="payment"$/.exec(headers.get('link') ?? '')?.[1])
 }
@@ -39,7 +39,7 @@ export async function resolveUnknowns(history: History, url: string): Promise<vo
   await Promise.all(history.unsettled.map(intent => payUntilAnswered(history, url, intent)))
 }
 
-/** Repeats acknowledged payments, like a client that lost its data. */
+/** Repeats acknowledged payments, like a client that has lost its data. */
 export async function repeatLatest(history: History, url: string, count: number): Promise<void> {
   await Promise.all(history.latest(count).map(intent => attempt(history, url, intent)))
 }

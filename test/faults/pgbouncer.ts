@@ -1,6 +1,6 @@
 import { Daemon } from '../support/daemon.ts'
 
-/** PgBouncer in front of a server. It lends a connection for one transaction at a time, and has few of them. */
+/** PgBouncer in front of a server. A client has a connection for one transaction only, and there are few connections. */
 export function startPgBouncer(server: URL): Promise<Daemon> {
   return Daemon.start({
     program: 'pgbouncer',
@@ -24,5 +24,5 @@ export function startPgBouncer(server: URL): Promise<Daemon> {
   })
 }
 
-// Without this, PgBouncer would refuse a service that sends its settings. With it, they are silently dropped.
+// By default PgBouncer refuses clients that send these settings. With this option it ignores them.
 const settings = ['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'options']

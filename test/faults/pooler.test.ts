@@ -21,7 +21,7 @@ import { startPgBouncer } from './pgbouncer.ts'
 const behindPooler = { DATABASE_POOLER: 'transaction', LOG_LEVEL: 'warn' } as const
 const skip = postgres.skip || (programMissing('pgbouncer') ?? false)
 
-describe('PgBouncer that lends connections for one transaction', { skip }, () => {
+describe('PgBouncer in transaction mode', { skip }, () => {
   const parts = new AsyncDisposableStack()
   let direct: TestDatabase
   let pooler: Daemon
@@ -29,7 +29,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
   before(async () => {
     const empty = parts.use(await postgres.createEmpty())
     const own = new URL(empty.location)
-    // A role of its own, because the planner settings below belong to the role.
+    // It has its own role, because the planner settings below belong to the role.
     own.username = `pooled_${process.pid}`
     await execute(empty, `create role ${own.username} login`)
     await execute(empty, `alter database ${own.pathname.slice(1)} owner to ${own.username}`)
@@ -40,7 +40,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
   })
   after(() => parts.disposeAsync())
 
-  it('lets payments, reads, mutations and events of the other instance pass, also after its restart', async t => {
+  it('passes payments, reads, mutations and events of the other instance, also after its restart', async t => {
     await using own = new AsyncDisposableStack()
     const [one, other] = await startTwo(pooled, own, behindPooler)
     const { token } = await createMember(one)
@@ -70,7 +70,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
     }
     await resolveUnknowns(history, other.url)
     const posts = await postsFrom(direct, first)
-    await subscription.told(posts.length)
+    await subscription.received(posts.length)
     assert.deepEqual(
       subscription.events,
       posts.map(id => ({ postAdded: { id } })),
@@ -84,7 +84,7 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
     }
   })
 
-  it('makes the service log the statements that give the role its planner settings, until they were run', async () => {
+  it('makes the service log the statements that set the planner settings of the role, until they were run', async () => {
     const advice = async () => {
       await using app = await startTestApp({ ...behindPooler, DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
       return /Reads may be slow\. Run: ([^"]*)/.exec(JSON.stringify(app.logs))?.[1]
@@ -97,7 +97,9 @@ describe('PgBouncer that lends connections for one transaction', { skip }, () =>
     assert.equal(await advice(), undefined)
   })
 
-  it('this test fails if the service does not know of it, and prepares statements', { skip: onlyInFull }, async () => {
+  it('this test fails if the service prepares statements, because it was not told about the pooler', {
+    skip: onlyInFull,
+  }, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0', DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
     let failed = false
     await runWorkers(8, async () => {
@@ -114,7 +116,7 @@ interface Created {
 const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
 const preparedStatement = /prepared statement|PostgreSQL (26000|42P05)/
 
-/** The ids of the posts from this one on, in the order of their events. */
+/** The ids of the posts, starting with this one, in the order of their events. */
 async function postsFrom({ location }: TestDatabase, first: string): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: location })
   await client.connect()

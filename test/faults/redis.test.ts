@@ -12,7 +12,7 @@ import { waitUntil, within } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { runWorkers } from './payers.ts'
 
-/** Requests from here are their client's own; from the proxy they are those of whom it names last. */
+/** A request from `direct` counts for its sender. A request from `proxy` counts for the last address in its header. */
 const direct = '127.0.0.1'
 const proxy = '127.0.0.2'
 
@@ -45,7 +45,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     return response.statusCode
   }
 
-  /** How many requests of one client pass on each server. All others must be refused with 429. */
+  /** The number of requests of one client that each server accepts. All others must be refused with 429. */
   async function passed(instances: readonly Instance[], count: number, from: string, name: (n: number) => string) {
     const statuses = await Promise.all(
       instances.map(each => Promise.all(Array.from({ length: count }, (_, n) => statusOf(each, from, name(n))))),
@@ -58,19 +58,19 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
   const forged = (n: number) => `198.51.100.${n % 256}`
   const inOneNetwork = (n: number) => `${forged(n)}, 2001:db8:1:2:${n.toString(16)}::${n}`
 
-  it('let exactly 100 of 1,000 requests of one client pass, whatever it claims to be, and an IPv6 /64 is one', async () => {
+  it('accept exactly 100 of 1,000 requests of one client, whatever address it claims, and count an IPv6 /64 as one client', async () => {
     await using parts = new AsyncDisposableStack()
     const instances = await startTwo(parts, { REDIS_URL: server.url })
     assert.equal(sum(await passed(instances, 500, direct, forged)), 100)
     assert.equal(sum(await passed(instances, 500, proxy, inOneNetwork)), 100)
   })
 
-  it('would be found out if they were not shared', { skip: onlyInFull }, async () => {
+  it('this test fails if they are not shared', { skip: onlyInFull }, async () => {
     await using parts = new AsyncDisposableStack()
     assert.equal(sum(await passed(await startTwo(parts, {}), 500, direct, forged)), 200)
   })
 
-  it('are kept by each server alone while Redis is killed or hangs, nobody gets a 5xx, and then they are shared again', {
+  it('are kept by each server alone while Redis is killed or hangs, no request gets a 5xx, and later they are shared again', {
     skip: onlyInFull,
   }, async t => {
     await using parts = new AsyncDisposableStack()
@@ -102,12 +102,12 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     assert.deepEqual([...others.statuses].sort(), [200])
     for (const instance of instances) assert.deepEqual(instance.faults, [])
     if (inForm(true, false)) return
-    // On a machine without other work.
+    // Only on an idle machine.
     assert.ok(Math.max(...recoveries) < 5_000, `shared again after ${recoveries} ms`)
     assert.ok(others.slowest < 2_000, `an answer took ${others.slowest} ms`)
   })
 
-  it('do not keep a server from ending while Redis hangs', async () => {
+  it('do not delay the stop of a server while Redis hangs', async () => {
     await using duet = serveDuet({ REDIS_URL: server.url, REDIS_TIMEOUT_MS: '250' })
     const { url } = await duet.address()
     server.signal('SIGSTOP')
@@ -132,7 +132,7 @@ async function sharesLimits({ url }: Instance): Promise<boolean> {
   return (await ask(`${url}/metrics`)).body.includes('\nduet_redis_up 1\n')
 }
 
-/** Requests of many clients, without a break. */
+/** Requests of many clients, without a pause. */
 class Traffic {
   readonly statuses = new Set<number | undefined>()
   slowest = 0

@@ -25,25 +25,25 @@ const payers = 16
 const paymentsBefore = inForm(100, 1_000)
 const rounds = inForm(1, 3)
 
-/** Backs a database up while it is used, and restores it where nothing was before. */
+/** Makes a backup of a database that is in use, and restores it to an empty place. */
 type Drill = (database: TestDatabase, parts: AsyncDisposableStack) => Promise<TestDatabase>
 
-describe('F10: a backup that is taken under payers and restored elsewhere', () => {
-  it('on SQLite, with duet backup, holds every payment that was acknowledged before it began', async t => {
+describe('F10: a backup that is taken during payments and restored elsewhere', () => {
+  it('on SQLite, with duet backup, contains every payment that was acknowledged before the backup began', async t => {
     for (let round = 0; round < rounds; round++) await assertRestored(t, sqlite, backUpSqlite)
   })
 
-  it('on PostgreSQL, with pg_dump, holds every payment that was acknowledged before it began', {
+  it('on PostgreSQL, with pg_dump, contains every payment that was acknowledged before the backup began', {
     skip: postgres.skip || onlyInFull,
   }, async t => {
     for (let round = 0; round < rounds; round++) await assertRestored(t, postgres, dumpPostgres())
   })
 
-  it('would be found out if only the file of SQLite was copied, without its log', { skip: onlyInFull }, async t => {
+  it('this test fails if only the SQLite file is copied, without its WAL', { skip: onlyInFull }, async t => {
     await assert.rejects(assertRestored(t, sqlite, copyFileAlone), { message: /were lost|malformed/ })
   })
 
-  it('would be found out if a dump held payments without their keys', {
+  it('this test fails if a dump contains payments without their keys', {
     skip: postgres.skip || onlyInFull,
   }, async t => {
     const drill = dumpPostgres('--exclude-table-data=idempotency_keys')
@@ -72,13 +72,13 @@ async function assertRestored(t: TestContext, kind: EngineKind, drill: Drill): P
   const kept = await again(before)
   const lost = kept.filter(({ status, isSame }) => status !== 200 || !isSame)
   assert.ok(lost.length === 0, `${lost.length} of ${before.length} payments were lost`)
-  // Whoever paid later asks again, too. Then each has paid once.
+  // Payments that were made later are repeated too. Then each payment exists once.
   const all = Array.from(history.entries, ([intent]) => intent)
   const later = all.filter(intent => !before.includes(intent))
   const answers = await again(later)
   for (const { status } of answers) assert.ok(status === 200 || status === 201, String(status))
   await assertPaidOnce(restored, all)
-  await assertTellsEvents(instance)
+  await assertNewEventsOnly(instance)
   assert.deepEqual(instance.faults, [])
   const inBackup = answers.filter(({ status }) => status === 200).length
   t.diagnostic(`${before.length} payments before the backup, all there; of ${later.length} later ones ${inBackup}`)
@@ -90,7 +90,7 @@ interface Paying {
   readonly parts: AsyncDisposableStack
 }
 
-/** Payers go on before, during and after the backup. Returns what was acknowledged before it began. */
+/** Sends payments before, during and after the backup. Returns those that were acknowledged before it began. */
 async function backUpUnderPayers(kind: EngineKind, drill: Drill, { history, ids, parts }: Paying) {
   const database = parts.use(await kind.create())
   await using instance = await Instance.start(database)
@@ -133,7 +133,7 @@ const copyFileAlone: Drill = async ({ location }, parts) => {
   return sqliteAt(path)
 }
 
-/** The commands of docs/operations.md. The other server has seen fewer transactions than the first. */
+/** Runs the commands of docs/operations.md. The other server has had fewer transactions than the first. */
 function dumpPostgres(...more: readonly string[]): Drill {
   return async ({ location }, parts) => {
     const file = join(parts.use(temporaryFolder()).path, 'duet.dump')
@@ -155,13 +155,13 @@ async function assertPaidOnce(database: TestDatabase, intents: readonly Intent[]
   )
 }
 
-/** What happens after the restoration is told, and nothing of what was before. */
-async function assertTellsEvents(instance: Instance): Promise<void> {
+/** Checks that subscribers get the events after the restoration, and none from before. */
+async function assertNewEventsOnly(instance: Instance): Promise<void> {
   using socket = await SocketClient.connect(instance)
   const subscription = socket.begin('subscription { postAdded { title } }')
   await subscription.listening(title => post(instance, title))
   await post(instance, 'after the restoration')
-  assert.deepEqual(await subscription.told(1), [{ postAdded: { title: 'after the restoration' } }])
+  assert.deepEqual(await subscription.received(1), [{ postAdded: { title: 'after the restoration' } }])
 }
 
 async function post(instance: Instance, title: string): Promise<string> {

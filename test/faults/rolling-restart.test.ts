@@ -30,9 +30,9 @@ describe('F13: two instances behind a load balancer that are restarted one after
     for (let round = 0; round < inForm(1, 3); round++) {
       for (const which of [0, 1]) {
         await load.more(inForm(50, 1000))
-        const told = performance.now()
+        const signalled = performance.now()
         assert.equal(await cluster.restart(which, 'SIGTERM'), 0)
-        endMs.push(performance.now() - told)
+        endMs.push(performance.now() - signalled)
       }
     }
     await load.more(50)
@@ -48,7 +48,7 @@ describe('F13: two instances behind a load balancer that are restarted one after
     assert.deepEqual([...load.reads.keys()], [200])
     assert.ok(load.closings.length >= endMs.length)
     assert.deepEqual([...new Set(load.closings)], [1001])
-    if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // on a machine without other work
+    if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // only on an idle machine
   })
 
   it('this test fails if they are killed instead', { skip: onlyInFull }, async () => {
@@ -97,7 +97,7 @@ class Cluster implements AsyncDisposable {
     this.#parts = parts
   }
 
-  /** Ends an instance and starts another one in its place. Returns how the first one ended. */
+  /** Stops an instance and starts another one in its place. Returns how the first one ended. */
   async restart(which: number, signal: NodeJS.Signals): Promise<number | null> {
     this.#instances[which]?.signal(signal)
     const code = (await this.#instances[which]?.ended()) ?? null
@@ -114,10 +114,10 @@ function startAt(database: TestDatabase, port: number): Promise<Instance> {
   return Instance.start(database, { PORT: String(port), DRAIN_MS: inForm('1000', '3000') })
 }
 
-/** Clients with connections that they keep, and sockets that are opened again when the server closes them. */
+/** Clients with keep-alive connections, and sockets that are reopened when the server closes them. */
 class Load {
   readonly reads = new Map<number | undefined, number>()
-  /** The codes with which sockets were closed; 0: one was not opened. */
+  /** The close codes of the sockets; 0 if a socket could not be opened. */
   readonly closings: number[] = []
   readonly #history: History
   readonly #done: Promise<unknown>

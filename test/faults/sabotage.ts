@@ -1,7 +1,7 @@
 import type { TestDatabase } from '../support/engines.ts'
 import { execute } from './execute.ts'
 
-// Defects that a store must never have, put into the database of a test, to check that the fault tests detect them.
+// Defects that a store must never have. Tests add them to a database to check that the fault tests detect them.
 
 /** Payments are stored without their keys. */
 export function forgetKeys(database: TestDatabase): Promise<void> {
@@ -15,7 +15,7 @@ export function forgetKeys(database: TestDatabase): Promise<void> {
   )
 }
 
-/** Two concurrent claims of one key both succeed. */
+/** Two concurrent requests can both claim one key. */
 export function allowKeysTwice(database: TestDatabase): Promise<void> {
   return execute(database, 'drop index idempotency_keys_by_key')
 }
@@ -31,8 +31,8 @@ export function slowPayments(database: TestDatabase, milliseconds: number): Prom
 }
 
 /**
- * PostgreSQL only: a payment waits for half a second at most until another one of the same amount is under way, so that
- * two that pay for one key do meet. Both hold a shared lock, by which they count each other.
+ * PostgreSQL only: a payment waits up to half a second for another payment of the same amount, so that two payments
+ * with one key overlap. Both hold a shared lock, by which they count each other.
  */
 export function letPaymentsMeet(database: TestDatabase): Promise<void> {
   return execute(

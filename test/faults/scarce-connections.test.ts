@@ -12,7 +12,9 @@ import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
 describe('A role that may have 6 connections, and a pool that wants 10', { skip: postgres.skip }, () => {
-  it('serves payments, reads and subscriptions at once without refusing anyone', { skip: onlyInFull }, async t => {
+  it('serves concurrent payments, reads and subscriptions without refusing a request', {
+    skip: onlyInFull,
+  }, async t => {
     await using database = await postgres.createEmpty()
     const address = new URL(database.location)
     address.username = `scarce_${process.pid}`

@@ -62,7 +62,7 @@ for (const [who, kept, addressOf] of [
     const cut = async () => (await metric('duet_connections_cut_total')) - cutBefore
     const withinBounds = Math.floor(kept / (125 * 65_000))
     assert.ok((await cut()) >= answers - withinBounds, `${await cut()} were cut`)
-    // Answers within the limits are dropped after half a minute without progress.
+    // Answers within the limits are dropped after 30 seconds without progress.
     await waitUntil(async () => (await cut()) >= inForm(answers - withinBounds, answers))
     most = Math.max(most, await metric('process_resident_memory_bytes'))
     const seconds = (performance.now() - begun) / 1000

@@ -7,7 +7,7 @@ export interface Ends {
   readonly server: Socket
 }
 
-/** Called for each piece of data: `pass` lets it through, `handled` means that the handler has dealt with it. */
+/** Called for each chunk of data. `pass` forwards it; `handled` means that the handler has dealt with it. */
 export type Handler = (data: Buffer, ends: Ends) => 'pass' | 'handled'
 
 /** A proxy between clients and a server that lets a test handle the data in both directions. */

@@ -1,11 +1,11 @@
 import { clientFrame } from '../support/sockets.ts'
 
-/** One thing that the fuzzer sends: a request, bytes that may be one, or all that a client says on a socket. */
+/** One case of the fuzzer: a request, bytes that may contain requests, or all messages of a client on a socket. */
 export type Case = HttpRequest | RawBytes | Conversation
 
 export type Header = readonly [name: string, value: string]
 
-/** A request with one beginning and one end: it must be answered. */
+/** A request whose start and end are clear, so it must be answered. */
 export interface HttpRequest {
   readonly kind: 'request'
   /** The operation that it was made from. */
@@ -19,7 +19,7 @@ export interface HttpRequest {
   readonly framing: 'length' | 'chunked'
 }
 
-/** Bytes that may be any number of requests. */
+/** Bytes that may contain any number of requests. */
 export interface RawBytes {
   readonly kind: 'bytes'
   readonly name: string
@@ -35,11 +35,11 @@ export interface Conversation {
 
 export interface Message {
   readonly text: string
-  /** Whether the client waits for `connection_ack` before it goes on. */
+  /** Whether the client waits for `connection_ack` before it sends more. */
   readonly isAcknowledged?: boolean
 }
 
-/** A whole message, frames as they are, or the end of the connection without a close frame. */
+/** A whole message, raw frames, or the end of the connection without a close frame. */
 export type Step = Message | { readonly frames: Buffer; readonly isSound: boolean } | 'reset'
 
 export function bytesOf(request: HttpRequest): Buffer {
@@ -65,7 +65,7 @@ export function framesOf(step: Exclude<Step, 'reset'>): Buffer {
   return 'text' in step ? clientFrame(step.text) : step.frames
 }
 
-/** A case as a person can read it, and put into a test of its own. */
+/** A case in a form that a person can read and copy into a test. */
 export function show(shown: Case): string {
   if (shown.kind === 'request') return quoted(bytesOf(shown))
   if (shown.kind === 'bytes') return quoted(shown.bytes)
@@ -84,7 +84,7 @@ function quoted(bytes: Buffer): string {
   return shortened(JSON.stringify(bytes.toString('latin1')).replaceAll(/(.{1,8}?)\1{15,}/gs, counted))
 }
 
-/** Says how often something is repeated instead of repeating it. */
+/** Writes a repeated text once, with the number of repetitions. */
 function counted(whole: string, unit: string): string {
   return `⟨${unit} × ${whole.length / unit.length}⟩`
 }

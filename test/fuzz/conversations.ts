@@ -1,10 +1,10 @@
 import type { Conversation, Step } from './cases.ts'
 import { operationOf } from './operations.ts'
 import type { Random } from './random.ts'
-import { namedAtTimes } from './requests.ts'
+import { sometimesByHash } from './requests.ts'
 import type { World } from './world.ts'
 
-/** What a well-behaved client says on a socket, every kind of message in it. */
+/** The messages of a well-behaved client on a socket. Together they include every type of message. */
 export function validConversation(random: Random, world: World): Conversation {
   const says: { readonly type: string; readonly id?: string; readonly payload?: unknown }[] = []
   const authorization = { Authorization: `Bearer ${world.token}` }
@@ -32,7 +32,7 @@ export function validConversation(random: Random, world: World): Conversation {
 
 function operation(random: Random, world: World): object {
   const kind = random.pick(['query', 'mutation', 'subscription', 'subscription'] as const)
-  const made = namedAtTimes(
+  const made = sometimesByHash(
     operationOf(kind, random, () => world.idFor('posts', random)),
     random,
   )

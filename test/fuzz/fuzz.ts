@@ -14,12 +14,12 @@ export interface Finding {
   readonly problem: string
 }
 
-/** Cases that are sent between two looks at the process and its log. */
+/** The number of cases between two checks of the process and its log. */
 export const roundSize = 500
-/** Clients at once, each with an address of its own, as bounds are often kept per address. */
+/** The number of concurrent clients. Each has its own address, because many limits are counted per address. */
 const clients = 16
 
-/** Sends the cases of one round. Returns the problems, each with the case that shows it, if there is one. */
+/** Sends the cases of one round. Returns the problems, each with the case that causes it, if it is known. */
 export async function fuzzRound(
   target: Target,
   seed: number,
@@ -50,7 +50,7 @@ function addressOf(worker: number): string {
   return `127.0.0.${worker + 2}`
 }
 
-/** The problem with the process, and the case that its log names, if it names one. */
+/** The problem with the process, and the case that its log names, if any. */
 async function processProblem(
   target: Target,
   { token }: World,
@@ -69,7 +69,7 @@ async function processProblem(
   return {}
 }
 
-/** Sends one suspect after the other, alone, until the problem is there again. */
+/** Sends the suspects alone, one after the other, until the problem occurs again. */
 async function blame(target: Target, suspects: readonly Finding[], world: World): Promise<readonly Finding[]> {
   for (const suspect of suspects) {
     if (sameKind(await problemOf(target, suspect.found, world), suspect.problem)) return [suspect]
@@ -78,7 +78,7 @@ async function blame(target: Target, suspects: readonly Finding[], world: World)
   return first === undefined ? [] : [{ ...first, problem: `${first.problem}\nNo case of its round shows this alone.` }]
 }
 
-/** The problem if only this case is sent to a process. */
+/** The problem when only this case is sent to a process. */
 async function problemOf(target: Target, sent: Case, world: World): Promise<string | undefined> {
   await target.revive()
   const { problem } = await attempt(target.port, sent, addressOf(0))
@@ -90,12 +90,12 @@ function sameKind(problem: string | undefined, other: string): boolean {
   return kindOf(problem) === kindOf(other)
 }
 
-/** The report of a finding: the smallest case that shows it, and how to send it again. */
+/** The report of a finding: the smallest case that still fails, and how to send it again. */
 export async function report(target: Target, seed: number, { index, found, problem }: Finding): Promise<string> {
   const world = await createTestData(target.url, 1_000_000 + index)
   const fails = async (candidate: Case) => sameKind(await problemOf(target, candidate, world), problem)
-  // Waiting for missing answers so often would take too long.
-  const tries = problem.startsWith('Waited in vain') ? 0 : 300
+  // Each try would wait for an answer that does not come, which takes too long.
+  const tries = problem.startsWith('Timed out waiting') ? 0 : 300
   const smallest = await reduce(found, fails, tries)
   return [
     problem,

@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads'
 
-// Loaded into the server under test, with `--expose-gc`. No setting of the service is touched by this signal.
+// Loaded into the server under test, with `--expose-gc`. The service itself does not use this signal.
 if (isMainThread) {
   process.on('SIGWINCH', () => {
     globalThis.gc?.()

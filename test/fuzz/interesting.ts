@@ -1,6 +1,6 @@
 import type { Random } from './random.ts'
 
-/** Texts at which programs stumble: their ends, their encodings, their lengths, and words with a meaning somewhere. */
+/** Texts that often cause errors: special delimiters, encodings and lengths, and words with a meaning in some language. */
 export function interestingText(random: Random): string {
   if (random.chance(0.02)) return random.pick(['x', '🎈', '"', '\\', '\u0001']).repeat(random.pick([70_000, 300_000]))
   if (random.chance(0.15))
@@ -41,7 +41,7 @@ const texts: readonly string[] = [
   ],
 ]
 
-/** As JSON writes numbers; some of them JavaScript cannot hold. */
+/** Numbers in JSON notation. JavaScript cannot represent some of them. */
 export const interestingNumbers: readonly string[] = [
   ...['0', '-0', '-1', '1', '0.5', '1.5', '1e0', '1E400', '-1e999', '1e-400', '5e-324', '1.7976931348623157e308'],
   ...['127', '255', '256', '999', '1000', '1001', '10000', '65536', '100000', '100001', '2147483647', '2147483648'],
@@ -81,7 +81,7 @@ export const names: readonly string[] = [
   ],
 ]
 
-/** How deep to nest: shallow, at a bound, and beyond what a stack holds. */
+/** A depth of nesting: small, near a limit, or more than a stack can hold. */
 export function depthOf(random: Random): number {
   return random.chance(0.25)
     ? random.pick([2_000, 6_000, 20_000, 100_000])

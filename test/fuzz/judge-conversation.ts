@@ -23,12 +23,15 @@ export function conversationProblem(conversation: Conversation, dialogue: Dialog
   return ending === 'closed' && !isClosed ? 'the connection ended without a close frame (1006)' : undefined
 }
 
-/** Those of the protocol, and of WebSocket for invalid frames. None for internal errors, slowness or limits. */
+/**
+ * The close codes of the protocol, and those of WebSocket for invalid frames. Codes for internal errors and limits are
+ * not allowed.
+ */
 const allowed = new Set([1000, 1002, 1003, 1007, 1008, 1009, 4400, 4401, 4403, 4406, 4409, 4429])
 
 function closeProblem({ payload }: Frame, sent: Buffer): string | undefined {
   const code = payload.length < 2 ? 1005 : payload.readUInt16BE(0)
-  // The side that closes first gets its code back.
+  // The server may repeat the close code of the client.
   if (allowed.has(code) || closeCodeIn(sent) === code) return undefined
   return `closed with ${code} ${payload.subarray(2)}`
 }

@@ -12,10 +12,10 @@ export function errorsProblem(errors: unknown): string | undefined {
   return undefined
 }
 
-/** What clients sent is quoted in part only. */
+/** The longest allowed message. Longer ones would quote too much of the request. */
 const longest = 2_000
 
-/** Those that say that the service is at fault, or too busy. */
+/** The codes that mean a fault or an overload of the service. */
 const ours = new Set([
   ...['INTERNAL_SERVER_ERROR', 'SERVICE_UNAVAILABLE', 'RATE_LIMITED', 'SUBSCRIPTION_TOO_EXPENSIVE'],
 ])

@@ -15,23 +15,23 @@ export function requestProblem(sent: HttpRequest | RawBytes, { answers, rest }: 
 }
 
 function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: RawResponse): string | undefined {
-  const told = `status ${status}: ${body.slice(0, 300)}`
-  if (!allowed.has(status) && !isAboutHttp(status, body)) return told
-  if (!/^[\w.:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return `no X-Request-Id with ${told}`
-  if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${told}`
-  if (status === 405 && !headers.has('allow')) return `no Allow with ${told}`
-  if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${told}`
+  const shown = `status ${status}: ${body.slice(0, 300)}`
+  if (!allowed.has(status) && !isAboutHttp(status, body)) return shown
+  if (!/^[\w.:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return `no X-Request-Id with ${shown}`
+  if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${shown}`
+  if (status === 405 && !headers.has('allow')) return `no Allow with ${shown}`
+  if (isWithoutBody(sent, status)) return body === '' ? undefined : `a body with ${shown}`
   const type = headers.get('content-type') ?? ''
   if (!/^application\/(graphql-response\+)?json(;|$)/.test(type)) {
-    return status < 300 && pageType.test(type) ? undefined : `the type ${JSON.stringify(type)} with ${told}`
+    return status < 300 && pageType.test(type) ? undefined : `the type ${JSON.stringify(type)} with ${shown}`
   }
   return bodyProblem(sent, status, body)
 }
 
-/** What the service answers with when no limit, no fault and no maintenance is in play. */
+/** The statuses that are allowed without a limit, a fault or maintenance. */
 const allowed = new Set([...[101, 200, 201, 204, 304], ...[400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 417, 431]])
 
-/** Two of the statuses for faults say that HTTP is used in a way that no server has to know. */
+/** Whether the status is 501 or 505 because of HTTP features that a server need not support. */
 function isAboutHttp(status: number, body: string): boolean {
   const text = { 501: 'CONNECT is not supported', 505: 'HTTP version is not supported' }[status]
   return text !== undefined && (body === '' || body === JSON.stringify({ error: text }))
@@ -60,7 +60,7 @@ function bodyProblem(sent: HttpRequest | RawBytes, status: number, text: string)
   return errorsProblem(errors)
 }
 
-/** Errors in the GraphQL shape are allowed only on the GraphQL path, in every notation. */
+/** Errors in the GraphQL shape are allowed only on the path of GraphQL, in any notation of it. */
 function mayBeGraphQL(sent: HttpRequest | RawBytes): boolean {
   if (sent.kind === 'bytes') return true
   const [path = ''] = sent.target.split('?', 1)

@@ -11,7 +11,7 @@ import { lineProblem } from './judge-log.ts'
 import { reduce } from './reduce.ts'
 import { password, worldOf } from './world.ts'
 
-// Checks on misbehaving servers that the fuzzer detects problems, because one that finds nothing might be broken.
+// Checks with faulty servers that the fuzzer detects problems. Otherwise a broken fuzzer would find nothing and pass.
 
 const request: HttpRequest = {
   kind: 'request',

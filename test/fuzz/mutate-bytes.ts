@@ -1,7 +1,7 @@
 import type { Random } from './random.ts'
 
 /**
- * Changes bytes in one place. Nothing moves to another place: what a header holds must not become a path, which may be
+ * Changes bytes in one place. It does not move bytes: the value of a header must not become a path, because paths are
  * logged.
  */
 export function mutateBytes(bytes: Buffer, random: Random): Buffer {

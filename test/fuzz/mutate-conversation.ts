@@ -4,7 +4,7 @@ import { mutateBytes } from './mutate-bytes.ts'
 import { mutateJson } from './mutate-json.ts'
 import type { Random } from './random.ts'
 
-/** Changes up to two things that are said, or how they are put into frames; a few stay as they are. */
+/** Changes up to two messages, or their frames. Some conversations stay valid. */
 export function mutateConversation(conversation: Conversation, random: Random): Conversation {
   if (random.chance(0.15)) return conversation
   let steps = conversation.steps
@@ -19,7 +19,7 @@ function mutateSteps(steps: readonly Step[], random: Random): readonly Step[] {
   if (step === 'reset' || !('text' in step)) return put(step, step)
   switch (random.below(10)) {
     case 0:
-      return put(...steps.slice(0, random.below(3))) // out of order, or left out
+      return put(...steps.slice(0, random.below(3))) // earlier messages replace it, or it is removed
     case 1:
       return put(...Array.from({ length: random.pick([2, 2, 3, 110]) }, () => step))
     case 2:
@@ -41,7 +41,7 @@ function mutatedJson(text: string, random: Random): string {
   try {
     return mutateJson(text, random)
   } catch {
-    return `${text}x` // an earlier change has left no JSON
+    return `${text}x` // an earlier change has made it invalid JSON
   }
 }
 
@@ -79,7 +79,7 @@ const nonsense: readonly string[] = [
   ],
 ]
 
-/** The same message in pieces, control frames among them: nothing is wrong with that. */
+/** The same message in fragments, with control frames between them, which is valid. */
 function split(text: string, random: Random): Step {
   const bytes = Buffer.from(text)
   const frames: Buffer[] = []
@@ -93,17 +93,17 @@ function split(text: string, random: Random): Step {
   return { frames: Buffer.concat(frames), isSound: true }
 }
 
-/** A frame that says something else, or nothing that can be understood. */
+/** A frame with another meaning, or an invalid one. */
 function mutateFrames(text: string, random: Random): Step {
   const frame = clientFrame(text)
   const changed = Buffer.from(frame)
   const [first = 0, second = 0] = frame
   switch (random.below(8)) {
     case 0:
-      changed[0] = (first & 0xf0) | random.below(16) // another kind of frame
+      changed[0] = (first & 0xf0) | random.below(16) // another opcode
       break
     case 1:
-      changed[0] = first ^ random.pick([0x10, 0x20, 0x40, 0x80]) // reserved bits, or not the last piece
+      changed[0] = first ^ random.pick([0x10, 0x20, 0x40, 0x80]) // reserved bits, or the final bit
       break
     case 2:
       changed[1] = second & 0x7f // not masked
@@ -139,7 +139,7 @@ function control(random: Random): Step {
   return { frames: clientFrame(payload, { opcode, isFinal: random.chance(0.9) }), isSound: true }
 }
 
-/** `clientFrame` masks by zeros. This masks by what clients use: anything. */
+/** Masks a frame with a random key, as clients do. `clientFrame` uses zeros. */
 function masked(frame: Buffer, random: Random): Buffer {
   const bytes = Buffer.from(frame)
   const short = bytes.readUInt8(1) & 0x7f

@@ -2,7 +2,7 @@ import { bytesOf, type Header, type HttpRequest, type RawBytes } from './cases.t
 import { mutateBytes } from './mutate-bytes.ts'
 import type { Random } from './random.ts'
 
-/** Leaves the parts of a request alone and makes it doubtful where it begins or ends. */
+/** Keeps the parts of a request, but makes it ambiguous where it starts or ends. */
 export function mutateFraming(request: HttpRequest, random: Random): HttpRequest | RawBytes {
   const { name, body } = request
   if (body !== undefined && random.chance(0.2)) return { ...request, framing: 'chunked' }

@@ -1,7 +1,7 @@
 import { depthOf, interestingNumbers, interestingText } from './interesting.ts'
 import type { Random } from './random.ts'
 
-/** Changes a document in one place: its tokens, or what a whole part of it repeats or nests. */
+/** Changes a document in one place: a token, or the repetition or nesting of a part. */
 export function mutateGraphQL(text: string, random: Random): string {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|\.{3}|[\w$@]+|\s+|[^\w\s]/g) ?? []
   if (tokens.length === 0) return random.pick(inserted)
@@ -119,7 +119,7 @@ function replacementFor(token: string, random: Random): string {
   return random.chance(0.8) ? random.pick(names) : interestingText(random)
 }
 
-/** A value as documents write it, of any type. */
+/** A literal of any type. */
 function literal(random: Random): string {
   const depth = Math.min(depthOf(random), 2_500)
   switch (random.below(5)) {
@@ -148,7 +148,7 @@ function literal(random: Random): string {
   }
 }
 
-/** The last field of one level again and again, under other names. */
+/** Repeats the last field of one level many times, with different aliases. */
 function widened(text: string, random: Random): string {
   const closing = random.chance(0.5) ? text.indexOf('}') : text.lastIndexOf('}')
   const before = text.slice(0, Math.max(0, closing))
@@ -160,7 +160,7 @@ function widened(text: string, random: Random): string {
 
 const repeatable = ['content', 'content', 'text', '__typename', 'email', 'author { name }', 'posts(limit: 1) { id }']
 
-/** All that the operation asks for, again and again, under other names. */
+/** Repeats the whole selection of the operation many times, with different aliases. */
 function multiplied(text: string, random: Random): string {
   const start = text.indexOf('{ f0: ')
   const inner = text.slice(start + 1, text.lastIndexOf('}'))
@@ -171,7 +171,7 @@ function multiplied(text: string, random: Random): string {
   return `${text.slice(0, start)}{ ${copies.join(' ')} }`
 }
 
-/** More levels, as fields, as fragments in each other, or as conditions. */
+/** Adds levels: nested fields, nested fragments, or conditions. */
 function deepened(text: string, random: Random): string {
   const depth = Math.min(depthOf(random), 700)
   const [open, close] = random.pick([

@@ -2,7 +2,7 @@ import { depthOf, interestingNumbers, interestingText, names } from './interesti
 import { mutateGraphQL } from './mutate-graphql.ts'
 import type { Random } from './random.ts'
 
-/** JSON as it can be written, not as JavaScript holds it: keys may come twice, numbers may have any size. */
+/** JSON as text, not as JavaScript values: it can have duplicate keys and numbers of any size. */
 type Json = string | number | boolean | null | Literal | List | Fields
 
 class Literal {
@@ -39,7 +39,7 @@ type Entry = [key: string, value: Json]
 interface Place {
   readonly key: string
   readonly value: Json
-  /** Puts these in its place: in a list their keys do not count. */
+  /** Replaces the value by these entries. In a list, their keys are ignored. */
   replace(entries: readonly Entry[]): void
 }
 

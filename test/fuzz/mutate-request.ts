@@ -7,7 +7,7 @@ import { mutateGraphQL } from './mutate-graphql.ts'
 import { mutateJson } from './mutate-json.ts'
 import type { Random } from './random.ts'
 
-/** Changes a valid request in up to three places; a few stay as they are. */
+/** Changes a valid request in up to three places. Some requests stay valid. */
 export function mutateRequest(request: HttpRequest, random: Random): HttpRequest | RawBytes {
   if (random.chance(0.15)) return request
   let mutated = request
@@ -30,7 +30,7 @@ function mutateBody(body: Buffer, random: Random): Buffer {
   try {
     return Buffer.from(mutateJson(body.toString(), random))
   } catch {
-    return mutateBytes(body, random) // an earlier change has left no JSON
+    return mutateBytes(body, random) // an earlier change has made it invalid JSON
   }
 }
 
@@ -158,7 +158,7 @@ const extra: readonly Header[] = [
   ['X', 'y'.repeat(20_000)],
 ]
 
-/** `URLSearchParams` and `encodeURIComponent` take no half of a character. */
+/** `URLSearchParams` and `encodeURIComponent` do not accept half of a surrogate pair. */
 function wellFormed(text: string): string {
   return text.toWellFormed()
 }

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { openApiFile } from '../support/write-openapi.ts'
 
-/** An operation of the OpenAPI document: all that a valid request needs. */
+/** An operation of the OpenAPI document, with everything that a valid request needs. */
 export interface Operation {
   readonly name: string
   readonly method: string
   readonly path: string
   readonly parameters: readonly Parameter[]
-  /** The examples of what may be sent. */
+  /** The example bodies. */
   readonly bodies: readonly unknown[]
-  /** Whether it is at `/api`, too. */
+  /** Whether it also exists below `/api`. */
   readonly isBelowApi: boolean
 }
 

@@ -13,7 +13,7 @@ import {
 } from 'graphql'
 import type { Random } from './random.ts'
 
-/** A valid operation, as a request carries it. */
+/** A valid GraphQL operation, as the members of a request. */
 export interface Operation {
   readonly query: string
   readonly variables: Readonly<Record<string, unknown>>
@@ -29,7 +29,10 @@ const roots = {
   subscription: schema.getSubscriptionType(),
 }
 
-/** Made from the schema: new fields and arguments are used automatically. `id` returns the id of a row. */
+/**
+ * Generates an operation from the schema, so that new fields and arguments are used automatically. `id` returns the id
+ * of a row.
+ */
 export function operationOf(kind: OperationKind, random: Random, id: () => number): Operation {
   const root = roots[kind]
   if (!isObjectType(root)) throw new Error(`The schema has no ${kind}`)

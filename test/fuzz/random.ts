@@ -1,4 +1,4 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** A pseudo-random number generator (mulberry32): the same seed gives the same numbers. */
 export class Random {
   #state: number
 
@@ -6,12 +6,12 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** Of a series of its own for each index, so that one case can be repeated without those before it. */
+  /** A separate generator for each index, so that one case can be repeated without the cases before it. */
   static of(seed: number, index: number): Random {
     return new Random(Math.imul(seed ^ Math.imul(index + 1, 0x9e3779b1), 0x85ebca6b))
   }
 
-  /** From 0 to just below 1. */
+  /** A number from 0, inclusive, to 1, exclusive. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1)

@@ -1,8 +1,8 @@
 import type { Case, Step } from './cases.ts'
 
 /**
- * The smallest case that still fails, as far as so many tries find one: parts are left out, large ones first, while it
- * fails without them.
+ * The smallest case that still fails. It leaves out parts, large ones first, while the case still fails, up to this
+ * number of tries.
  */
 export async function reduce(found: Case, fails: (candidate: Case) => Promise<boolean>, tries: number): Promise<Case> {
   let left = tries

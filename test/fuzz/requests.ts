@@ -5,13 +5,13 @@ import { type OperationKind, operationOf } from './operations.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'
 
-/** Makes one valid request. */
+/** Creates one valid request. */
 type Template = (random: Random, world: World) => HttpRequest
 
 /** A valid request of any route: those of the OpenAPI document, GraphQL by POST and GET, pages, and the opening of a socket. */
 export function validRequest(random: Random, world: World): HttpRequest {
   const request = random.pick(random.chance(0.35) ? others : documented)(random, world)
-  // Hashing takes a thousand times as long as anything else: most of the time goes to other requests.
+  // Hashing a password takes a thousand times as long as any other work, so most requests have none.
   return request.body?.includes('"password"') && random.chance(0.9) ? validRequest(random, world) : request
 }
 
@@ -61,7 +61,7 @@ function usualHeaders(random: Random, token: string): readonly Header[] {
 
 function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
   return (random, world) => {
-    const operation = namedAtTimes(
+    const operation = sometimesByHash(
       operationOf(kind, random, () => world.idFor('posts', random)),
       random,
     )
@@ -76,8 +76,8 @@ function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
   }
 }
 
-/** Some operations come with the hash of their text, or as the hash alone. */
-export function namedAtTimes(operation: { readonly query: string }, random: Random): object {
+/** Sends some operations with the hash of their text, or with the hash alone. */
+export function sometimesByHash(operation: { readonly query: string }, random: Random): object {
   if (random.chance(0.8)) return operation
   const sha256Hash = createHash('sha256').update(operation.query).digest('hex')
   const named = { ...operation, extensions: { persistedQuery: { version: 1, sha256Hash } }, documentId: sha256Hash }

@@ -8,9 +8,9 @@ import { quietMs, Wire } from './wire.ts'
 export interface Dialogue {
   readonly handshake: RawResponse | undefined
   readonly frames: readonly Frame[]
-  /** The frames that were sent, in one piece. */
+  /** All frames that were sent, concatenated. */
   readonly sent: Buffer
-  /** How it ended: our last message was answered, the server closed, or we went away. */
+  /** How it ended: the server answered our last message, the server closed, or we disconnected. */
   readonly ending: 'answered' | 'closed' | 'left'
 }
 
@@ -50,7 +50,7 @@ class Client implements Dialogue {
       }
       this.#isSound &&= 'text' in step || step.isSound
       this.#send(framesOf(step))
-      // Sending before that would close the socket, which would keep most conversations short.
+      // Sending earlier would close the socket, and most conversations would be short.
       if ('text' in step && step.isAcknowledged) await this.#until(() => this.#heard('"connection_ack"'))
     }
     this.#send(clientFrame(farewell))
@@ -67,7 +67,7 @@ class Client implements Dialogue {
     return this.frames.some(({ payload }) => payload.includes(text))
   }
 
-  /** Waits for a condition, or for the end. If the server may still wait for the rest of a frame, our side is ended. */
+  /** Waits for a condition, or for the end. If the server may still wait for the rest of a frame, our side is closed. */
   async #until(condition: () => boolean): Promise<void> {
     const isClosed = () => this.frames.some(({ opcode }) => opcode === opcodes.close)
     while (!condition() && !isClosed() && !this.#wire.isOver) {
@@ -94,6 +94,6 @@ class Client implements Dialogue {
   }
 }
 
-/** Comes back in the last answer. */
+/** The payload of the last ping, which the server sends back. */
 const mark = 'this was all'
 const farewell = JSON.stringify({ type: 'ping', payload: { mark } })

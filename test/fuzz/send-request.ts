@@ -5,13 +5,16 @@ import { quietMs, Wire } from './wire.ts'
 
 /** The result of one request, or of bytes that may be one. */
 export interface Exchange {
-  /** Those of the first kind (100 and the like) are left out. */
+  /** Without informational answers (1xx). */
   readonly answers: readonly RawResponse[]
   /** Bytes after the last whole answer. */
   readonly rest: string
 }
 
-/** Sends it on a connection of its own, and waits for the answer; where it may be incomplete, for an answer or the end. */
+/**
+ * Sends the case on its own connection, and waits for the answer. If the request may be incomplete, a timeout is
+ * allowed.
+ */
 export async function sendRequest(port: number, sent: HttpRequest | RawBytes, localAddress: string): Promise<Exchange> {
   using wire = await Wire.open(port, localAddress)
   return await within(sent.kind === 'request' ? whole(wire, sent) : doubtful(wire, sent), 'an answer or the end')
@@ -45,7 +48,7 @@ class Reader implements Exchange {
   rest = ''
   readonly #withoutBodies: boolean
 
-  /** Answers to HEAD announce a body that does not come. */
+  /** Answers to HEAD announce a body that is not sent. */
   constructor(withoutBodies: boolean) {
     this.#withoutBodies = withoutBodies
   }

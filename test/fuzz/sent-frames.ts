@@ -1,6 +1,6 @@
 import { opcodes } from '../support/sockets.ts'
 
-/** The code in the first close frame that a client sent in these bytes; 1005 where the frame holds none. */
+/** The code in the first close frame that a client sent in these bytes; 1005 if the frame has no code. */
 export function closeCodeIn(bytes: Buffer): number | undefined {
   for (let at = 0; at + 2 <= bytes.length; ) {
     const opcode = bytes.readUInt8(at) & 0x0f

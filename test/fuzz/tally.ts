@@ -11,7 +11,7 @@ export class Tally {
     this.#succeeded.add(name)
   }
 
-  /** Those of which none succeeded. */
+  /** The names without a successful case. */
   without(names: readonly string[]): readonly string[] {
     return names.filter(name => !this.#succeeded.has(name))
   }

@@ -5,13 +5,13 @@ import type { EngineKind, TestDatabase } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
-import { metricOf, untilNobodyListens } from '../support/sockets.ts'
+import { metricOf, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** The state of a process. One that runs and does not answer is silent. */
+/** The state of a process. `silent` means that it runs but does not answer. */
 export type State = 'ready' | 'not ready' | 'silent' | 'ended'
 
-/** The service under test, as a process of its own, without limits of rates. */
+/** The service under test, as a separate process without rate limits. */
 export class Target implements AsyncDisposable {
   readonly #database: TestDatabase
   #process: DuetProcess
@@ -54,7 +54,7 @@ export class Target implements AsyncDisposable {
     return this.#process.stderr
   }
 
-  /** A new process on the same database, where the old one has ended. */
+  /** Starts a new process on the same database if the old one has ended. */
   async revive(): Promise<void> {
     if (!this.hasEnded) return
     await this.#process[Symbol.asyncDispose]()
@@ -69,7 +69,7 @@ export class Target implements AsyncDisposable {
     })
   }
 
-  /** Whether it is ready, and the lines of the log since the last time, up to this moment. */
+  /** The state of the process, and its log lines since the last call. */
   async settle(): Promise<{ readonly state: State; readonly log: readonly string[] }> {
     const id = `mark-${++this.#marks}`
     const state = await this.#state(id)
@@ -105,9 +105,9 @@ export class Target implements AsyncDisposable {
     return Number(probe())
   }
 
-  /** Waits until nothing is left of what clients did: no socket, no subscription, no request but this one. */
+  /** Waits until all traces of clients are gone: no socket, no subscription, and no request except this one. */
   async untilIdle(): Promise<void> {
-    await untilNobodyListens(this)
+    await untilNoSocketIsLeft(this)
     await waitUntil(async () => (await metricOf(this, 'duet_http_requests_in_flight')) === 1)
   }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { within } from '../support/wait.ts'
 
-/** A connection of one client, with everything that came over it. */
+/** A connection of one client, and the data that it received. */
 export class Wire implements Disposable {
   readonly #socket: Socket
   readonly #chunks: Buffer[] = []
@@ -20,9 +20,9 @@ export class Wire implements Disposable {
     this.#socket = socket
     socket.on('data', chunk => {
       this.#chunks.push(chunk)
-      this.#tell()
+      this.#wake()
     })
-    socket.on('error', () => this.#end()) // the server has closed while we still send
+    socket.on('error', () => this.#end()) // the server has closed while we were still sending
     socket.on('end', () => this.#end())
     socket.on('close', () => this.#end())
   }
@@ -41,7 +41,7 @@ export class Wire implements Disposable {
     this.#socket.write(bytes)
   }
 
-  /** Says that nothing more will be sent. */
+  /** Closes our side: nothing more will be sent. */
   finish(): void {
     this.#socket.end()
   }
@@ -50,7 +50,7 @@ export class Wire implements Disposable {
     this.#socket.resetAndDestroy()
   }
 
-  /** Waits for more, or for the end, or for so many milliseconds: then it is false. */
+  /** Waits for data, for the end, or for this many milliseconds. Returns false after the timeout. */
   async more(quietMs?: number): Promise<boolean> {
     if (this.#chunks.length > 0 || this.#isOver) return true
     if (quietMs === undefined) {
@@ -67,10 +67,10 @@ export class Wire implements Disposable {
 
   #end(): void {
     this.#isOver = true
-    this.#tell()
+    this.#wake()
   }
 
-  #tell(): void {
+  #wake(): void {
     this.#news.resolve()
     this.#news = Promise.withResolvers()
   }
@@ -80,5 +80,5 @@ export class Wire implements Disposable {
   }
 }
 
-/** How long to wait for an answer to what may not be a whole request. After that the client says that it was all. */
+/** How long to wait for an answer to a request that may be incomplete. After that the client closes its side. */
 export const quietMs = 100

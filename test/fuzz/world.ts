@@ -5,14 +5,14 @@ import { tokenOf } from '../support/logins.ts'
 import { documentedNames } from './openapi.ts'
 import type { Random } from './random.ts'
 
-/** What requests can be about in one round of the run. Everything of it can be deleted, so that each round adds to it. */
+/** The data that requests refer to in one round. Requests may delete any of it, so each round adds new data. */
 export interface World {
-  /** Of a user that exists unless a request deletes it by chance. */
+  /** The token of a user that exists, unless a request deletes it by chance. */
   readonly token: string
-  /** Of a user whose token may be revoked. */
+  /** The token of a user for requests that may revoke it. */
   readonly spareToken: string
   readonly login: { readonly email: string; readonly password: string }
-  /** Names a row of the collection in this path. It depends on the round and on the random numbers alone. */
+  /** The id of a row in the collection of this path. It depends only on the round and on the random numbers. */
   idFor(path: string, random: Random): number
 }
 
@@ -49,7 +49,7 @@ function loginOf(id: number): World['login'] {
 }
 
 const json = { 'content-type': 'application/json' }
-/** It must not appear in a log. */
+/** A text that must not appear in the log. */
 export const password = 'fuzz-password-of-somebody'
 const firstId = 900_000
 
@@ -61,13 +61,13 @@ export function worldOf(round: number, token: string, spareToken = token): World
     idFor: (path, random) => {
       if (path.startsWith('/users')) return random.chance(0.2) ? random.between(1, 5) : random.between(800_001, 800_004)
       const latest = latestOf(path, round)
-      // Later ones are there more often: fewer requests have come by that delete them.
+      // Higher ids are chosen more often, because fewer requests may have deleted those rows.
       return latest - Math.floor(random.next() ** 2 * latest)
     },
   }
 }
 
-/** A guess at the latest id: demo data, what each round begins with, and what its requests make. */
+/** An estimate of the latest id: demo data, the initial data of each round, and rows that its requests create. */
 function latestOf(path: string, round: number): number {
   if (path.startsWith('/payments')) return 1 + round
   return path.startsWith('/orders') ? 6 + 2 * round : 20 + 2 * round

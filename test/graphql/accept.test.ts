@@ -25,7 +25,7 @@ const cases: readonly (readonly [accept: string | undefined, preferred: string |
   [`*/*, ${json};q=0`, modern],
   [`*/*;q=0.1, ${page}`, page],
   [`application/*;q=0.2, ${modern};q=0.1`, json],
-  // What browsers ask for when they are sent to an address, and what their scripts ask for.
+  // The headers that browsers send for a page, and for a request of a script.
   ['text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8', page],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', page],
   ['text/html,*/*', page],

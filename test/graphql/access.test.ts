@@ -24,7 +24,7 @@ const othersEmails: readonly string[] = [
   '{ post(id: 123456789) { author { email } } }',
   '{ posts { comments { author { email } } } }',
   '{ posts(publishedAfter: "2999-01-01T00:00Z") { author { email } } }',
-  // Not directly: the caller's own e-mail, but as the author of a post or comment.
+  // The caller's own e-mail, but as the author of a post or comment.
   '{ user(id: ":me") { posts { author { email } } } }',
   '{ me { posts { author { email } } } }',
   '{ me { posts { comments { author { email } } } } }',
@@ -125,7 +125,7 @@ for (const kind of engineKinds) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
         assertRefused(await query(app, filled(text), ann), 403, 'FORBIDDEN')
       }
-      assert.equal(await likes(), before, 'nothing of it has happened')
+      assert.equal(await likes(), before, 'no change took effect')
       assert.deepEqual(await read(app, `{ user(id: ${ann.id}) { posts { id } } }`), { user: { posts: [] } })
       for (const text of changesThatShowOneself) {
         assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')

@@ -4,7 +4,10 @@ import { serverAudits } from 'graphql-http'
 import { startTestApp } from '../support/app.ts'
 import { within } from '../support/wait.ts'
 
-/** What "never 200 with an error flag" costs: for these the audits would have 200, while application/json is accepted. */
+/**
+ * The service never answers 200 with an error. For these cases the audits expect 200 with application/json, so they
+ * warn.
+ */
 const accepted: Readonly<Record<string, string>> = {
   '572B': 'SHOULD use 200 status code on document parsing failure when accepting application/json',
   FDE2: 'SHOULD use 200 status code on document validation failure when accepting application/json',

@@ -62,7 +62,7 @@ for (const kind of engineKinds) {
         (await read<{ updatePost: object }>(app, text, { variables, token: ann.token })).updatePost
       assert.deepEqual(await update({ title: 'New "title"' }), { title: 'New "title"', content: 'Content' })
       assert.deepEqual(await update({ content: 'New\n\u2028' }), { title: 'New "title"', content: 'New\n\u2028' })
-      // Null is the same as not given.
+      // Null has the same effect as a missing value.
       assert.deepEqual(await update({ title: null, content: 'C' }), { title: 'New "title"', content: 'C' })
       assert.deepEqual(await update({ title: 'T', content: 'D' }), { title: 'T', content: 'D' })
       assert.deepEqual((await read(app, `{ post(id: ${post}) { likes publishedAt author { id } } }`)).post, before)
@@ -88,7 +88,7 @@ for (const kind of engineKinds) {
         await refused(text, eve, 403, 'FORBIDDEN')
       }
       await refused(updatePost, bob, 403, 'FORBIDDEN')
-      await refused(updateComment, ann, 403, 'FORBIDDEN') // the author of the post may only delete it
+      await refused(updateComment, ann, 403, 'FORBIDDEN') // the author of the post may delete the comment, but not change it
       for (const member of [ann, admin])
         assert.deepEqual(await read(app, updatePost, member), { updatePost: { title: 'New' } })
       for (const member of [bob, admin])

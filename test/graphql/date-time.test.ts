@@ -12,7 +12,7 @@ const understood: Readonly<Record<string, string>> = {
   '2026-01-31T12:00:00.1Z': '2026-01-31T12:00:00.100Z',
   '2026-01-31T12:00:00.123Z': '2026-01-31T12:00:00.123Z',
   '2026-01-31T12:00:00,5Z': '2026-01-31T12:00:00.500Z',
-  // Cut off, not rounded: the instant stays in its second, and in its year.
+  // Truncated, not rounded, so that the instant stays in the same second and year.
   '2026-12-31T23:59:59.999999999Z': '2026-12-31T23:59:59.999Z',
   '2026-01-31T13:00:00+01:00': '2026-01-31T12:00:00.000Z',
   '2026-01-31T13:00+0100': '2026-01-31T12:00:00.000Z',
@@ -35,7 +35,7 @@ for (const [written, instant] of Object.entries(understood)) {
 }
 
 const refused: readonly unknown[] = [
-  // Not a date and a time, or of no place on earth.
+  // Incomplete, or with an offset that does not exist.
   ...['', ' ', 'now', '2026', '2026-01-31', '12:00:00Z', '2026-01-31T12:00:00', '2026-01-31T12Z', '20260131T120000Z'],
   ...[
     '2026-01-31 12:00:00Z',
@@ -50,9 +50,9 @@ const refused: readonly unknown[] = [
   ...['2026-02-29T00:00:00Z', '1900-02-29T00:00:00Z', '2026-02-30T00:00:00Z', '2026-04-31T00:00:00Z'],
   ...['2026-00-10T00:00:00Z', '2026-13-10T00:00:00Z', '2026-01-00T00:00:00Z', '2026-01-32T00:00:00Z'],
   ...['2026-01-31T24:00:00Z', '2026-01-31T12:60:00Z', '2026-01-31T12:00:60Z', '2026-01-31T23:59:60Z'],
-  // Beyond the years that we write with four digits.
+  // Outside of the years with four digits.
   ...['0000-01-01T00:00:00+00:01', '9999-12-31T23:59:59-00:01', '+012026-01-31T12:00:00Z', '-0001-01-01T00:00:00Z'],
-  // Not texts, or not of our digits.
+  // Not strings, or with digits other than ASCII.
   ...[0, 1769860800000, true, null, undefined, [], ['2026-01-31T12:00:00Z'], {}, '２０２６-01-31T12:00:00Z'],
 ]
 

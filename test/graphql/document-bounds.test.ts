@@ -146,32 +146,33 @@ const nested = (open: string, inner: string, close: string, depth: number) =>
 const long = (length: number) => 'x'.repeat(length)
 
 /** Documents that are just within a bound and valid, by a size; one more is beyond it. */
-const atTheBound: readonly (readonly [what: string, most: number, told: RegExp, text: (size: number) => string])[] = [
-  ['an alias', 128, /a name of more than 128 characters/, n => `{ ${long(n)}: __typename }`],
-  ['the name of an operation', 128, /a name of more than 128/, n => `query ${long(n)} { __typename }`],
-  ['the name of a fragment', 128, /a name of/, n => `{ ...${long(n)} } fragment ${long(n)} on Query { __typename }`],
+const atTheBound: readonly (readonly [what: string, most: number, expected: RegExp, text: (size: number) => string])[] =
   [
-    'the name of a variable',
-    128,
-    /a name of/,
-    n => `query ($${long(n)}: Int) { posts(limit: 0, offset: $${long(n)}) { id } }`,
-  ],
-  [
-    'selections',
-    128,
-    /selections that nest more than 128 deep/,
-    n => `${nested('{ ...', '{ __typename }', '}', n - 1)}`,
-  ],
-]
+    ['an alias', 128, /a name of more than 128 characters/, n => `{ ${long(n)}: __typename }`],
+    ['the name of an operation', 128, /a name of more than 128/, n => `query ${long(n)} { __typename }`],
+    ['the name of a fragment', 128, /a name of/, n => `{ ...${long(n)} } fragment ${long(n)} on Query { __typename }`],
+    [
+      'the name of a variable',
+      128,
+      /a name of/,
+      n => `query ($${long(n)}: Int) { posts(limit: 0, offset: $${long(n)}) { id } }`,
+    ],
+    [
+      'selections',
+      128,
+      /selections that nest more than 128 deep/,
+      n => `${nested('{ ...', '{ __typename }', '}', n - 1)}`,
+    ],
+  ]
 
 describe('A document at its bounds', () => {
   it('is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     using socket = await SocketClient.connect(app)
-    for (const [what, most, told, text] of atTheBound) {
+    for (const [what, most, expected, text] of atTheBound) {
       dataOf(await query(app, text(most)))
       assert.equal((await socket.ask(text(most))).errors, undefined, what)
-      assertRefused(await query(app, text(most + 1)), 400, 'DOCUMENT_TOO_LARGE', told)
+      assertRefused(await query(app, text(most + 1)), 400, 'DOCUMENT_TOO_LARGE', expected)
       assert.equal((await socket.ask(text(most + 1))).errors?.[0]?.extensions.code, 'DOCUMENT_TOO_LARGE', what)
     }
   })
@@ -179,7 +180,7 @@ describe('A document at its bounds', () => {
   // Nothing in the schema takes a literal that nests: the standard rules refuse what the bounds let pass.
   it('is validated if a literal or a type nests 32 deep, and refused as too large from 33 on', async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-    const told = /a literal or a type that nests more than 32 deep/
+    const expected = /a literal or a type that nests more than 32 deep/
     for (const text of [
       (n: number) => `{ posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
       (n: number) => `{ posts(limit: ${nested('{a: ', '1', '}', n)}) { id } }`,
@@ -188,7 +189,7 @@ describe('A document at its bounds', () => {
       (n: number) => `{ __typename @include(if: ${nested('[', 'true', ']', n)}) }`,
     ]) {
       assertRefused(await query(app, text(32)), 400, 'GRAPHQL_VALIDATION_FAILED')
-      assertRefused(await query(app, text(33)), 400, 'DOCUMENT_TOO_LARGE', told)
+      assertRefused(await query(app, text(33)), 400, 'DOCUMENT_TOO_LARGE', expected)
     }
   })
 

@@ -54,7 +54,7 @@ for (const [what, others, text] of [
   ['2,000 small ones', 2000, (count: number) => `{ a${count}: __typename }`],
   [
     '64 MiB of large ones',
-    100, // of some 700 KB each
+    100, // about 700 KB each
     (count: number) => `{ posts(limit: 1) { x${count}: id ${repeat(600, n => `a${n}: id`)} } }`,
   ],
 ] as const) {
@@ -79,7 +79,7 @@ for (const [name, make] of [
     const documents = newDocuments()
     const filler = `€${'x'.repeat(60_000)}`
     const grown = growthOf(() => {
-      // As in real requests: each text comes from a different body.
+      // As in real requests, each text comes from a different body.
       for (let count = 0; count < 1100; count++) documents.prepare(JSON.parse(JSON.stringify(make(count, filler))))
     })
     t.diagnostic(`1,100 documents of 60,000 characters took ${megabytes(grown)}`)
@@ -91,7 +91,7 @@ for (const [name, make] of [
 test('the weight of a document is about its size in memory', { skip: notInQuick }, t => {
   for (const [name, text] of [
     ['aliases', (n: number) => `{ posts(limit: 1) { x${n}: id ${repeat(600, i => `a${i}: id`)} } }`],
-    // As in real requests: each text comes from a different body.
+    // As in real requests, each text comes from a different body.
     ['long comments', (n: number) => JSON.parse(JSON.stringify(`{ __typename } # ${n} €${'x'.repeat(60_000)}`))],
     ['lists', (n: number) => `{ x${n}: __typename ${repeat(150, i => `a${i}: posts(limit: 1) { id }`)} }`],
     [

@@ -10,12 +10,15 @@ import { SocketClient } from '../support/sockets.ts'
 const most = { echo: 100, message: 500 }
 const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`
 
-/** As long as each may be, and made of q alone: nothing else in a message is. */
+/**
+ * The longest allowed name and value. They consist of the letter q only, so that a quote of them is easy to find in a
+ * message.
+ */
 const name = 'q'.repeat(128)
 const value = 'q'.repeat(60_000)
 
-/** The sent document, and the message of the first error. */
-const requests: Readonly<Record<string, readonly [told: RegExp, text: string, asked?: Asked]>> = {
+/** The expected message of the first error, the document, and its variables. */
+const requests: Readonly<Record<string, readonly [expected: RegExp, text: string, asked?: Asked]>> = {
   'an unknown field': [/^Cannot query field "q{100}…" on type "Query"\.$/, `{ ${name} }`],
   'an unknown argument': [/^Unknown argument "q{100}…" on field/, `{ posts(${name}: 1) { id } }`],
   'an unknown type': [/^Unknown type "q{100}…"/, `query ($v: ${name}) { posts(limit: $v) { id } }`],
@@ -92,15 +95,15 @@ describe('Errors repeat at most 100 characters of the input:', () => {
     await app[Symbol.asyncDispose]()
   })
 
-  for (const [what, [told, text, asked]] of Object.entries(requests)) {
+  for (const [what, [expected, text, asked]] of Object.entries(requests)) {
     it(what, async () => {
       const { status, body } = await query(app, text, asked)
       assert.equal(status, 400, body.slice(0, 1000))
       const { errors }: { errors: readonly ErrorBody[] } = JSON.parse(body)
       assertShort(errors)
-      assert.match(errors[0]?.message ?? '', told)
+      assert.match(errors[0]?.message ?? '', expected)
       assert.ok(body.length < 16 * 1024, `${body.length} characters`)
-      if (asked?.operationName !== undefined) return // the helper for sockets sends none
+      if (asked?.operationName !== undefined) return // the helper for sockets sends no operationName
       assert.deepEqual((await socket.ask(text, asked?.variables ?? {})).errors, errors)
     })
   }
@@ -109,8 +112,8 @@ describe('Errors repeat at most 100 characters of the input:', () => {
     const payload = { query: 'query A { __typename } query B { __typename }', operationName: value }
     socket.send({ type: 'subscribe', id: 'named', payload })
     await socket.until(() => socket.messages.some(({ id, type }) => id === 'named' && type === 'error'))
-    const told = socket.messages.find(({ id, type }) => id === 'named' && type === 'error')
-    const errors = told?.payload as readonly ErrorBody[]
+    const message = socket.messages.find(({ id, type }) => id === 'named' && type === 'error')
+    const errors = message?.payload as readonly ErrorBody[]
     assert.equal(errors[0]?.message, `There is no operation named "${'q'.repeat(100)}…".`)
   })
 })
@@ -128,7 +131,7 @@ test('a message without long parts is sent unchanged', () => {
 
 test('a name or value of more than 100 characters is cut, and the sentence around it is kept', () => {
   const [long, short] = ['q'.repeat(101), `${'q'.repeat(100)}…`]
-  for (const [told, expected] of [
+  for (const [message, expected] of [
     [`Cannot query field "${long}" on type "Query".`, `Cannot query field "${short}" on type "Query".`],
     [`Int cannot represent non-integer value: ${long}`, `Int cannot represent non-integer value: ${short}`],
     [
@@ -141,7 +144,7 @@ test('a name or value of more than 100 characters is cut, and the sentence aroun
     ],
     [`Syntax Error: Unexpected Name "${long}".`, `Syntax Error: Unexpected Name "${'q'.repeat(99)}…`],
   ] as const) {
-    assert.equal(withShortEchoes(told), expected)
+    assert.equal(withShortEchoes(message), expected)
   }
 })
 
@@ -154,11 +157,11 @@ test('every message becomes short, well formed and a single line', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(part, long), { maxLength: 5 }), parts => {
       const message = parts.join('')
-      const told = withShortEchoes(message)
-      assert.ok(told.length <= most.message + 1, `${told.length} characters`)
+      const short = withShortEchoes(message)
+      assert.ok(short.length <= most.message + 1, `${short.length} characters`)
       assert.ok(echo(message).length <= most.echo + 1)
-      assert.ok(told.isWellFormed() && echo(message).isWellFormed())
-      assert.ok(!told.includes('\n') && !echo(message).includes('\n'))
+      assert.ok(short.isWellFormed() && echo(message).isWellFormed())
+      assert.ok(!short.includes('\n') && !echo(message).includes('\n'))
     }),
   )
 })

@@ -28,10 +28,10 @@ describe('GET /graphql from a browser', () => {
     const { body } = await show()
     return [...body.matchAll(/\b(?:src|href|data-\w+)="([^"]+)"/g)]
       .map(([, address = '']) => address)
-      .filter(address => address !== 'favicon.ico' && address !== './') // the way home
+      .filter(address => address !== 'favicon.ico' && address !== './') // the link to the home page
   }
 
-  /** The bytes of a file as they are sent, and its headers. */
+  /** The bytes of a file before decompression, and its headers. */
   async function sent(address: string, encoding: string) {
     using connection = await RawConnection.open(app.port)
     const lines = [`GET /${address} HTTP/1.1`, 'Host: x', `Accept: ${browser}`, `Accept-Encoding: ${encoding}`]
@@ -154,8 +154,8 @@ describe('GET /graphql from a browser', () => {
     }
   })
 
-  it('hands the headers pane to the socket, and keeps no token in the browser', () => {
-    // clients/browser.test.ts tries it, where Chromium is installed. Elsewhere at least these options must not get lost.
+  it('passes the headers pane to the socket, and stores no token in the browser', () => {
+    // clients/browser.test.ts tests it where Chromium is installed. This test at least checks the options.
     const start = readFileSync(join(import.meta.dirname, '../../src/graphql/http/graphiql/start.js'), 'utf8')
     for (const option of ['connectionParams: writtenHeaders', 'shouldPersistHeaders: false', "fetch('tokens'"])
       assert.ok(start.includes(option), option)

@@ -6,7 +6,7 @@ import { type Asked, assertRefused, dataOf, query, read, repeat } from '../suppo
 import type { RawResponse } from '../support/http.ts'
 import { type DuetProcess, serveDuet } from '../support/process.ts'
 
-/** A document, or one for every size: then the largest within the bounds. */
+/** A document, or a function that makes one of a given size: then the largest one within the limits is used. */
 type Made = string | ((size: number) => string)
 type Expected = 'data' | 'DOCUMENT_TOO_LARGE' | 'GRAPHQL_PARSE_FAILED' | 'GRAPHQL_VALIDATION_FAILED' | Further
 type Further = 'DEPTH_LIMIT_EXCEEDED' | 'COMPLEXITY_LIMIT_EXCEEDED' | 'BAD_USER_INPUT' | 'BAD_REQUEST'
@@ -16,14 +16,14 @@ const use = '{ me { ...F0 } }'
 const nest = (size: number, open: string, inner: string, close: string) =>
   open.repeat(size) + inner + close.repeat(size)
 
-/** Fragments that spread others a given number of times: inlined, they would be huge. */
+/** Fragments that each spread the next one several times. With all spreads inlined they would be huge. */
 function bomb(size: number, times: number, type = 'User', leaf = 'id'): string {
   const spread = (n: number) => repeat(times, () => `...F${n + 1}`)
   return `${repeat(size, n => `fragment F${n} on ${type} { ${spread(n)} }`)} fragment F${size} on ${type} { ${leaf} }`
 }
 
 const documents: readonly Document[] = [
-  // Of the list of bad input.
+  // Common attacks.
   ['a fragment within itself', '{ me { ...A } } fragment A on User { ...A }', 'GRAPHQL_VALIDATION_FAILED'],
   [
     'a circle of fragments',
@@ -277,7 +277,7 @@ const documents: readonly Document[] = [
   ['a text that never ends', `{ post(id: "${'x'.repeat(60_000)}`, 'GRAPHQL_PARSE_FAILED'],
 ]
 
-/** The largest document that keeps the bounds. */
+/** The largest document within the limits. */
 function largest(made: Made): string {
   if (typeof made === 'string') return made
   let [fits, tooLarge] = [1, 4000]
@@ -298,10 +298,10 @@ function isWithinBounds(text: string): boolean {
   return true
 }
 
-/** Milliseconds of CPU. Such answers take a few; a cold start of the code that makes them takes more. */
+/** The allowed CPU time in milliseconds. Such answers take a few, and more on a cold start. */
 const mostCpuMs = 200
 
-/** Sends a document several times, each time new to the server, and looks at the CPU that the answers took. */
+/** Sends a document several times, each time with a new text, and checks the CPU time of the answers. */
 async function measured(t: TestContext, duet: DuetProcess, text: string, asked?: Asked): Promise<RawResponse> {
   const app = await duet.address()
   const times: number[] = []
@@ -330,7 +330,7 @@ describe('A hostile document gets a quick and correct answer:', () => {
     printed = duet.stdout.length
   })
   afterEach(async () => {
-    assert.deepEqual(await read(app, '{ __typename }'), { __typename: 'Query' }, 'the server lives on')
+    assert.deepEqual(await read(app, '{ __typename }'), { __typename: 'Query' }, 'the server still runs')
     assert.equal(duet.child.exitCode, null)
     assert.doesNotMatch(duet.stdout.slice(printed), /"level":50/)
   })
@@ -347,8 +347,8 @@ describe('A hostile document gets a quick and correct answer:', () => {
 })
 
 /**
- * Fragments in layers, in which the same key leads to more than one of them: after so many keys there are twice as many
- * sets of fragments that may stand in one place as before, for a rule that looks at such sets.
+ * Layers of fragments in which one key selects several fragments. With each layer the number of possible sets of
+ * fragments in one place doubles. A rule that visits such sets would need exponential time.
  */
 function layers(size: number, types: readonly (readonly [type: string, field: string])[]): string {
   const at = (layer: number) => types[layer % types.length] ?? assert.fail()
@@ -376,7 +376,7 @@ const people = [
 
 describe('Fragments in many combinations delay no other request', () => {
   let duet: DuetProcess
-  // A process of its own, which can be stopped.
+  // A separate process, which can be stopped.
   before(() => {
     duet = serveDuet({ RATE_LIMIT_MAX: '0', LOG_LEVEL: 'error' })
   })

@@ -22,7 +22,7 @@ function sizeOf(text: string, inputs = {}): number {
   return operation.cost(operation.coerce(inputs)).introspection
 }
 
-/** The same, counted in the answer itself. */
+/** The same size, counted in the answer itself. */
 function sizeOfAnswer(value: unknown): number {
   if (Array.isArray(value)) return value.reduce((sum: number, item) => sum + sizeOfAnswer(item), 0)
   if (typeof value !== 'object' || value === null) return 0
@@ -32,7 +32,7 @@ function sizeOfAnswer(value: unknown): number {
   }, 0)
 }
 
-/** What the usual tools ask: graphql-js writes it for GraphiQL, GraphQL Code Generator, Apollo and many others. */
+/** The introspection query of graphql-js, which GraphiQL, GraphQL Code Generator, Apollo and many other tools send. */
 const usual: Readonly<Record<string, string>> = {
   'with its default options': getIntrospectionQuery(),
   'without descriptions': getIntrospectionQuery({ descriptions: false }),
@@ -79,7 +79,7 @@ const fieldsOf: Readonly<Record<Kind, readonly (readonly [name: string, to?: Kin
   __Directive: [['name'], ['locations'], ['description'], ['args', '__InputValue']],
 }
 
-/** Any introspection query without duplicate keys, so that nothing is merged. It is made from any numbers. */
+/** An introspection query without duplicate keys, so that nothing is merged. The numbers decide its fields. */
 function questionOf(choices: Iterator<number>): string {
   let keys = 0
   const choose = (below: number) => Number(choices.next().value) % below
@@ -148,11 +148,11 @@ describe('An introspection query with a too large answer', () => {
     const fragment = `fragment F on __Type { ${repeat(499, n => `n${n}: name`)} }`
     dataOf(await query(app, `{ ${ten} } ${fragment}`))
     const beyond = `{ ${ten} __type(name: "nobody") { name } } ${fragment}`
-    const told = 'The operation costs 5001; 5000 is allowed.'
-    const { extensions } = assertRefused(await query(app, beyond), 400, 'COMPLEXITY_LIMIT_EXCEEDED', told)
+    const message = 'The operation costs 5001; 5000 is allowed.'
+    const { extensions } = assertRefused(await query(app, beyond), 400, 'COMPLEXITY_LIMIT_EXCEEDED', message)
     assert.deepEqual({ ...extensions }, { code: 'COMPLEXITY_LIMIT_EXCEEDED', cost: 5001, limit: 5000 })
     using socket = await SocketClient.connect(app)
-    assert.equal((await socket.ask(beyond)).errors?.[0]?.message, told)
+    assert.equal((await socket.ask(beyond)).errors?.[0]?.message, message)
   })
 
   const large: Readonly<Record<string, string>> = {
@@ -167,7 +167,7 @@ describe('An introspection query with a too large answer', () => {
   }
 })
 
-/** Answers a question as the service does, time after time. */
+/** Executes an operation as the service does, as often as it is called. */
 function asked(introspection: Introspection, text: string) {
   const operation = new Documents({ schema, maxDepth: 5, suggestions: false }).prepare(text).operation(undefined)
   const plan = planQuery(introspection, operation, operation.coerce({}), new PlanSize())

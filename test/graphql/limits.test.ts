@@ -109,7 +109,7 @@ describe('Limits of an operation', () => {
         'GRAPHQL_VALIDATION_FAILED',
         'Maximum introspection depth exceeded',
       )
-      // Only at the top level: deeper, it is not a field, and the fields next to it count.
+      // The exemption is only for the top level: the fields next to introspection still count.
       await tooDeep(`{ __typename __schema { queryType { name } } ${nested(6)} }`, 6)
       const wide = `{ __schema { ${repeat(60, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
       const { extensions } = assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
@@ -485,7 +485,7 @@ class Author {
     }
   }
 
-  /** Its value is sent, or its default, or sent in spite of a default. */
+  /** The value is sent, or it is the default, or it is sent and replaces a default. */
   #variable(type: string, value: unknown): string {
     const name = `v${++this.#names}`
     const way = this.#choose(3)

@@ -88,7 +88,8 @@ describe('The check whether fields with one key can be merged', () => {
 })
 
 describe('The work of this check', () => {
-  // As large as documents may be. An algorithm that compares pairs, or follows every spread, has far more work with some of them.
+  // Documents of the maximum size. Algorithms that compare pairs, or follow every spread, have far more work with some
+  // of them.
   const hostile: Readonly<Record<string, { readonly mayBeRefused?: true; text(size: number): string }>> = {
     'one field many times': { text: size => `{${repeated(size, () => '__typename')}}` },
     'one object many times': { text: size => `{${repeated(size / 4, () => 'me { id }')}}` },
@@ -144,7 +145,7 @@ function repeated(count: number, part: (at: number) => string): string {
   return Array.from({ length: Math.floor(count) }, (_, at) => part(at)).join(' ')
 }
 
-/** Five levels of eight fragments; every field spreads two of the next level, so that ever other ones come together. */
+/** Five levels of eight fragments. Every field spreads two fragments of the next level, so that new combinations arise. */
 function company(size: number): string {
   const [fragments, keys] = [8, Math.round((size * 5) / documentBounds.tokens)]
   let random = 1
@@ -166,7 +167,7 @@ function company(size: number): string {
   return `{${repeated(size / 97, at => `k${at}: me { ${two(0)} }`)}} ${definitions.join(' ')}`
 }
 
-/** How many selections the rule looks at, as often as it does. */
+/** The number of selections that the rule visits, repeated visits included. */
 function workOn(document: DocumentNode): number {
   let looked = 0
   const counting = visit(document, {
@@ -174,7 +175,7 @@ function workOn(document: DocumentNode): number {
       leave({ selections, ...rest }: SelectionSetNode) {
         const get = () => {
           looked += selections.length
-          assert.ok(looked < 2_000_000, 'two million looks, and no end')
+          assert.ok(looked < 2_000_000, 'more than two million visited selections')
           return selections
         }
         return Object.defineProperty({ ...rest }, 'selections', { get, enumerable: true })

@@ -49,7 +49,7 @@ for (const kind of engineKinds) {
     })
 
     /** The events that some work writes into the outbox. */
-    const told = async (work: () => Promise<unknown>) => {
+    const eventsOf = async (work: () => Promise<unknown>) => {
       const { length } = (await state()).outbox
       await work()
       return (await state()).outbox.slice(length).map(row => row.map(value => (value === null ? null : String(value))))
@@ -200,7 +200,7 @@ for (const kind of engineKinds) {
         ${repeat(comments, n => `c${n}: addComment(postId: ${post}, text: $c) { id }`)}
         last: addComment(postId: ${post}, text: $last) { id }
       }`
-      const told = 'An operation stores at most 1048576 bytes of text'
+      const expected = 'An operation stores at most 1048576 bytes of text'
       for (const [c, posts, comments] of [
         ['x'.repeat(65_536), 7, 8],
         ['é'.repeat(65_000), 4, 4],
@@ -212,14 +212,14 @@ for (const kind of engineKinds) {
           c,
           last: 'x'.repeat(left + 1),
         })
-        assert.deepEqual([message, path], [told, undefined])
+        assert.deepEqual([message, path], [expected, undefined])
         await read(app, operation(posts, comments), asked('x'.repeat(left)))
       }
       const { message } = await refused(operation(130, 0), ann, 400, 'BAD_USER_INPUT', {
         c: 'x'.repeat(65_536),
         last: 'x',
       })
-      assert.equal(message, told)
+      assert.equal(message, expected)
       await refused(operation(130, 0), undefined, 401, 'UNAUTHENTICATED', { c: 'x'.repeat(65_536), last: 'x' })
     })
 
@@ -286,7 +286,7 @@ for (const kind of engineKinds) {
       )
       await refused(`mutation { ${doings} }`, undefined, 401, 'UNAUTHENTICATED')
       const { gone: deleted } = await read(app, `mutation { ${doings} }`, ann)
-      assert.equal(deleted, true, 'without the failing one all of it happens')
+      assert.equal(deleted, true, 'without the failing change all changes take effect')
     })
 
     it('an operation that fails does not affect concurrent ones', async () => {
@@ -343,19 +343,19 @@ for (const kind of engineKinds) {
 
     it('the outbox gets an event for a new post, a new comment and a deleted post, and for nothing else', async () => {
       let post = ''
-      const added = await told(async () => {
+      const added = await eventsOf(async () => {
         post = await newPost()
       })
       assert.deepEqual(added, [['post-added', post, null, null]])
-      const commented = await told(() => read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token }))
+      const commented = await eventsOf(() => read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token }))
       const [[id] = []] = await rowsOf(engine, `select id from comments where post_id = ${post}`)
       assert.deepEqual(commented, [['comment-added', post, String(id), null]])
-      assert.deepEqual(await told(() => read(app, `mutation { likePost(id: ${post}) { id } }`)), [])
-      const deleted = await told(() =>
+      assert.deepEqual(await eventsOf(() => read(app, `mutation { likePost(id: ${post}) { id } }`)), [])
+      const deleted = await eventsOf(() =>
         read(app, `mutation { deletePost(id: ${post}) again: deletePost(id: ${post}) }`, ann),
       )
       assert.deepEqual(deleted, [['post-deleted', post, null, null]])
-      const several = await told(() =>
+      const several = await eventsOf(() =>
         read(app, `mutation { ${repeat(3, n => `p${n}: createPost(title: "T", content: "C") { id }`)} }`, ann),
       )
       assert.deepEqual(

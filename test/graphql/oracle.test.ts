@@ -17,10 +17,10 @@ import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from
 import { catalogue } from './support/planting-verbs.ts'
 import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
-/** Every run prints its seed; setting it repeats that run. */
+/** Every run prints its seed. Setting it repeats that run. */
 const seed = Number(process.env.DUET_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
-/** From empty to large, so that a failure occurs with little data. */
+/** From empty to large, so that a failure is found with little data first. */
 const sizes: readonly DataSize[] = [
   { users: 0, posts: 0, comments: 0, longest: 1 },
   { users: 1, posts: 1, comments: 1, longest: 10 },
@@ -46,7 +46,7 @@ for (const kind of engineKinds) {
           { numRuns: runsPerSize, seed: seed + at },
         )
       }
-      tally.tell(t)
+      tally.report(t)
     })
 
     it('gets the same answer as from graphql-js, for any number of keys', async t => {
@@ -60,10 +60,10 @@ for (const kind of engineKinds) {
         ),
         { numRuns: runs(8, 80), seed, endOnFailure: true },
       )
-      tally.tell(t)
+      tally.report(t)
     })
 
-    // Plans are cached by which variables are given: joined names must not make two keys equal.
+    // Plans are cached by the names of the given variables. Joined names must not make two keys equal.
     it('gets the answer for its own variables, whatever their names are', async () => {
       await using stage = await Stage.open(kind)
       const service = serviceOver(stage.engine)
@@ -101,7 +101,7 @@ for (const kind of engineKinds) {
     it('R-GQL-20: executes all its fields in order or none, and gets the same answer as from a naive store', t =>
       mutations(kind, t))
 
-    // Each variable has a default, and so may stand where a value is needed; null is sent in place of one.
+    // Each variable has a default, so it is allowed where a value is required. Then null is sent.
     const nulls: Readonly<Record<string, string>> = {
       'a title': 'mutation ($v: String = "a") { createPost(title: $v, content: "b") { title } }',
       'the text of a comment': 'mutation ($v: String = "a") { addComment(postId: 1, text: $v) { text } }',
@@ -159,7 +159,7 @@ function someData(size: DataSize, at = 0): Data {
   return data ?? assert.fail('no data')
 }
 
-/** A new one for every run, so that its caches contain nothing from another run. */
+/** Each run has new caches, without entries of another run. */
 function newService({ engine }: Stage): Service {
   return serviceOver(engine, { maxComplexity: 5000 })
 }
@@ -181,7 +181,7 @@ class Tally {
     this.longest = Math.max(this.longest, length)
   }
 
-  tell(t: TestContext): void {
+  report(t: TestContext): void {
     const { compared, refused, longest, characters } = this
     t.diagnostic(
       `seed ${seed}: ${compared} answers compared, ${characters} characters, ${longest} the longest; ${refused} refused`,
@@ -190,7 +190,7 @@ class Tally {
   }
 }
 
-/** With each set of its variables in turn: the cached parts of an operation must work for all of them. */
+/** Repeats the operation with each set of variables, because its cached parts must work for all of them. */
 async function compare(
   service: Service,
   { text, variables }: Operation,
@@ -210,7 +210,7 @@ async function compare(
   }
 }
 
-/** The answer, unless the operation is beyond a limit: then there is nothing to compare. */
+/** The answer, or nothing if the operation exceeds a limit. */
 async function allowed(answer: Promise<string>): Promise<string | undefined> {
   try {
     return await answer
@@ -289,7 +289,7 @@ async function mutations(kind: EngineKind, t: TestContext): Promise<void> {
   })
   await fc.assert(property, { numRuns: inForm(15, 150), seed })
   t.diagnostic(`seed ${seed}: ${JSON.stringify(Object.fromEntries(seen))}`)
-  assert.ok(seen.has('done') && seen.size > 2, 'some are done, and others fail for several reasons')
+  assert.ok(seen.has('done') && seen.size > 2, 'some mutations succeed, and others fail for several reasons')
 }
 
 async function outcomeOf(service: Service, text: string, set: Variables, actor: Actor): Promise<object | undefined> {
@@ -298,7 +298,7 @@ async function outcomeOf(service: Service, text: string, set: Variables, actor: 
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (beyondLimits.has(error.code)) return undefined
-    const [told] = error.errors
-    return { code: error.code, path: told?.path }
+    const [first] = error.errors
+    return { code: error.code, path: first?.path }
   }
 }

@@ -17,8 +17,8 @@ for (const kind of engineKinds) {
     let app: TestApp
     let ann: Awaited<ReturnType<typeof createMember>>
 
-    // Users 1 to 5. Posts 1 to 8, the odd ones of Ann (1) and the others of Bob (2). Comments 1 to 6: 1, 3, 5 on post 1,
-    // 2, 4, 6 on post 2.
+    // Users 1 to 5. Posts 1 to 8: odd ids belong to Ann (1), even ids to Bob (2). Comments 1 to 6: 1, 3 and 5 are on
+    // post 1, the others on post 2.
     before(async () => {
       app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
       ann = await createMember(app)
@@ -62,13 +62,13 @@ for (const kind of engineKinds) {
       )
     })
 
-    it('begins where the item would be if there is none with this id', async () => {
+    it('begins at the place of that id even if no item has it', async () => {
       assert.deepEqual(await ids('{ posts(after: 1000, limit: 2) { id } }'), [8, 7])
       assert.deepEqual(await ids(`{ posts(after: ${Number.MAX_SAFE_INTEGER}, limit: 1) { id } }`), [8])
       assert.deepEqual(await ids(`{ users(after: "${Number.MAX_SAFE_INTEGER}") { id } }`), [])
     })
 
-    it('takes its id from a variable, and null is the same as none', async () => {
+    it('takes its id from a variable, and null has the same effect as no id', async () => {
       const text = 'query ($after: ID, $n: Int = 2) { posts(limit: $n, after: $after) { id } }'
       assert.deepEqual(await ids(text, { after: '7' }), [6, 5])
       assert.deepEqual(await ids(text, { after: 3, n: 5 }), [2, 1])
@@ -95,7 +95,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
     })
 
-    it('is refused together with another argument that says where the list begins', async () => {
+    it('is refused together with another argument that sets the start of the list', async () => {
       const at = '"2026-01-31T12:00:00Z"'
       for (const [field, other] of [
         ['posts(after: 3, offset: 1)', 'offset'],
@@ -125,7 +125,7 @@ for (const kind of engineKinds) {
   })
 
   describe(`A list that is read page by page, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('goes on after an item that was deleted meanwhile', async () => {
+    it('continues after an item that was deleted meanwhile', async () => {
       await using app = await startTestAppOn(kind)
       const [one, other] = [await createUser(app), await createUser(app)]
       assert.equal((await send(app, `DELETE /users/${one.id}`)).status, 204)
@@ -155,7 +155,7 @@ for (const kind of engineKinds) {
         seen.push(...posts.map(({ id }) => Number(id)))
         last = seen.at(-1)
       }
-      assert.equal(new Set(seen).size, seen.length, 'no post comes twice')
+      assert.equal(new Set(seen).size, seen.length, 'no post is returned twice')
       const stayed = before.filter(id => !deleted.has(id))
       assert.ok(stayed.length > count / 2 && deleted.size > count / 50, `${stayed.length} stayed`)
       const found = new Set(seen)
@@ -167,7 +167,7 @@ for (const kind of engineKinds) {
   })
 }
 
-/** Adds a post, and deletes some: the one that the next page begins after, and others. */
+/** Adds a post and deletes some, among them the one that the next page starts after. */
 async function disturb(
   app: TestApp,
   token: string,

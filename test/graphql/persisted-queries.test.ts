@@ -50,7 +50,7 @@ describe('Automatic persisted queries', () => {
       assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND')
     })
 
-    it(`by ${name}: a hash that is no text, or no object around it, is refused`, async () => {
+    it(`by ${name}: a hash that is not a string, or not inside an object, is refused`, async () => {
       const text = newText()
       for (const hash of [5, null, undefined, '', [sha256(text)]]) {
         assert.equal((await send(app, { query: text, ...persisted(hash) })).code, 'BAD_REQUEST', String(hash))
@@ -60,7 +60,7 @@ describe('Automatic persisted queries', () => {
       }
     })
 
-    it(`by ${name}: an empty text beside a hash counts as none`, async () => {
+    it(`by ${name}: an empty text with a hash counts as no text`, async () => {
       const text = newText()
       const extensions = persisted(sha256(text))
       assert.equal((await send(app, { query: '', ...extensions })).code, 'PERSISTED_QUERY_NOT_FOUND')
@@ -147,7 +147,7 @@ describe('Texts that clients share', () => {
     assert.equal(shared.get('one more'), text(1000))
   })
 
-  test('what a client uses it keeps longest of its share, and a text above the share is not kept', () => {
+  test('the texts of a client are dropped in LRU order, and a text larger than the share of a client is not kept', () => {
     const shared = new SharedTexts(bounds)
     for (let n = 0; n < 8; n++) shared.set(`text ${n}`, text(1000), 'client')
     shared.get('text 0')

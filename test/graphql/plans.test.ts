@@ -36,7 +36,7 @@ function planned(text: string, inputs = {}): { readonly selection: Selection; re
 
 const long = (n: number) => `a${n}`.padEnd(128, 'x')
 
-/** Users with lists of posts, each with one field of a name of so many characters. */
+/** Users with lists of posts. Each list has one field with a name of this length. */
 function lists(users: number, posts: number, nameLength: number): string {
   const key = (n: number) => `a${n}`.padEnd(nameLength, 'x')
   return `{ ${repeat(users, n => `u${n}: user(id: 1) { ...G }`)} }
@@ -53,7 +53,7 @@ describe('The computed size of a plan', () => {
       const { selection, size } = planned(text, set)
       for (const dialect of dialects) {
         const { length } = compile(selection, dialect)
-        assert.ok(length <= size.text + 200, `${length} characters in the words of ${dialect.name}, not ${size.text}`)
+        assert.ok(length <= size.text + 200, `${length} characters in the SQL of ${dialect.name}, not ${size.text}`)
         assert.ok(compileGuarded(selection, dialect).length <= 2 * size.text + 400)
         closest = Math.max(closest, length / (size.text + 200))
       }
@@ -92,7 +92,7 @@ describe('An operation with a too large plan', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  const told = 'The operation is too large once its fragments are put in their places.'
+  const message = 'The operation is too large once its fragments are put in their places.'
   const none = (count: number) => repeat(count, n => `${long(n)}: comments(limit: 0) { id }`)
 
   const tooLarge: Readonly<Record<string, string>> = {
@@ -106,7 +106,7 @@ describe('An operation with a too large plan', () => {
   }
   for (const [what, text] of Object.entries(tooLarge)) {
     it(`is refused before it is executed: ${what}`, async () => {
-      for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', told)
+      for (let time = 0; time < 2; time++) assertRefused(await query(app, text), 400, 'DOCUMENT_TOO_LARGE', message)
       assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
     })
   }
@@ -117,7 +117,7 @@ describe('An operation with a too large plan', () => {
       `subscription { postAdded { id author { ${repeat(6, n => `p${n}: posts(limit: 1) { ...F }`)} } } }
        fragment F on Post { ${repeat(count, n => `a${10 + n}`.padEnd(4, 'x').concat(': id'))} }`
     const { errors } = await socket.ask(subscription(98))
-    assert.deepEqual(errors, [{ message: told, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
+    assert.deepEqual(errors, [{ message: message, extensions: { code: 'DOCUMENT_TOO_LARGE' } }])
     const begun = socket.begin(subscription(97))
     await begun.listening(async () => {
       const { createPost } = await read<{ createPost: { id: string } }>(
@@ -133,7 +133,7 @@ describe('An operation with a too large plan', () => {
     const scalars = `{ ${repeat(4, n => `p${n}: posts(limit: 1) { ...F }`)} } fragment F on Post { ${repeat(250, n => `${long(n)}: id`)} }`
     dataOf(await query(app, scalars))
     dataOf(await query(app, lists(10, 20, 3)))
-    assertRefused(await query(app, lists(3, 67, 3)), 400, 'DOCUMENT_TOO_LARGE', told)
+    assertRefused(await query(app, lists(3, 67, 3)), 400, 'DOCUMENT_TOO_LARGE', message)
   })
 })
 
@@ -168,11 +168,11 @@ describe('Plans', () => {
     }
   })
 
-  // What a store makes of a selection lives as long as that does.
+  // As in a store: compiled statements live as long as their selection.
   const compiled = new WeakMap<Selection, readonly string[]>()
   const compileAll = ({ selection }: QueryPlan) => {
     const texts = [compile(selection, postgresDialect), compileGuarded(selection, postgresDialect)]
-    // As an engine does: a text that was handed over is in one piece.
+    // As in an engine: a statement is a flat string.
     compiled.set(
       selection,
       texts.map(text => Buffer.from(text).toString('latin1')),
@@ -193,7 +193,7 @@ describe('Plans', () => {
     assert.ok(plans.get(prepared('{ posts { id } }'), {}))
   })
 
-  it('of one operation with many shapes of variables take no more either', {
+  it('of one operation with many shapes of variables do not exceed this limit either', {
     skip: notInQuick,
   }, t => {
     const plans = newPlans()

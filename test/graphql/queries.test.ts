@@ -316,7 +316,7 @@ for (const kind of engineKinds) {
             })
             assertRefused(asked, 400, 'BAD_USER_INPUT', message)
           }
-          // Beyond what an Int holds the schema itself says no.
+          // The schema itself refuses values outside of the range of Int.
           for (const value of [2147483648, -2147483649, 1.5, '1', true]) {
             const asked = await query(app, `query ($n: Int) ${list.replace('ARG', `${name}: $n`)}`, {
               variables: { n: value },
@@ -347,7 +347,7 @@ for (const kind of engineKinds) {
 
     describe('of posts whose publication order differs from their id order', () => {
       const at = (minute: number) => `2020-01-01T00:0${minute}:00.000Z`
-      // 3 and 5 at the same moment, 4 before them, 6 never.
+      // 3 and 5 are published at the same instant, 4 before them, 6 never.
       const moments: readonly (readonly [id: number, minute: number])[] = [
         [3, 2],
         [4, 1],
@@ -378,7 +378,7 @@ for (const kind of engineKinds) {
         )
         assert.deepEqual(await between(`publishedAfter: "${at(4)}", publishedBefore: "${at(1)}"`), [])
         const later = await between('publishedAfter: "2021-01-01T00:00Z"')
-        assert.deepEqual(later, [13, 12, 11, 10, 9, 2, 1], 'those published now, none of those that are not')
+        assert.deepEqual(later, [13, 12, 11, 10, 9, 2, 1], 'posts that are published now, and no unpublished ones')
         assert.deepEqual(await ids(`{ posts(${before}, limit: 2, offset: 1) { id } }`), [8, 5])
         assert.deepEqual(
           (await ids('{ posts(limit: 100) { id } }')).slice(5, 11),
@@ -417,8 +417,8 @@ for (const kind of engineKinds) {
             max = 10,
             if: shown = true,
           } = variables as { after?: string; max?: number; if?: boolean }
-          const told = `{ posts(publishedAfter: ${JSON.stringify(after)}, limit: ${max}) { id ${shown ? 'likes' : ''} } }`
-          return await read(app, told)
+          const written = `{ posts(publishedAfter: ${JSON.stringify(after)}, limit: ${max}) { id ${shown ? 'likes' : ''} } }`
+          return await read(app, written)
         }),
       )
       for (let round = 0; round < 3; round++) {
@@ -439,12 +439,12 @@ for (const kind of engineKinds) {
       const limits = `query ($a: Int, $b: Int, $a0b: Int = 1) {
         p: users(limit: $a) { id } q: users(limit: $b) { id } r: users(limit: $a0b) { id }
       }`
-      const told = async (given: object) => {
+      const lengths = async (given: object) => {
         const { p, q, r } = await read<Record<'p' | 'q' | 'r', readonly Id[]>>(app, limits, { variables: given })
         return [p.length, q.length, r.length]
       }
-      assert.deepEqual(await told({ a: 1, b: 0, a0b: null }), [1, 0, 3])
-      assert.deepEqual(await told({ a0b: 2 }), [3, 3, 2])
+      assert.deepEqual(await lengths({ a: 1, b: 0, a0b: null }), [1, 0, 3])
+      assert.deepEqual(await lengths({ a0b: 2 }), [3, 3, 2])
       const change = `mutation ($x: Int, $xtbsy: Int, $b: Boolean!, $yfbsw: Int, $w: Int) {
         __typename likePost(id: 12) @include(if: $b) {
           author { a: posts(limit: $x) { id } b: posts(limit: $xtbsy) { id } c: posts(limit: $yfbsw) { id } d: posts(limit: $w) { id } }
@@ -452,7 +452,7 @@ for (const kind of engineKinds) {
       }`
       await read(app, change, { variables: { x: 1, b: true, yfbsw: 1 } })
       const skipped = { variables: { xtbsy: 1, b: false, w: 1 } }
-      assert.deepEqual(await read(app, change, skipped), { __typename: 'Mutation' }, 'what is not wanted is not done')
+      assert.deepEqual(await read(app, change, skipped), { __typename: 'Mutation' }, 'a skipped field has no effect')
     })
 
     it('null for a required value is refused, even if its variable is nullable', async () => {

@@ -43,8 +43,8 @@ function fieldsOf(name: string): readonly string[] {
 }
 
 function signatureOf({ name, args, type }: GraphQLField<unknown, unknown>): string {
-  const told = args.map(argument => `${argument.name}: ${argument.type}`).join(', ')
-  return `${name}${told && `(${told})`}: ${type}`
+  const parameters = args.map(argument => `${argument.name}: ${argument.type}`).join(', ')
+  return `${name}${parameters && `(${parameters})`}: ${type}`
 }
 
 const page = 'limit: Int, offset: Int, after: ID'
@@ -112,7 +112,7 @@ test('R-GQL-4: the three kinds of operation have their root types, subscriptions
   assert.deepEqual(fieldsOf('Subscription'), ['commentAdded(postId: ID!): Comment!', 'postAdded: Post!'])
 })
 
-test('R-GQL-10, R-GQL-12: DateTime is the only scalar of its own, and String, Int, Boolean and ID the built-in ones in use', () => {
+test('R-GQL-10, R-GQL-12: DateTime is the only custom scalar, and String, Int, Boolean and ID are the built-in ones in use', () => {
   assert.deepEqual(types.map(({ name }) => name).sort(), [
     'Comment',
     'DateTime',

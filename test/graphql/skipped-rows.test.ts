@@ -25,8 +25,8 @@ const numRuns = runs(150, 5_000)
 const noData: Data = { users: [], posts: [], comments: [] }
 
 /**
- * A world in which every list has as many items as are asked for: graphql-js itself goes through it, and whenever it asks
- * for a list, the rows that this skips are added up.
+ * Data in which every list has as many items as requested. graphql-js executes the operation on it, and each list adds
+ * the number of rows that it skips.
  */
 class EndlessWorld {
   skipped = 0
@@ -63,7 +63,7 @@ function skippedByGraphQL(text: string, variableValues: Variables): number {
   const rootValue = new EndlessWorld()
   const result = execute({ schema: naiveSchema, document: parse(text), rootValue, variableValues })
   if (result instanceof Promise || !('data' in result) || result.errors !== undefined) {
-    throw new Error(`Nothing here takes its time or fails: ${JSON.stringify(result)}`)
+    throw new Error(`Execution must be synchronous and succeed: ${JSON.stringify(result)}`)
   }
   return rootValue.skipped
 }

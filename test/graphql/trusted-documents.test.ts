@@ -17,7 +17,7 @@ const like = 'mutation Like { likePost(id: 1) { id } }'
 const added = 'subscription Added { postAdded { id } }'
 const md5 = createHash('md5').update(latest).digest('hex')
 
-/** As Relay's compiler and GraphQL Code Generator write it. */
+/** The format of Relay's compiler and GraphQL Code Generator. */
 const mapped = { [md5]: latest, 'op-typename': typename, [sha256(like)]: like, added }
 const apollo = {
   format: 'apollo-persisted-query-manifest',
@@ -90,7 +90,7 @@ for (const [format, manifest] of Object.entries({ 'of a map': mapped, "in Apollo
       })
     }
 
-    it('a name that is no text is ignored', async () => {
+    it('an id that is not a string is ignored', async () => {
       const { POST: send } = transports
       assert.deepEqual((await send?.(app, { documentId: 5, doc_id: null, id: md5 }))?.data, { posts: [] })
       for (const id of [5, null, [md5], {}, '']) assert.equal((await send?.(app, { id }))?.code, 'BAD_REQUEST')

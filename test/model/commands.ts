@@ -28,14 +28,14 @@ class Step implements fc.AsyncCommand<Model, Session> {
   }
 }
 
-/** One of them more than the others, so that they meet. */
+/** Ann is chosen most often, so that requests concern the same rows. */
 const callers = fc.constantFrom<Caller[]>('ann', 'ann', 'ann', 'ann', 'anonymous', 'bob', 'admin')
-/** An id that no user has. */
+/** `nobody` stands for an id that no user has. */
 const owners = fc.constantFrom<(Owner | 'nobody')[]>('ann', 'ann', 'ann', 'ann', 'bob', 'nobody')
-/** Which one of those that exist by then, counted from the latest; 9 is none. */
+/** The index of an existing row, counted from the latest; 9 for a row that does not exist. */
 const which = fc.constantFrom(0, 0, 0, 0, 1, 1, 2, 3, 9)
 
-/** How a key is sent, and the resulting key: `undefined` for none, `null` for a key that is refused. */
+/** The way a key is sent, and the resulting key: `undefined` for none, `null` for a key that is refused. */
 interface Key {
   readonly words: string
   readonly name: string | null | undefined
@@ -148,7 +148,7 @@ const payAtOnce = fc.tuple(callers, keys, goodAmounts).map(([caller, key, amount
   step(`${caller} pays ${amount} with ${key.words} three times at once`, async (model, session) => {
     const request = { key: key.header(session.prefix), body: { amount } }
     const sending = [1, 2, 3].map(() => session.send('POST /payments', caller, request))
-    for (const answer of asTheyHappened(await Promise.all(sending))) {
+    for (const answer of inOrderOfEffect(await Promise.all(sending))) {
       compare(answer, model.pay(caller, key.name, amount, answer.body))
     }
   }),
@@ -159,7 +159,7 @@ const payAndCancelAtOnce = fc.tuple(callers, callers, which).map(([payer, cancel
     const id = orderId(model, number)
     const payment = async () => ({ kind: 'pay', ...(await session.send(`POST /orders/${id}/payment`, payer)) })
     const cancellation = async () => ({ kind: 'cancel', ...(await session.send(`DELETE /orders/${id}`, canceller)) })
-    for (const { kind, ...answer } of asTheyHappened(await Promise.all([payment(), cancellation(), payment()]))) {
+    for (const { kind, ...answer } of inOrderOfEffect(await Promise.all([payment(), cancellation(), payment()]))) {
       if (kind === 'cancel') compare(answer, model.cancel(canceller, id))
       else compare(answer, model.payOrder(payer, id, undefined, paymentIn(answer)))
     }
@@ -176,7 +176,8 @@ const readPayment = fc.tuple(callers, which).map(([caller, number]) =>
 
 const restart = fc.constant(step('the service is restarted', async (_model, { service }) => service.restart()))
 
-// On PostgreSQL the clock runs on by itself: the steps add up to a key's time or keep a minute's distance from it.
+// On PostgreSQL the clock runs on by itself, so the sums are either the lifetime of a key or at least a minute away
+// from it.
 const pass = fc.constantFrom(3_600, 43_200, 86_340, 86_400).map(seconds =>
   step(`${seconds} seconds pass`, async (model, { service }) => {
     await service.pass(seconds)
@@ -184,7 +185,7 @@ const pass = fc.constantFrom(3_600, 43_200, 86_340, 86_400).map(seconds =>
   }),
 )
 
-// How often each comes. A restart takes as long as fifty requests.
+// The number is the frequency of each step. A restart takes as long as fifty requests.
 const oneByOne = [
   ...of(16, createOrder, payOrder),
   ...of(8, listOrders, readOrder, track, cancel, pay, payAgain, readPayment, pass),
@@ -196,7 +197,7 @@ const bounds = { maxCommands: 30, size: 'max' } as const
 
 export const steps = fc.commands([...oneByOne, ...atOnce], bounds)
 
-/** Nothing is left to chance here: what fails will fail again. */
+/** Requests one after the other: a sequence that fails will fail again. */
 export const stepsOneByOne = fc.commands(oneByOne, bounds)
 
 const nobodysId = 9_007_199_254_740_991
@@ -209,7 +210,7 @@ function step(words: string, act: Act): Step {
   return new Step(words, act)
 }
 
-/** Like a client that did not get the answer, or forgot it. */
+/** Remembers a request, to repeat it like a client that did not get the answer. */
 function toBeRepeated(session: Session, request: () => Promise<void>): Promise<void> {
   repetitions.set(session, request)
   return request()
@@ -247,8 +248,8 @@ function paymentIn({ links }: Answer): { id: number } {
   return { id: Number(links?.payment?.replace('/payments/', '')) }
 }
 
-/** Of requests that were sent at once, those that changed something came before those that found it changed. */
-function asTheyHappened<Told extends Answer>(answers: readonly Told[]): Told[] {
+/** Sorts the answers of concurrent requests: those that changed something come before those that found it changed. */
+function inOrderOfEffect<Told extends Answer>(answers: readonly Told[]): Told[] {
   const rank = ({ status, replayed }: Answer) => (replayed || status >= 400 ? 1 : 0)
   return answers.toSorted((one, other) => rank(one) - rank(other))
 }

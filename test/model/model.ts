@@ -9,7 +9,7 @@ export interface Item {
   readonly price: number
 }
 
-/** An answer, real or expected. Links are by relation. */
+/** An answer, real or expected. Links are stored by relation. */
 export interface Answer {
   readonly status: number
   readonly body: unknown
@@ -18,7 +18,7 @@ export interface Answer {
   readonly replayed?: true
 }
 
-/** An error message that is not specified. */
+/** Stands for an error message that the specification does not define. */
 export const someSentence = Symbol('some sentence')
 
 export interface ModelOrder {
@@ -53,16 +53,16 @@ export interface ModelOptions {
 }
 
 /**
- * What the service must answer, in the simplest words: lists, and one thing at a time. Ids, and times where the test does
- * not decide them, are the service's to choose: they are taken from the answer that tells them first, and must be right
- * from then on.
+ * The expected answers of the service, computed as simply as possible: lists, and one request at a time. The service
+ * chooses ids, and also times if the test does not control the clock. The model takes them from the first answer that
+ * contains them, and expects the same values from then on.
  */
 export class Model {
   readonly orders: ModelOrder[] = []
   readonly payments: ModelPayment[] = []
   readonly #keys: ModelKey[] = []
   readonly #options: ModelOptions
-  /** Seconds since the beginning. */
+  /** Seconds since the start. */
   #now = 0
 
   constructor(options: ModelOptions) {
@@ -74,12 +74,12 @@ export class Model {
   }
 
   /** `items` is undefined if the body is bad. */
-  createOrder(caller: Caller, owner: Owner | undefined, items: readonly Item[] | undefined, told: unknown): Answer {
+  createOrder(caller: Caller, owner: Owner | undefined, items: readonly Item[] | undefined, actual: unknown): Answer {
     const refused = this.#refusedFor(caller, owner)
     if (refused !== undefined) return refused
     if (items === undefined) return refusal(400, someSentence)
     if (owner === undefined) return refusal(404, 'User not found')
-    const id = newId(told, this.orders)
+    const id = newId(actual, this.orders)
     const unknown = { itemIds: undefined, shippedAt: undefined, tracking: undefined }
     const order: ModelOrder = { id, owner, items, status: 'pending_payment', ...unknown }
     this.orders.push(order)
@@ -107,18 +107,18 @@ export class Model {
     return this.#withOrder(caller, id, order => ({ status: 200, body: represent(order) }))
   }
 
-  readItems(caller: Caller, id: number, told: unknown): Answer {
+  readItems(caller: Caller, id: number, actual: unknown): Answer {
     return this.#withOrder(caller, id, order => {
-      order.itemIds ??= Array.isArray(told) ? told.map(item => newId(item)) : []
+      order.itemIds ??= Array.isArray(actual) ? actual.map(item => newId(item)) : []
       const ids = order.itemIds
       return { status: 200, body: order.items.map((item, index) => ({ id: ids[index], ...item })) }
     })
   }
 
-  track(caller: Caller, id: number, told: unknown): Answer {
+  track(caller: Caller, id: number, actual: unknown): Answer {
     return this.#withOrder(caller, id, order => {
       if (order.status !== 'shipped') return refusal(404, someSentence)
-      order.tracking ??= trackingOf(order, told)
+      order.tracking ??= trackingOf(order, actual)
       return { status: 200, body: order.tracking }
     })
   }
@@ -131,8 +131,11 @@ export class Model {
     return { status: 204, body: null }
   }
 
-  /** `key` is undefined if none was sent, and `null` if it is invalid. `told` has the id of the payment. */
-  payOrder(caller: Caller, id: number, key: string | null | undefined, told: unknown): Answer {
+  /**
+   * `key` is undefined if none was sent, and `null` if it is invalid. `actual` is the real answer, with the id of the
+   * payment.
+   */
+  payOrder(caller: Caller, id: number, key: string | null | undefined, actual: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
     if (key === null) return refusal(400, someSentence)
     return this.#withOrder(caller, id, order => {
@@ -142,32 +145,32 @@ export class Model {
       if (order.status === 'shipped') return refusal(409, 'Order is already paid')
       order.status = 'shipped'
       order.shippedAt = this.#options.instant()
-      return paidOrder(order, this.#pay(caller, amountOf(order.items), id, newId(told, this.payments), name))
+      return paidOrder(order, this.#pay(caller, amountOf(order.items), id, newId(actual, this.payments), name))
     })
   }
 
   /** `amount` is undefined if the body is bad. */
-  pay(caller: Caller, key: string | null | undefined, amount: number | undefined, told: unknown): Answer {
+  pay(caller: Caller, key: string | null | undefined, amount: number | undefined, actual: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
     if (key === undefined) return refusal(400, 'Idempotency-Key header required')
     if (key === null) return refusal(400, someSentence)
     const name = `${caller} /payments ${key}`
     const known = this.#paidWith(name)
-    if (known !== undefined) return { status: 200, body: this.#tell(known, told), replayed: true }
+    if (known !== undefined) return { status: 200, body: this.#bodyOf(known, actual), replayed: true }
     if (amount === undefined) return refusal(400, someSentence)
-    const payment = this.#pay(caller, amount, null, newId(told, this.payments), name)
-    return { status: 201, body: this.#tell(payment, told), location: `/payments/${payment.id}` }
+    const payment = this.#pay(caller, amount, null, newId(actual, this.payments), name)
+    return { status: 201, body: this.#bodyOf(payment, actual), location: `/payments/${payment.id}` }
   }
 
-  readPayment(caller: Caller, id: number, told: unknown): Answer {
+  readPayment(caller: Caller, id: number, actual: unknown): Answer {
     if (this.#mustLogIn(caller)) return notLoggedIn
     const payment = this.payments.find(payment => payment.id === id)
     const order = this.orders.find(order => order.id === payment?.orderId)
-    // The payer may read it, and the user of the order that it paid.
+    // The payer and the user of the paid order may read the payment.
     const readers = [payment?.payer, order?.owner].filter(reader => reader !== undefined)
     return payment === undefined || !readers.some(reader => this.#reaches(caller, reader))
       ? refusal(404, 'Payment not found')
-      : { status: 200, body: this.#tell(payment, told) }
+      : { status: 200, body: this.#bodyOf(payment, actual) }
   }
 
   #pay(payer: Caller, amount: number, orderId: number | null, id: number, key: string | undefined): ModelPayment {
@@ -181,8 +184,8 @@ export class Model {
     return this.#keys.findLast(({ name, expiresAt }) => name === key && expiresAt > this.#now)?.payment
   }
 
-  #tell(payment: ModelPayment, told: unknown): unknown {
-    payment.createdAt ??= instantIn(told, 'created_at')
+  #bodyOf(payment: ModelPayment, actual: unknown): unknown {
+    payment.createdAt ??= instantIn(actual, 'created_at')
     const { id, amount, orderId, createdAt } = payment
     return { id, amount, order_id: orderId, created_at: createdAt }
   }
@@ -234,21 +237,21 @@ function refusal(status: number, error: string | typeof someSentence): Answer {
 
 const notLoggedIn = refusal(401, someSentence)
 
-/** The id that the service chose: a new one, above all earlier ones. No number where it is neither. */
-function newId(told: unknown, earlier: readonly { readonly id: number }[] = []): number {
-  const { id } = Object(told)
+/** The id that the service chose. It must be new and above all earlier ones; otherwise the result is NaN. */
+function newId(actual: unknown, earlier: readonly { readonly id: number }[] = []): number {
+  const { id } = Object(actual)
   return Number.isSafeInteger(id) && id > (earlier.at(-1)?.id ?? 0) ? id : Number.NaN
 }
 
-function trackingOf({ id, shippedAt }: ModelOrder, told: unknown): object {
-  const { carrier, number } = Object(told)
+function trackingOf({ id, shippedAt }: ModelOrder, actual: unknown): object {
+  const { carrier, number } = Object(actual)
   const filled = (text: unknown) => (typeof text === 'string' && text !== '' ? text : 'some text')
-  const instant = shippedAt ?? instantIn(told, 'shipped_at')
+  const instant = shippedAt ?? instantIn(actual, 'shipped_at')
   return { order_id: id, carrier: filled(carrier), number: filled(number), shipped_at: instant }
 }
 
-function instantIn(told: unknown, field: string): string {
-  const instant = Object(told)[field]
+function instantIn(actual: unknown, field: string): string {
+  const instant = Object(actual)[field]
   return typeof instant === 'string' && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(instant)
     ? instant
     : 'an instant'

@@ -30,7 +30,7 @@ describe('Orders and payments after any sequence of operations', () => {
   it('this test fails with a short sequence if a key can pay twice', async t => {
     await using stage = new Stage(sqlite, 'open', forgetKeys)
     const property = fc.asyncProperty(stepsOneByOne, chosen => stage.run(service => compareWithModel(service, chosen)))
-    // Always the same runs: how far a failure is shrunk depends on where it was found.
+    // A fixed seed, because the reduction of a failure depends on the sequence that failed.
     const { failed, counterexample } = await fc.check(property, { numRuns: 100, seed: 8 })
     assert.equal(failed, true)
     const [chosen = []] = counterexample ?? []
@@ -41,7 +41,10 @@ describe('Orders and payments after any sequence of operations', () => {
 
 type Steps = Parameters<typeof fc.asyncModelRun<Model, Session, false, Model>>[1]
 
-/** Every answer equals that of the model, and at the end the tables are consistent and equal to the model. */
+/**
+ * Checks that every answer equals that of the model, and at the end that the tables are consistent and equal to the
+ * model.
+ */
 async function compareWithModel(service: Service, chosen: Steps): Promise<void> {
   const session = await service.enter()
   const before = await service.count()

@@ -74,7 +74,7 @@ export class Service implements AsyncDisposable {
 
   async restart(): Promise<void> {
     await this.#app[Symbol.asyncDispose]()
-    await this.#engine[Symbol.asyncDispose]() // a server that starts claims the file: for others it is lost
+    await this.#engine[Symbol.asyncDispose]() // a server claims the file when it starts, and then other users of the file lose it
     this.#app = await startTestApp(this.#env, { clock: this.#clock })
     this.#engine = this.database.open(catalogue)
   }
@@ -92,7 +92,7 @@ export class Service implements AsyncDisposable {
     const keys = await readKeys(tokenKeys)
     const ttlSeconds = 10 * 365 * 86_400
     const signer = new JwtSigner({ keys, ttlSeconds, clock: this.#clock, randomness: systemRandomness })
-    // Logging in would take longer than a whole run: passwords are hashed slowly.
+    // Tokens are signed directly, because hashing passwords would take longer than a whole run.
     const tokenOf = async (id: number) => {
       const [row] = await this.engine.read(sql`select role, token_mark from users where id = ${id}`)
       return signer.issue({ id, role: String(row?.[0]), tokenVersion: String(row?.[1]) })
@@ -113,7 +113,7 @@ export class Service implements AsyncDisposable {
   }
 }
 
-/** One service for all runs, until a run leaves inconsistent tables, which must not make others fail. */
+/** One service for all runs. It is replaced if a run leaves inconsistent tables, so that the next run does not fail. */
 export class Stage implements AsyncDisposable {
   readonly #start: () => Promise<Service>
   #service: Service | undefined
@@ -148,7 +148,7 @@ interface Said {
 export class Session {
   readonly service: Service
   readonly userIds: Readonly<Record<Owner, number>>
-  /** Callers without a token share their keys with all runs. */
+  /** Anonymous callers share their keys with all runs, so each run has its own prefix. */
   readonly prefix = `run-${++sessions}-`
   readonly #tokens: Readonly<Record<Exclude<Caller, 'anonymous'>, string>>
 

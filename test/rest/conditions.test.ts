@@ -90,7 +90,7 @@ for (const kind of engineKinds) {
             assert.equal(headers.get('content-length'), length, `${method} ${path}`)
             assert.equal(headers.has('content-type'), method === 'HEAD')
           }
-          // What is malformed is ignored: the answer is then complete.
+          // A malformed header is ignored, so the answer is complete.
           for (const condition of ['"x"', tag.slice(1, -1), `${tag} "x"`, `*, ${tag}`, '', '"', `w/${tag}`]) {
             assert.equal((await ask(condition)).status, 200, `${method} ${path} ${condition}`)
           }
@@ -201,7 +201,7 @@ for (const kind of engineKinds) {
       const tries = inForm(2, 64)
       const user = await createUser(app)
       const path = `/users/${user.id}`
-      /** Returns how many writes were acknowledged, at most one of each writer. */
+      /** Returns the number of acknowledged writes, at most one for each writer. */
       const increment = async (conditional: boolean): Promise<number> => {
         for (let count = 0; count < tries; count++) {
           const read = await send(app, `GET ${path}`)
@@ -224,7 +224,7 @@ for (const kind of engineKinds) {
       assert.ok(checked.acknowledged > 0)
       const unchecked = await outcome(false)
       assert.equal(unchecked.acknowledged, 64)
-      assert.ok(unchecked.age < 64, 'the writers did not meet')
+      assert.ok(unchecked.age < 64, 'the writers did not overlap')
     })
   })
 }

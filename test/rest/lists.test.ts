@@ -31,7 +31,7 @@ for (const kind of engineKinds) {
 
     const get = (path: string) => send(app, `GET ${path}`)
 
-    /** The ids of all pages, and what happened between them. */
+    /** The ids of all pages. `between` is called between two pages. */
     async function walk(path: string, between: () => Promise<unknown> = async () => {}): Promise<readonly number[]> {
       const ids: number[] = []
       for (let next: string | undefined = path; next !== undefined; ) {
@@ -91,7 +91,7 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('email finds the users with this e-mail in any case of letters, and no others', async () => {
+    it('email finds the users with this e-mail, ignoring case, and no others', async () => {
       const shared = ['Zoë+Ünal@Example.com', 'zoë+ünal@example.COM', 'ZOË+ÜNAL@EXAMPLE.COM']
       const users: UserBody[] = []
       for (const email of shared) users.push(await createUser(app, { email }))
@@ -112,7 +112,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(idsOf(await get(`/users?${filter}&after=${ids[0]}`)), ids.slice(1))
     })
 
-    it('email finds a user by the e-mail of the moment, after PUT and PATCH too', async () => {
+    it('email finds a user by the current e-mail, also after PUT and PATCH', async () => {
       const user = await createUser(app, { email: 'One@example.com' })
       const find = async (email: string) => idsOf(await get(`/users?email=${email}`))
       await send(app, `PATCH /users/${user.id}`, { email: 'Two@example.com' })
@@ -125,7 +125,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await find('three@example.com'), [])
     })
 
-    it('what is no e-mail address, such as one with an unencoded +, is refused with 400', async () => {
+    it('a value that is not an e-mail address, such as one with an unencoded +, is refused with 400', async () => {
       for (const email of ['', 'ann', 'ann+tag@example.com', '%00@', 'a@b&email=a@b', `${'a'.repeat(320)}@`]) {
         assertRefusal(await get(`/users?email=${email}`), 400)
       }

@@ -15,7 +15,7 @@ interface Item {
   readonly price: number
 }
 
-/** One visible character, but of length two in JavaScript. */
+/** One visible character that has length two in JavaScript. */
 const balloon = '🎈'
 const gear: Item = { name: 'Gear', quantity: 1, price: 1 }
 const many = (count: number, item: Item = gear): readonly Item[] => Array(count).fill(item)

@@ -29,7 +29,7 @@ import {
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const absent = 987_654_321
 
-/** The whole representation of an order, to the letter. */
+/** The complete JSON of an order. */
 function representation(id: number, status: 'pending_payment' | 'shipped', amount: number, prefix = ''): string {
   const self = `${prefix}/orders/${id}`
   const actions =

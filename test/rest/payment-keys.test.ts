@@ -34,7 +34,7 @@ const malformed = 'Idempotency-Key must be one value of 1 to 255 visible ASCII c
 const notJson = 'Request body is not valid JSON'
 const visible = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 0x21 + index))
 
-/** One `POST`, with a header line for each of these keys, byte by byte as they are given. */
+/** A `POST` with one header line for each of these keys, sent as raw bytes. */
 function postWithKeys(app: TestApp, path: string, keys: readonly string[], encoding: BufferEncoding = 'latin1') {
   const body = '{"amount":5}'
   const head = [
@@ -47,7 +47,7 @@ function postWithKeys(app: TestApp, path: string, keys: readonly string[], encod
   return sendRaw(app.port, Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, encoding))
 }
 
-/** Checks that an answer is a replay of the first one: the same bytes, with the header, and no new payment. */
+/** Checks that an answer is a replay of the first one: the same bytes, the replay header, and no new payment. */
 function assertReplay(response: RawResponse, first: RawResponse): void {
   assert.equal(response.status, 200, response.body)
   assert.equal(response.body, first.body)
@@ -388,7 +388,7 @@ for (const kind of engineKinds) {
       mock.timers.tick(60_000)
       await waitUntil(async () => (await count()) === 2)
       assertReplay(await pay(app, 'live'), live)
-      assert.equal(await countPayments(engine), 1 + 450 + 201 + 1, 'a payment outlives its key')
+      assert.equal(await countPayments(engine), 1 + 450 + 201 + 1, 'payments are kept when their keys are deleted')
       assertFirst(await pay(app, 'old-2'), 201)
     } finally {
       mock.timers.reset()

@@ -69,7 +69,7 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
     })
 
-    /** The keys of all payments made by `POST /payments`, while none of the payers was deleted. */
+    /** The keys of all payments that were made by `POST /payments`, if no payer was deleted. */
     const keys: string[] = []
     const usedKey = () => {
       const key = newKey()
@@ -105,7 +105,7 @@ for (const kind of engineKinds) {
       for (const [index, answer] of answers.entries()) {
         if (answer.status !== 400) continue
         assertRefusal(answer, 400)
-        assert.notEqual(index % 3, 0, 'a good request was refused')
+        assert.notEqual(index % 3, 0, 'a valid request was refused')
       }
       assertOnePayment(answers.filter(({ status }) => status !== 400))
       assert.equal(await countPayments(engine), before + 1)
@@ -208,7 +208,7 @@ for (const kind of engineKinds) {
         }
         for (const id of ids.slice(3)) {
           const { status } = JSON.parse((await send(app, `GET /orders/${id}`)).body) as OrderBody
-          assert.equal(status, 'shipped', 'whoever paid it, not its owner, was there all the time')
+          assert.equal(status, 'shipped', 'its payer was not deleted, so the order is paid')
         }
         const [left] = await engine.read(
           sql`select (select count(*) from orders where user_id = ${user.id}),

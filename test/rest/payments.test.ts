@@ -31,7 +31,7 @@ import {
 const badAmount = 'amount must be a number above 0, at most 1000000000000, with at most two decimals'
 
 /** Amounts as written in a body, the cents that must be stored, and the amount in the answer. */
-const goodAmounts: readonly (readonly [written: string, cents: number, told: string])[] = [
+const goodAmounts: readonly (readonly [written: string, cents: number, returned: string])[] = [
   ['0.01', 1, '0.01'],
   ['1e-2', 1, '0.01'],
   ['0.07', 7, '0.07'],
@@ -157,14 +157,14 @@ for (const kind of engineKinds) {
       assert.equal((await pay(app, key)).status, 200)
     })
 
-    for (const [amount, cents, told] of goodAmounts) {
-      it(`an amount of ${amount} is stored exactly and returned as ${told}`, async () => {
+    for (const [amount, cents, returned] of goodAmounts) {
+      it(`an amount of ${amount} is stored exactly and returned as ${returned}`, async () => {
         const key = usedKey()
         const response = await payText(key, `{"amount":${amount}}`)
         const payment = bodyOf<PaymentBody>(response, 201)
         assert.equal(await centsOf(payment), cents)
         assert.equal(payment.amount, Number(amount))
-        assert.ok(response.body.includes(`"amount":${told},`), response.body)
+        assert.ok(response.body.includes(`"amount":${returned},`), response.body)
         assert.equal((await send(app, `GET /payments/${payment.id}`)).body, response.body)
         assert.equal((await payText(key, `{"amount":${amount}}`)).body, response.body)
       })
@@ -274,8 +274,8 @@ test('every amount from 0.01 to 10^12 is decoded exactly, in every notation', ()
         const kept = decodeCents(JSON.parse(`{"amount":${text}}`))
         assert.equal(kept, cents)
         // The text of the amount in the answer has exactly the value that was sent.
-        const told = JSON.stringify(kept / 100)
-        assert.equal(told, written(cents).replace(/\.?0+$/, ''))
+        const returned = JSON.stringify(kept / 100)
+        assert.equal(returned, written(cents).replace(/\.?0+$/, ''))
       }
     }),
     { numRuns: runs(5_000, 50_000) },
@@ -295,7 +295,7 @@ test('an amount is accepted exactly if its value has at most two decimals and is
   )
 })
 
-/** Numerals as JSON allows them, most of them near an amount of hundredths. */
+/** JSON numbers, most of them close to a valid amount. */
 const anyNumeral = fc
   .record({
     cents: anyCents,
@@ -305,14 +305,14 @@ const anyNumeral = fc
     sign: fc.oneof({ weight: 9, arbitrary: fc.constant('') }, fc.constant('-')),
   })
   .map(({ cents, zeros, tail, shift, sign }) => {
-    // The same value, its decimal point somewhere else and the exponent making up for it; then perhaps a tail.
+    // The same value with another position of the decimal point and a matching exponent, and some with extra digits.
     const digits = `${String(cents).padStart(40, '0')}${'0'.repeat(zeros)}${tail}`
     const point = Math.max(1, 38 + shift)
     const whole = digits.slice(0, point).replace(/^0+(?=\d)/, '') || '0'
     return { sign, whole, fraction: digits.slice(point), power: 38 - point }
   })
 
-/** The hundredths that so many powers of ten of these digits are, by integers of any size. */
+/** The exact number of cents of digits times a power of ten, computed with BigInt. */
 function exactCents(sign: string, digits: string, power: number): number | undefined {
   const exponent = power + 2
   const value = BigInt(digits) * (exponent > 0 ? 10n ** BigInt(exponent) : 1n)

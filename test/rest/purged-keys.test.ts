@@ -18,7 +18,7 @@ for (const kind of engineKinds) {
     await using app = await startTestAppOn(kind, {}, { clock })
     await using engine = app.database.open(catalogue, { clock })
     const { payments } = createStore(engine)
-    // SQLite asks the service's clock, PostgreSQL its own.
+    // SQLite uses the clock of the service, PostgreSQL its own.
     const pass = async (milliseconds: number) => {
       clock.pass(milliseconds)
       if (kind.kind === 'postgres') await stopDatabaseClock(app.database, clock.now())

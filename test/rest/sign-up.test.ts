@@ -9,7 +9,7 @@ import { bodyOf, send, somebody, type UserBody } from '../support/rest.ts'
 
 const policies: readonly Policy[] = ['open', 'enforced']
 
-/** Closed from the start, with a member and an admin, whom nobody could sign up. */
+/** Sign-up is closed from the start. The member and the admin are demo users, because no one can sign up. */
 async function startClosed(kind: (typeof engineKinds)[number], policy: Policy) {
   const app = await startTestAppOn(kind, { SIGN_UP: 'closed', ACCESS_POLICY: policy, DEMO_DATA: 'true' })
   const login = (email: string) => tokenOf(app.url, email, 'demo-password')

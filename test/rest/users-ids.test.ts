@@ -67,7 +67,7 @@ for (const kind of engineKinds) {
       const created = answers.filter(({ status }) => status === 201).map(answer => bodyOf<UserBody>(answer, 201))
       assert.equal(created.length + (counted(answers)[200] ?? 0), 40, JSON.stringify(counted(answers)))
       assert.equal(new Set(created.map(user => user.id)).size, created.length)
-      // A PUT that came after a POST had been given its id replaced that user; the POSTs all created.
+      // A PUT replaces the user if a POST got the same id before it. All POSTs create users.
       assert.ok(answers.every(({ status }, index) => index % 2 === 1 || status === 201))
     })
 

@@ -9,7 +9,7 @@ import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, send, sendText, somebody } from '../support/rest.ts'
 
 const required = 'Name and email required'
-/** One visible character, but of length two in JavaScript. */
+/** One visible character that has length two in JavaScript. */
 const balloon = '🎈'
 const nothing = { missing: undefined, null: null, empty: '', blank: ' \t\n\u3000', number: 1, list: ['a'], object: {} }
 const unstorable = {

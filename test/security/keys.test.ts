@@ -16,7 +16,7 @@ async function newKey(): Promise<JWK> {
   return JSON.parse(await generateKeySet()).keys[0]
 }
 
-/** Starts an app that must not start; one that does is stopped again. */
+/** Starts an app that must not start. If it starts by mistake, it is stopped. */
 async function refusedStart(env: Environment): Promise<void> {
   await using _app = await startTestApp(env)
 }
@@ -52,7 +52,7 @@ test('key rotation: the first key signs, all keys verify, and tokens of a remove
   assert.ok(!(await isValid(old, app.url)))
 })
 
-test('SIGHUP reads the key file again: new keys work at once, and keys that left take their tokens along', async () => {
+test('SIGHUP reloads the key file: new keys work at once, and tokens of removed keys become invalid', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'keys.json')
   const [first, second] = [await newKey(), await newKey()]

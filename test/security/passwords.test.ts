@@ -7,7 +7,7 @@ import { onlyInFull } from '../support/form.ts'
 import { ask, postJson, type RawResponse } from '../support/http.ts'
 import { register, tryLogin } from '../support/logins.ts'
 
-/** Functions that end when the test says so, and record their calls. */
+/** Functions that end when the test ends them, and that record their calls. */
 function controlledArgon2() {
   const calls: { readonly name: 'hash' | 'verify'; readonly against?: string; readonly end: () => void }[] = []
   let running = 0
@@ -37,14 +37,14 @@ function boundsOf(atOnce: number, mayWait: number): typeof hashing {
   return { logins: { atOnce, mayWait }, newPasswords: { atOnce, mayWait } }
 }
 
-/** Lets everything that can go on go on. */
+/** Waits until all work that does not depend on the test is done. */
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
 function isUnavailable(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable'
 }
 
-/** As the service hashes, so that what waits behind it waits long enough; fewer may wait, which saves time. */
+/** Real hashing, so that later calls wait long enough. The queue is shorter than in the service, which saves time. */
 const few = { logins: { atOnce: 2, mayWait: 8 }, newPasswords: { atOnce: 1, mayWait: 6 } }
 const expensive = { passwords: new Argon2Passwords(few) }
 
@@ -245,7 +245,7 @@ test('F21: a login takes the same time for a known and an unknown e-mail', { ski
   for (let warm = 0; warm < 3; warm++) await attempt('unknown')
   times.unknown.length = 0
   for (let round = 0; round < 500; round++) {
-    // Turn and turn about, so that neither is always the one after the other.
+    // The order alternates, so that neither user is always second.
     for (const whose of round % 2 === 0 ? (['known', 'unknown'] as const) : (['unknown', 'known'] as const)) {
       await attempt(whose)
     }

@@ -76,7 +76,7 @@ test('by default a session lasts 30 days', async () => {
   assertRefusal(await renew(app, app.token), 401)
 })
 
-test('for a token from before sessions, without auth_time, the login is its iat', async () => {
+test('for an old token without auth_time, the login time is its iat', async () => {
   await using app = await start({ SESSION_TTL_SECONDS: '100' })
   const { auth_time: _, ...claims } = decodeJwt(app.token)
   const [key] = JSON.parse(tokenKeys).keys

@@ -216,7 +216,7 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
 
 test('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async t => {
   await using app = await startWithUser()
-  assert.ok(await isValid(await signed(app), app.url), 'the forger signs good tokens too')
+  assert.ok(await isValid(await signed(app), app.url), 'the test can also sign a valid token')
   for (const [name, forge] of Object.entries(attacks)) {
     await t.test(name, async () => {
       const token = await forge(app)

@@ -72,7 +72,8 @@ test('answers that are the same for every caller may be cached or revalidated', 
     '/openapi.json': 'no-cache',
     '/.well-known/jwks.json': 'public, max-age=300',
   }
-  for (const [path, told] of Object.entries(expected)) assert.equal(cacheControl(await ask(app.url + path)), told, path)
+  for (const [path, value] of Object.entries(expected))
+    assert.equal(cacheControl(await ask(app.url + path)), value, path)
   const page = await ask(`${app.url}/graphql`, { headers: { accept: 'text/html' } })
   assert.deepEqual([page.status, cacheControl(page)], [200, 'no-cache'])
 })

@@ -184,9 +184,9 @@ describe('the command line', { concurrency: 4 }, () => {
       const commands = ['serve', 'migrate', 'seed', 'backup', 'keys generate']
       for (const command of [...commands, 'users create', 'users list', 'users set-role'])
         assert.match(stdout, new RegExp(`^ {2}${command} `, 'm'))
-      for (const [name, { fallback, default: told }] of Object.entries<Setting>(settings)) {
+      for (const [name, { fallback, default: shownDefault }] of Object.entries<Setting>(settings)) {
         const [line] = stdout.split('\n').filter(each => each.trim().startsWith(`${name} `))
-        assert.ok(line?.endsWith(`(default ${told ?? (fallback || 'none')})`), name)
+        assert.ok(line?.endsWith(`(default ${shownDefault ?? (fallback || 'none')})`), name)
       }
     }
   })

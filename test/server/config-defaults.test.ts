@@ -6,7 +6,7 @@ const safe = { demoData: false, accessPolicy: 'enforced' }
 const convenient = { demoData: true, accessPolicy: 'open' }
 const postgres = 'postgres://duet@db.example/duet'
 
-// Written out, not computed: an open service with a well-known admin password must never be a default by accident.
+// Literal values, not computed ones: an open service with a known admin password must never be a default by accident.
 const derived: readonly (readonly [environment: Environment, defaults: object])[] = [
   [{}, convenient],
   [{ NODE_ENV: 'development' }, convenient],
@@ -32,8 +32,8 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
 ]
 
 for (const [environment, defaults] of derived) {
-  const told = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
-  test(`demo data and access policy have the documented defaults with ${told.join(' ') || 'no variable'}`, () => {
+  const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
+  test(`demo data and access policy have the documented defaults with ${assignments.join(' ') || 'no variable'}`, () => {
     const { demoData, accessPolicy } = readConfig(environment)
     assert.deepEqual({ demoData, accessPolicy }, defaults)
   })

@@ -8,7 +8,7 @@ import { within } from '../support/wait.ts'
 
 const request = (head = '') => `GET /users HTTP/1.1\r\nHost: x\r\n${head}\r\n`
 
-/** The first bytes of an answer, none when the connection is closed instead. */
+/** The first bytes of an answer; empty if the connection is closed instead. */
 function answerTo(socket: Socket, text: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   socket.once('data', data => resolve(String(data))).once('close', () => resolve(''))
@@ -55,7 +55,7 @@ test('a WebSocket request that is refused still counts as a connection, and an o
   using clients = connections(app.port)
   const upgrade = (version: string) =>
     `GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
-  // It stays open until the client has read the answer and closes it, for a second at most.
+  // The connection stays open until the client has read the answer and closes it, at most for a second.
   const refused = await clients.open()
   assert.match(await answerTo(refused, upgrade('12')), /^HTTP\/1.1 400 /)
   assert.equal(await clients.answered(), false)
@@ -65,7 +65,7 @@ test('a WebSocket request that is refused still counts as a connection, and an o
   assert.ok(await clients.answered('127.0.0.2'))
 })
 
-/** `/metrics`, from an address that has a connection left. */
+/** Requests `/metrics` from an address that is below its limit of connections. */
 async function sendFrom(localAddress: string, port: number): Promise<{ body: string }> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
   let body = ''

@@ -86,7 +86,7 @@ describe('GET /console', () => {
       assertRefusal(await ask(app.url + path), 404, 'Not found')
   })
 
-  it('offers the demo login only where it works, and knows who can read the metrics', async () => {
+  it('offers the demo login only if it works, and knows who can read the metrics', async () => {
     const settings = async (env: Readonly<Record<string, string>>) => {
       await using other = await startTestApp(env)
       const { body } = await ask(`${other.url}/console`)

@@ -8,7 +8,7 @@ const app1 = 'https://app.example'
 const app2 = 'https://other.example:8443'
 const evil = 'https://evil.example'
 
-/** All headers that a page may need, listed here so that none can get lost. */
+/** All headers that a page may need. They are listed here so that none gets lost. */
 const exposed =
   'ETag, Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
 

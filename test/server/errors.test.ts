@@ -44,9 +44,9 @@ for (const [path, handler] of Object.entries(faults)) {
     const response = await ask(server.url + path)
     assertRefusal(response, 500, 'Internal server error')
     assert.doesNotMatch(JSON.stringify([...response.headers]), new RegExp(`${secret}|location|x-internal|stack`))
-    const told = server.logs.find(line => line.level === 50)
-    assert.ok(told !== undefined, 'the log knows nothing of the fault')
-    assert.equal(told.requestId, response.headers.get('x-request-id'))
+    const logged = server.logs.find(line => line.level === 50)
+    assert.ok(logged !== undefined, 'the log does not contain the error')
+    assert.equal(logged.requestId, response.headers.get('x-request-id'))
   })
 }
 
@@ -57,9 +57,9 @@ test('the log contains an internal error with its cause', async () => {
     }),
   )
   await ask(server.url)
-  const told = JSON.stringify(server.logs.find(line => line.level === 50))
-  assert.match(told, /"type":"Error","message":"outer","stack":".+errors\.test\.ts/)
-  assert.match(told, /"cause":\{"type":"TypeError","message":"inner"/)
+  const logged = JSON.stringify(server.logs.find(line => line.level === 50))
+  assert.match(logged, /"type":"Error","message":"outer","stack":".+errors\.test\.ts/)
+  assert.match(logged, /"cause":\{"type":"TypeError","message":"inner"/)
 })
 
 const statuses: Readonly<Record<Exclude<ErrorCode, 'fault'>, number>> = {
@@ -99,8 +99,8 @@ test('an unavailable store is answered 503 with Retry-After, and the log contain
   const response = await ask(server.url)
   assertRefusal(response, 503, 'Service temporarily unavailable. Try again later.')
   assert.equal(response.headers.get('retry-after'), '1')
-  const told = server.logs.find(line => line.level === 40)
-  assert.match(JSON.stringify(told?.err), /disk full/)
+  const logged = server.logs.find(line => line.level === 40)
+  assert.match(JSON.stringify(logged?.err), /disk full/)
 })
 
 test('R-ERR-1, R-ERR-2: every kind of failure has a real status, and a body with the one string `error`', async () => {

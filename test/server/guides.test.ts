@@ -30,7 +30,7 @@ test('every file of the documentation is a page, and no link on any page is brok
   }
   for (const [from, target] of anchors) {
     const [address = '', id = ''] = target.split('#')
-    if (address.endsWith('/docs/api')) continue // Swagger UI makes its anchors by script
+    if (address.endsWith('/docs/api')) continue // Swagger UI creates its anchors by script
     assert.ok(pages.get(address)?.includes(` id="${id}"`), `${from} links to ${target}`)
   }
   const files = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
@@ -53,7 +53,7 @@ test('pages of the documentation show their pictures', async () => {
   }
 })
 
-test('/docs lists every operation of the HTTP interface, with its place in the API reference', async () => {
+test('/docs lists every operation of the HTTP interface, with a link to the API reference', async () => {
   await using app = await startTestApp()
   const { body } = await ask(`${app.url}/docs`)
   const { paths } = JSON.parse((await ask(`${app.url}/openapi.json`)).body) as {

@@ -70,7 +70,7 @@ test('with EXPLORERS off / is JSON for browsers too and has no links to pages', 
     assertRefusal(await ask(app.url + path, { headers: { accept: browser } }), 404, 'Not found')
 })
 
-test('the home page says what runs here, loads only its own files, and links only to what exists', async () => {
+test('the home page names the service, loads only its own files, and links only to existing pages', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const { headers, body } = await home(app.url, browser)
   for (const text of [`Duet ${version}`, 'SQLite', 'Demo data', 'ada@example.com', 'demo-password']) {
@@ -139,7 +139,7 @@ test('a Host or X-Forwarded-Proto that cannot be trusted is not in the page', as
   assert.equal(await shown(behind.port, 'a.example.com', forwarded), 'https://a.example.com/shop')
 })
 
-test('/ has no rate limit, answers HEAD, and is away under maintenance', async () => {
+test('/ has no rate limit, answers HEAD, and is not served under maintenance', async () => {
   await using app = await startTestApp({ RATE_LIMIT_MAX: '1', RATE_LIMIT_PATHS: '/' })
   for (let n = 0; n < 3; n++) assert.equal((await home(app.url, browser)).headers.get('ratelimit'), undefined)
   assert.equal((await ask(`${app.url}/api/`)).status, 200)

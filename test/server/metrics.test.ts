@@ -7,7 +7,7 @@ import { assertRefusal } from '../support/refusal.ts'
 import { createUser } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** The value of one series, `undefined` when there is none. */
+/** The value of one series, or `undefined` if there is none. */
 function series(text: string, name: string): number | undefined {
   const line = text.split('\n').find(each => each.startsWith(`${name} `))
   return line === undefined ? undefined : Number(line.slice(name.length + 1))
@@ -128,7 +128,7 @@ test('with METRICS_TOKEN set, the metrics need that token', async () => {
   assertRefusal(await sendRaw(app.port, `GET /metrics HTTP/1.1\r\nHost: x\r\n${twice}\r\n`), 401)
 })
 
-// The settings take only addresses and the name `localhost` for loopback: in capitals it is a host like any other.
+// Only addresses and the name `localhost` in lower case count as loopback.
 for (const env of [{ NODE_ENV: 'production' }, { HOST: 'LOCALHOST' }])
   test(`with ${JSON.stringify(env)} metrics are off without a token`, async () => {
     await using app = await startTestApp(env)

@@ -59,7 +59,7 @@ function isInstant(text: string): boolean {
   return !Number.isNaN(Date.parse(text))
 }
 
-/** `GET /users` and so on, all references to responses, headers and parameters followed. */
+/** Operations by a name such as `GET /users`, with all references to responses, headers and parameters resolved. */
 const operations = new Map<string, Operation>(
   Object.entries(paths).flatMap(([path, { servers, ...methods }]) =>
     Object.entries(methods).map(([method, operation]) => [
@@ -88,7 +88,7 @@ function assertValid(schema: object, value: unknown, where: string): void {
   assert.ok(validate(value), `${where}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(value)}`)
 }
 
-/** By the JSON of their schemas: compiling one takes much longer than using it. */
+/** Validators by the JSON of their schemas, because compiling a schema takes much longer than using it. */
 const validators = new Map<string, ValidateFunction>()
 
 function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
@@ -96,18 +96,18 @@ function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
   return example === undefined ? several : [example, ...several]
 }
 
-const told = [
+const headersToDocument = [
   ...['location', 'link', 'retry-after', 'ratelimit', 'ratelimit-policy', 'www-authenticate', 'x-request-id'],
   'idempotent-replayed',
   'etag',
 ]
 const provoked = new Set<string>()
-/** The error messages that occurred, each with its operation and status. */
+/** The error messages in real answers, each with its operation and status. */
 const heard = new Set<string>()
 
-/** Whether an answer may be without a header that is documented for it. */
+/** Whether an answer may omit a header that is documented for it. */
 function isOptional(name: string, header: string): boolean {
-  if (header === 'link') return name.startsWith('GET ') // a list may have one page only
+  if (header === 'link') return name.startsWith('GET ') // a list may have only one page
   if (header === 'idempotent-replayed') return name === 'POST /orders/{id}/payment'
   return header.startsWith('ratelimit')
 }
@@ -121,7 +121,7 @@ function assertDocumented(name: string, status: number, response: RawResponse, a
   for (const [header, value] of response.headers) {
     const schema = documented.get(header)
     if (schema !== undefined) assertValid(schema, value, `${where} ${header}`)
-    else assert.ok(!told.includes(header), `${where}: the header ${header} is not documented`)
+    else assert.ok(!headersToDocument.includes(header), `${where}: the header ${header} is not documented`)
   }
   const needed = [...documented.keys()].filter(header => !isOptional(name, header))
   for (const header of needed) assert.ok(response.headers.has(header), `${where}: the header ${header} is missing`)
@@ -222,7 +222,7 @@ test('every route is documented, and every documented operation is a route, belo
 
 test('R-API-3, R-API-4, R-API-5: paths consist of plural collections, ids and sub-resources, and no path contains an action', () => {
   const collections = ['users', 'orders', 'payments', 'items', 'tokens']
-  /** What there is one of in a member of a collection. */
+  /** Resources that exist once per item of a collection. */
   const parts = ['orders/{id}/payment', 'orders/{id}/tracking', 'users/me']
   const below = new Map([
     ['users', ['orders']],
@@ -450,7 +450,7 @@ test('requests that are refused on every path are answered as documented', async
     assertDocumented(name, 401, await send(app.url, name, { token: 'x' }))
   }
   for (const name of withStatus(413)) {
-    const key = 'k' // of a payment, checked before the body
+    const key = 'k' // a key for the payment, because it is checked before the body
     assertDocumented(name, 413, await send(app.url, name, { key, body: 'x'.repeat(4096) }))
     assertDocumented(name, 415, await send(app.url, name, { key, body: 'x', type: 'text/plain' }))
   }

@@ -27,7 +27,7 @@ const json = 'Host: x\r\nContent-Type: application/json\r\n'
 const post = `POST /thing HTTP/1.1\r\n${json}`
 const chunked = `${post}Transfer-Encoding: chunked\r\n\r\n`
 
-/** Requests that two programs may read differently, or that no program should read at all. */
+/** Requests that two programs may interpret differently, or that no program should accept. */
 const refused: Readonly<Record<string, readonly [status: number, bytes: string | Uint8Array]>> = {
   'Content-Length with Transfer-Encoding': [
     400,

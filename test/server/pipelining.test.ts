@@ -7,7 +7,7 @@ import { waitUntil, within } from '../support/wait.ts'
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
 
-/** A server whose answers to `/slow` wait for the test, and which records the requests that it started, in order. */
+/** A server whose answers to `/slow` wait for the test. It records the requests that it started, in order. */
 async function start() {
   const begun: string[] = []
   const go = Promise.withResolvers<void>()
@@ -64,7 +64,7 @@ test('a connection that pipelines without end is no longer read', async () => {
   using connection = await RawConnection.open(server.port)
   connection.write(get('/slow'))
   await waitUntil(() => server.begun.length > 0)
-  // Long heads, so that far more is sent than the buffers between both ends hold.
+  // Long headers, so that the requests are larger than all buffers of the connection.
   const long = `GET /a HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(10_000)}\r\n\r\n`.repeat(100)
   for (let count = 0; count < 20; count++) connection.write(long)
   const [served] = server.lifecycle.connections

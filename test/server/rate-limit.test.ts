@@ -28,7 +28,7 @@ function remaining(ratelimit: string | undefined): number | 'not limited' {
   return found === undefined ? 'not limited' : Number(found)
 }
 
-/** A request from any address of this machine. */
+/** A request from any of the addresses of this machine. */
 async function from(localAddress: string, port: number, options: RequestOptions = {}) {
   const asked = request({ host: '127.0.0.1', port, path: '/api/users', localAddress, ...options }).end()
   const [response] = (await within(once(asked, 'response'), `an answer from port ${port}`)) as [IncomingMessage]
@@ -75,8 +75,12 @@ test('above twice the limit every 429 also closes its connection, and further pi
   assert.equal(await connection.closed(), '')
   const again = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
   assertRefusal(again, 429, 'Too many requests. Try again later.')
-  assert.equal(again.headers.get('connection'), 'close', 'also on a connection of its own')
-  assert.equal((await from('127.0.0.2', app.port)).headers.connection, 'keep-alive', 'others keep theirs')
+  assert.equal(again.headers.get('connection'), 'close', 'also on a new connection')
+  assert.equal(
+    (await from('127.0.0.2', app.port)).headers.connection,
+    'keep-alive',
+    'connections of other clients stay open',
+  )
   app.clock.pass(60_000)
   const later = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
   assert.deepEqual([later.status, later.headers.get('connection')], [200, 'keep-alive'])
@@ -138,7 +142,7 @@ test('R-LIM-3: every request under /api/ counts, in every notation of the path a
 
 test('R-LIM-3, R-LIM-4: a request counts with every method that Node parses, except OPTIONS', async () => {
   await using app = await start({ RATE_LIMIT_MAX: '1000' })
-  // CONNECT names no path, and is no request for one.
+  // CONNECT has no path, so it is not a request for one.
   const methods = METHODS.filter(method => method !== 'OPTIONS' && method !== 'CONNECT')
   assert.ok(methods.includes('HEAD') && methods.includes('GET') && methods.length > 20, methods.join())
   const uncounted: string[] = []
@@ -181,7 +185,7 @@ test('other paths, health, metrics and OPTIONS do not count', async () => {
   assert.equal(await app.left('/api/users'), 0)
 })
 
-// The settings take only addresses and the name `localhost` for loopback: in capitals it is a host like any other.
+// Only addresses and the name `localhost` in lower case count as loopback.
 for (const env of [
   { RATE_LIMIT_PATHS: '/' },
   { NODE_ENV: 'production', METRICS_TOKEN: 'm' },
@@ -225,7 +229,7 @@ test('behind a trusted proxy the client is the right-most address that is not a 
   await using app = await start({ TRUST_PROXY: '127.0.0.1, 10.0.0.0/8' })
   const left = (forwarded: string) => app.left('/api/users', forwarded && `X-Forwarded-For: ${forwarded}\r\n`)
   assert.equal(await left('192.0.2.1'), 99)
-  assert.equal(await left('203.0.113.9, 192.0.2.1'), 98, 'what the client itself sent does not count')
+  assert.equal(await left('203.0.113.9, 192.0.2.1'), 98, 'addresses that the client itself sent are ignored')
   assert.equal(await left('192.0.2.1, 10.1.2.3'), 97)
   assert.equal(await left('192.0.2.7,192.0.2.1,10.1.2.3 , 10.9.9.9'), 96)
   assert.equal(await left('::ffff:192.0.2.1'), 95)
@@ -240,9 +244,9 @@ test('behind a trusted proxy the client is the right-most address that is not a 
   assert.equal(await left('192.0.2.1, unknown'), 97)
   assert.equal(await left('1.2.3.4:5'), 96)
   assert.equal(await left('::ffff:c000zz:201'), 95)
-  assert.equal(await left('garbage, 10.0.0.7'), 99, 'the farthest one that is vouched for')
+  assert.equal(await left('garbage, 10.0.0.7'), 99, 'the farthest trusted address')
   const direct = await from('127.0.0.2', app.port, { headers: { 'x-forwarded-for': '192.0.2.1' } })
-  assert.equal(remaining(String(direct.headers.ratelimit)), 99, 'whom nobody trusts speaks for itself alone')
+  assert.equal(remaining(String(direct.headers.ratelimit)), 99, 'the header of an untrusted sender is ignored')
 })
 
 test('IPv4 clients are counted by address, in every notation, and IPv6 clients by their /64 network', () => {
@@ -299,8 +303,8 @@ test('the limiter remembers exactly its maximum number of clients, those whose w
   const limiter = new MemoryRateLimiter(1, 60_000, new TestClock(), 100)
   const clients = Array.from({ length: 10_000 }, (_, index) => `client ${index}`)
   for (const client of clients) assert.ok(limiter.take(client).allowed, client)
-  // A client that is known has used up its one request. The newest are checked first: a forgotten client that is accepted again
-  // takes the place of one that was asked already.
+  // A remembered client has used its one request. The newest are checked first, because a forgotten client that is
+  // accepted again takes the place of a client that was checked before.
   const known = clients.toReversed().filter(client => !limiter.take(client).allowed)
   assert.equal(known.length, 100)
   assert.deepEqual(known, clients.slice(-100).toReversed())
@@ -309,10 +313,10 @@ test('the limiter remembers exactly its maximum number of clients, those whose w
 test('by default the limiter remembers 100,000 clients', () => {
   const limiter = new MemoryRateLimiter(1, 60_000, new TestClock())
   for (let client = 0; client < 100_000; client++) limiter.take(String(client))
-  assert.ok(!limiter.take('0').allowed, 'the first of 100,000 is known')
+  assert.ok(!limiter.take('0').allowed, 'the first of 100,000 clients is remembered')
   limiter.take('one more')
-  assert.ok(!limiter.take('1').allowed, 'all but the first are known')
-  assert.ok(limiter.take('0').allowed, 'the first made room')
+  assert.ok(!limiter.take('1').allowed, 'all clients but the first are remembered')
+  assert.ok(limiter.take('0').allowed, 'the first client was forgotten')
 })
 
 test('a window that is opened again counts as the newest, so others are forgotten before it', () => {
@@ -330,7 +334,7 @@ test('a window that is opened again counts as the newest, so others are forgotte
     assert.ok(limiter.take('again').allowed, `opened again ${how}`)
     limiter.take('fourth')
     limiter.take('fifth') // there is room for four, so the oldest is dropped
-    assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before those that are older`)
-    assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest made room`)
+    assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before older ones`)
+    assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest was forgotten`)
   }
 })

@@ -98,7 +98,7 @@ test('every answer has a unique id, with every status', async () => {
   })
   assert.equal(new Set(ids).size, answers.length)
   const logged = new Set(server.logs.map(line => line.requestId))
-  for (const [index, id] of ids.entries()) assert.ok(logged.has(id), `the log does not know ${answers[index]?.[0]}`)
+  for (const [index, id] of ids.entries()) assert.ok(logged.has(id), `the log does not contain ${answers[index]?.[0]}`)
 })
 
 test('error responses also contain the sent id', async () => {

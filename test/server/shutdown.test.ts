@@ -50,13 +50,13 @@ test('a shutdown makes the service not ready, stops listening, and answers runni
     over = true
   })
   kept.write(ready)
-  const told = await kept.response()
-  assertRefusal(told, 503)
-  assert.equal(told.headers.get('connection'), 'close')
+  const refused = await kept.response()
+  assertRefusal(refused, 503)
+  assert.equal(refused.headers.get('connection'), 'close')
   assert.equal(await kept.closed(), '')
 
   await waitUntil(() => isRefused(server.port))
-  assert.ok(!over, 'the server left with a request under way')
+  assert.ok(!over, 'the server stopped during a request')
   slow.write(':1} ')
   const answer = await slow.response()
   assert.deepEqual([answer.status, answer.body], [200, '{"body":{"a":1}}'])
@@ -126,7 +126,7 @@ test('refused bodies also close their connection during the shutdown', async () 
 test('an idle server without connections stops at once, whatever its drain time', async () => {
   const server = await startServer()
   const hour = 3_600_000
-  await within(shutDown(server.server, server.lifecycle, hour), 'the end of a server that nobody uses')
+  await within(shutDown(server.server, server.lifecycle, hour), 'the end of an idle server')
 })
 
 test('a connection that does not end is closed in time, and this is logged', async () => {
@@ -136,16 +136,16 @@ test('a connection that does not end is closed in time, and this is logged', asy
   connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   answer.write('first')
   await waitUntil(() => connection.unread.includes('first'))
-  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end of a shutdown whose time is over')
+  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end of a shutdown after its timeout')
   assert.match(JSON.stringify(server.logs), cutting)
   await connection.closed()
-  assert.ok(cutAfterMs < 9_000, 'a process is gone within ten seconds')
+  assert.ok(cutAfterMs < 9_000, 'the process ends within ten seconds')
 })
 
 // Each of these tests runs its own process.
 describe('a process that gets a stop signal', { concurrency: 4 }, () => {
   test('SIGTERM: a partly sent request is still answered, then the process exits with 0', async () => {
-    await using duet = serveDuet({ DRAIN_MS: '3000' }) // time for a busy machine to ask once more
+    await using duet = serveDuet({ DRAIN_MS: '3000' }) // long enough for a busy machine to send one more request
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
     slow.write(live.slice(0, -2))

@@ -8,7 +8,7 @@ import { startTestServer } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
-/** More than the buffers between two ends of a connection hold. */
+/** More than the buffers of a connection can hold. */
 const size = 24 * 1024 * 1024
 const text = 'x'.repeat(size)
 
@@ -42,7 +42,7 @@ class Reader implements Disposable {
   async take(bytes: number): Promise<void> {
     const goal = this.read + bytes
     this.socket.resume()
-    // Not by `once` of events, which takes a reset for a failure of the test.
+    // Not `once` from node:events, because it would throw when the connection is reset.
     while (this.read < goal && !this.closed) await new Promise(resolve => this.socket.once('news', resolve))
     this.socket.pause()
   }
@@ -76,7 +76,7 @@ async function start(
     pass: (milliseconds: number) => {
       time += milliseconds
     },
-    /** Waits until all connections were checked at the current time. */
+    /** Waits until all connections were checked once more. */
     swept: async () => {
       const before = sweeps
       await waitUntil(() => sweeps >= before + 2)
@@ -181,7 +181,7 @@ test('above the limit of unread data of one client its oldest answers are droppe
     [true, true, false, false],
   )
   assert.equal(other.closed, false)
-  // A completely sent answer does not count any more.
+  // A completely sent answer no longer counts.
   await server.unsent(0)
   await open('127.0.0.1')
   await open('127.0.0.1')
@@ -225,7 +225,7 @@ test('answers that are ready in one turn of the event loop are also limited', as
   }
   await waitUntil(() => server.lifecycle.requestsInFlight === total)
   let most = 0
-  const { connections } = server.lifecycle // until they are closed: by then their memory is free
+  const { connections } = server.lifecycle // connections that are not closed yet, because closing frees their memory
   const unsent = () => [...connections].reduce((sum, { writableLength }) => sum + writableLength, 0)
   for (const connection of connections) {
     const { write } = connection
@@ -238,7 +238,7 @@ test('answers that are ready in one turn of the event loop are also limited', as
   go.resolve()
   await waitUntil(() => server.cuts() === total - 2)
   await server.unsent(2)
-  // Those within the limit, those that are being closed, and the one that exceeded the limit.
+  // The answers within the limit, those that are being closed, and the one that exceeded the limit.
   assert.ok(most >= 2 * size && most <= 2 * perClient + size, `${most / size} answers at once`)
 })
 

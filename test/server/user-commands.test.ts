@@ -27,7 +27,7 @@ for (const kind of engineKinds) {
       return Object.assign(app, { users })
     }
 
-    test('create makes the first admin beside a running server, with a password that is told once', async () => {
+    test('create makes the first admin while a server runs, with a password that is printed once', async () => {
       await using app = await start()
       const { code, stdout, stderr } = await app.users(['create', '--email', 'Root@example.com', '--role', 'admin'])
       assert.deepEqual([code, stderr], [0, ''])

@@ -31,8 +31,8 @@ const data: Data = {
   })),
 }
 
-/** What somebody does: several changes in one transaction, or the deletion of a user. */
-type Deed =
+/** One transaction: several changes of an actor, or the deletion of a user. */
+type Work =
   | { readonly actor: Actor; readonly changes: readonly CompiledChange[] }
   | { readonly deletedUser: number; readonly actor: Actor }
 
@@ -55,12 +55,12 @@ const change: fc.Arbitrary<CompiledChange> = fc.oneof(
 )
 const deletion = anyPost().map(id => ({ kind: 'delete post', id, reach }) as const)
 const actor = fc.constantFrom(...users).map(id => actorOf(id))
-/** Single changes that many make at once. */
+/** Changes of the same few rows, which many clients make concurrently. */
 const hotChange: fc.Arbitrary<CompiledChange> = fc.oneof(
   fc.constant({ kind: 'add comment', postId: 1, text: 'New', show } as const),
   fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete comment', commentId: id, reach }) as const),
 )
-const deed: fc.Arbitrary<Deed> = fc.oneof(
+const anyWork: fc.Arbitrary<Work> = fc.oneof(
   { weight: 20, arbitrary: fc.record({ actor, changes: hotChange.map(each => [each]) }) },
   { weight: 30, arbitrary: fc.record({ actor, changes: fc.array(change, { minLength: 1, maxLength: 4 }) }) },
   { weight: 1, arbitrary: fc.record({ actor, changes: deletion.map(each => [each]) }) },
@@ -83,15 +83,18 @@ for (const kind of engineKinds) {
       await using stage = await Stage.open(kind)
       const { engine } = stage
       const done = { some: 0, refused: 0 }
-      const property = fc.asyncProperty(fc.array(deed, { minLength: 10, maxLength: 40, size: 'max' }), async deeds => {
-        await engine.write('run', [...insertsOf(data, kind.kind), numbering[kind.kind]])
-        const outcomes = await Promise.all(deeds.map(each => outcomeOf(() => perform(engine, each))))
-        for (const outcome of outcomes) done[outcome]++
-        assert.deepEqual(await engine.read(miscounted), [])
-      })
+      const property = fc.asyncProperty(
+        fc.array(anyWork, { minLength: 10, maxLength: 40, size: 'max' }),
+        async works => {
+          await engine.write('run', [...insertsOf(data, kind.kind), numbering[kind.kind]])
+          const outcomes = await Promise.all(works.map(each => outcomeOf(() => perform(engine, each))))
+          for (const outcome of outcomes) done[outcome]++
+          assert.deepEqual(await engine.read(miscounted), [])
+        },
+      )
       await fc.assert(property, { numRuns: runs(15, 200), endOnFailure: true })
       t.diagnostic(JSON.stringify(done))
-      assert.ok(done.some > done.refused, 'most of them take place')
+      assert.ok(done.some > done.refused, 'most changes succeed')
     })
   })
 }
@@ -112,7 +115,7 @@ for (const kind of engineKinds) {
   })
 }
 
-async function perform(engine: Engine<typeof verbs>, given: Deed): Promise<unknown> {
+async function perform(engine: Engine<typeof verbs>, given: Work): Promise<unknown> {
   if ('changes' in given) return engine.write('changePosts', given.actor, given.changes)
   let outcome: string
   do outcome = await engine.write('deleteUser', given.deletedUser, given.actor)
@@ -120,7 +123,7 @@ async function perform(engine: Engine<typeof verbs>, given: Deed): Promise<unkno
   return outcome
 }
 
-/** A change of an absent row, or by a user that was deleted meanwhile, is refused. */
+/** A change of an absent row, or by a user that was deleted meanwhile, is refused; other errors are thrown. */
 async function outcomeOf(work: () => Promise<unknown>): Promise<'some' | 'refused'> {
   try {
     const outcome = await work()
@@ -132,16 +135,16 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<'some' | 'refuse
 }
 
 describe('Transactions on PostgreSQL that change the same posts, comments and users', { skip: postgres.skip }, () => {
-  it('never wait for each other in a circle', async t => {
+  it('never deadlock', async t => {
     await using stage = await Stage.open(postgres)
     const done = { some: 0, refused: 0 }
     const clients = await Promise.all(Array.from({ length: 4 }, () => connected(t, stage.database.location)))
     for (let round = 0; round < inForm(6, 60); round++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       const work = clients.map(async client => {
-        for (const each of fc.sample(deed, 12)) done[await outcomeOf(() => performOn(client, each))]++
+        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => performOn(client, each))]++
       })
-      await Promise.all(work) // PostgreSQL ends a circle with an error
+      await Promise.all(work) // PostgreSQL would end a deadlock with an error
       assert.deepEqual(await stage.engine.read(miscounted), [])
     }
     t.diagnostic(JSON.stringify(done))
@@ -149,7 +152,7 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
 })
 
 describe('A mutation on PostgreSQL that changes the same rows several times', { skip: postgres.skip }, () => {
-  it('does not wait for the deletion of their author, which waits for it, after any of its statements', async t => {
+  it('does not deadlock with the deletion of their author, after any of its statements', async t => {
     await using stage = await Stage.open(postgres)
     const [changing, deleting] = [
       await connected(t, stage.database.location),
@@ -161,7 +164,7 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
     let isOver = false
     for (let statements = 1; !isOver; statements++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
-      // Post 3 is of user 4, comment 1 of user 1.
+      // Post 3 belongs to user 4, comment 1 to user 1.
       const changes = [like, update, update, like]
       const mutation = new Transaction(changing, verbs.changePosts(actorOf(2), changes))
       isOver = (await mutation.advance(statements)) !== undefined
@@ -178,7 +181,7 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
   })
 })
 
-/** A connection that notices a deadlock at once, and waits for a lock as long as it takes. */
+/** A connection that detects a deadlock at once, and has no lock timeout. */
 async function connected(t: TestContext, location: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: location, types: { getTypeParser } })
   await client.connect()
@@ -187,18 +190,18 @@ async function connected(t: TestContext, location: string): Promise<pg.Client> {
   return client
 }
 
-async function performOn(client: pg.Client, given: Deed): Promise<unknown> {
+async function performOn(client: pg.Client, given: Work): Promise<unknown> {
   const transaction = new Transaction(client, stepsOf(given))
   return transaction.finish()
 }
 
-function stepsOf(given: Deed): Steps<unknown> {
+function stepsOf(given: Work): Steps<unknown> {
   return 'changes' in given
     ? verbs.changePosts(given.actor, given.changes)
     : verbs.deleteUser(given.deletedUser, given.actor)
 }
 
-/** A verb that runs statement by statement. */
+/** A verb that runs one statement at a time. */
 class Transaction {
   readonly #client: pg.Client
   readonly #steps: Steps<unknown>
@@ -210,7 +213,7 @@ class Transaction {
     this.#steps = steps
   }
 
-  /** Runs so many further statements at most. Returns the outcome once there are no more, and then has committed. */
+  /** Runs up to this many further statements. After the last one it commits and returns the outcome. */
   async advance(statements: number): Promise<{ readonly outcome: unknown } | undefined> {
     try {
       if (!this.#begun) await this.#client.query('begin')

@@ -2,7 +2,7 @@ import type { Migration } from '../../src/storage/migrate.ts'
 import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
 import { type Catalogue, Rollback, type Steps, serializable } from '../../src/storage/verb.ts'
 
-/** Verbs for the tests of the engines, over the real schema where it serves and a plain table where it does not. */
+/** Verbs for the tests of the engines. They use the real schema, and otherwise a plain table. */
 export const verbs = {
   *run(statements: readonly Statement[]): Steps<readonly (readonly Row[])[]> {
     const answers: (readonly Row[])[] = []
@@ -48,10 +48,10 @@ export const verbs = {
 
   *endThread(): Steps<never> {
     yield sql`select 1`
-    process.exit(7) // in a thread this ends the thread
+    process.exit(7) // in a thread this ends only the thread
   },
 
-  /** Takes its locks in the order given, so that two of them can conflict. */
+  /** Locks the rows in the given order, so that two calls can deadlock. */
   *transfer(from: string, to: string): Steps<'moved'> {
     const [source] = yield sql`select value from notes where key = ${from} for update`
     yield sql`update notes set value = ${String(Number(source?.[0]) - 1)} where key = ${from}`
@@ -65,7 +65,7 @@ export const verbs = {
     return { value, all }
   },
 
-  /** Goes off call only while another stays on call: decided from rows that it does not lock. */
+  /** Sets a key from 'on call' to 'off' if another one stays 'on call'. It decides by rows that it does not lock. */
   goOffCall: serializable(function* (key: string): Steps<boolean> {
     const onCall = yield sql`select key from notes where value = 'on call'`
     if (onCall.length < 2) return false

@@ -13,7 +13,7 @@ await Promise.all(
       const key = `${name}-${hand}-${index}`
       if (when === 'too early') {
         process.stdout.write(`${key}\n`)
-        await delay(20) // so that at the kill some keys are always printed but not written
+        await delay(20) // so that some keys are always printed but not written when the process is killed
       }
       await engine.write('put', key, 'v')
       if (when === 'when acknowledged') process.stdout.write(`${key}\n`)

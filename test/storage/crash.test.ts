@@ -17,9 +17,9 @@ const rounds = inForm(2, 40)
 for (const kind of engineKinds) {
   describe(`A server on ${kind.name} that is killed while it writes`, { skip: kind.skip }, () => {
     it('loses no acknowledged write', async t => {
-      const { told, missing } = await killRepeatedly(kind, 'when acknowledged')
-      t.diagnostic(`${rounds} kills, ${told} acknowledged, ${missing} missing`)
-      assert.ok(told > rounds * 100)
+      const { acknowledged, missing } = await killRepeatedly(kind, 'when acknowledged')
+      t.diagnostic(`${rounds} kills, ${acknowledged} acknowledged, ${missing} missing`)
+      assert.ok(acknowledged > rounds * 100)
       assert.equal(missing, 0)
     })
 
@@ -41,29 +41,34 @@ describe('A PostgreSQL server that is killed while it is written to', { skip: po
   })
 })
 
-async function killRepeatedly(kind: EngineKind, when: string): Promise<{ told: number; missing: number }> {
+async function killRepeatedly(kind: EngineKind, when: string): Promise<{ acknowledged: number; missing: number }> {
   await using database = await kind.create()
   await database.migrate([...migrationsOf(kind.kind), notes])
-  const told = new Set<string>()
-  for (let round = 0; round < rounds; round++) await writeUntilKilled(database, `r${round}`, when, told)
+  const acknowledged = new Set<string>()
+  for (let round = 0; round < rounds; round++) await writeUntilKilled(database, `r${round}`, when, acknowledged)
   await using engine = database.open(catalogue)
   const stored = new Set((await engine.read(sql`select key from notes`)).map(([key]) => key))
   if (kind.kind === 'sqlite') {
     assert.deepEqual(await engine.read({ text: 'pragma integrity_check', values: [] }), [['ok']])
   }
-  return { told: told.size, missing: [...told].filter(key => !stored.has(key)).length }
+  return { acknowledged: acknowledged.size, missing: [...acknowledged].filter(key => !stored.has(key)).length }
 }
 
-async function writeUntilKilled(database: TestDatabase, name: string, when: string, told: Set<string>): Promise<void> {
+async function writeUntilKilled(
+  database: TestDatabase,
+  name: string,
+  when: string,
+  acknowledged: Set<string>,
+): Promise<void> {
   const program = join(import.meta.dirname, 'crash-child.ts')
   const child = spawn(process.execPath, [program, database.kind, database.location, name, when], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const gone = once(child, 'exit')
-  const killAt = told.size + 150 + Math.floor(Math.random() * 500)
+  const killAt = acknowledged.size + 150 + Math.floor(Math.random() * 500)
   for await (const key of createInterface(child.stdout)) {
-    told.add(key)
-    if (told.size === killAt) child.kill('SIGKILL')
+    acknowledged.add(key)
+    if (acknowledged.size === killAt) child.kill('SIGKILL')
   }
   const [, signal] = await gone
   assert.equal(signal, 'SIGKILL')

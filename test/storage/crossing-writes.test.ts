@@ -45,7 +45,7 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
     return rows[0].waiting
   }
 
-  it('all succeed, however many cross each other', async () => {
+  it('all succeed, however many of them overlap', async () => {
     const [one, other] = posts
     const like = (first?: string, second?: string) =>
       answer<{ a: { likes: number }; b: { likes: number } }>(
@@ -68,7 +68,7 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
     const waiting = answer(`mutation { a: likePost(id: ${higher}) { id } b: likePost(id: ${lower}) { id } }`)
     try {
       await waitUntil(async () => (await waitingForLocks(observer)) === 1)
-      // It waits for the lower one, and so does not hold the higher one yet.
+      // It waits for the lower id, so it has not locked the higher one yet.
       await observer.query(`select * from posts where id = ${higher} for update nowait`)
     } finally {
       await admin.query('rollback')
@@ -76,7 +76,7 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
     await waiting
   })
 
-  it('wait for a locked row with one connection of a caller at most, so that payments go on', async () => {
+  it('wait for a locked row with at most one connection per caller, so that payments continue', async () => {
     const admin = await connect()
     await admin.query(`begin; select * from posts where id in (${posts.join(', ')}) for update`)
     const observer = await connect() // inside a transaction, `pg_stat_activity` would not change
@@ -84,7 +84,7 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
       Array.from({ length: 20 }, () => answer(`mutation { likePost(id: ${posts[0]}) { id } }`)),
     )
     try {
-      // They give up now and then, and try again.
+      // They time out from time to time, and try again.
       await waitUntil(async () => (await waitingForLocks(observer)) === 1)
       for (let n = 0; n < 10; n++) {
         assert.equal((await pay(app, newKey(), undefined, token)).status, 201)
@@ -99,7 +99,7 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
 })
 
 describe('Readiness on PostgreSQL', { skip: postgres.skip }, () => {
-  it('is denied while reads work and no write does, and given again when writes work', async () => {
+  it('the service is not ready while reads work but writes do not, and is ready again when writes work', async () => {
     await using app = await startTestAppOn(postgres, {})
     const admin = new pg.Client({ connectionString: app.database.location })
     await admin.connect()

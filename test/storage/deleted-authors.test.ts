@@ -9,7 +9,7 @@ import { verbs } from '../../src/storage/verbs.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** One connection that runs verbs statement by statement, without the time bounds of the engine. */
+/** One connection that runs verbs one statement at a time, without the timeouts of the engine. */
 class Session implements AsyncDisposable {
   readonly client: pg.Client
 
@@ -61,7 +61,7 @@ class Transaction<Outcome> {
     this.#steps = steps
   }
 
-  /** Runs at most so many further statements. Returns the outcome once there are no more. */
+  /** Runs up to this many further statements. Returns the outcome after the last one. */
   async advance(statements: number): Promise<{ readonly outcome: Outcome } | undefined> {
     for (let left = statements; left > 0; left--) {
       const { done, value } = this.#steps.next(this.#rows)
@@ -137,7 +137,7 @@ async function createUnlessLocked(session: Session, author: IdentifiedUser): Pro
     return idOf(await session.run(createPost(author)))
   } catch (error) {
     await session.client.query('rollback')
-    if (error instanceof pg.DatabaseError && error.code === '55P03') return undefined // lock not available in time
+    if (error instanceof pg.DatabaseError && error.code === '55P03') return undefined // lock timeout
     throw error
   }
 }

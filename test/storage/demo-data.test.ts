@@ -13,7 +13,7 @@ const randomness = { id: () => 'version' }
 
 for (const kind of engineKinds) {
   describe(`Demo data on ${kind.name}`, { skip: kind.skip }, () => {
-    it('has the ids of the documentation, and leaves the next ids free', async () => {
+    it('has the ids that the documentation uses, and does not use the next ids', async () => {
       await using database = await kind.create()
       await database.migrate()
       await using engine = database.open(catalogue)

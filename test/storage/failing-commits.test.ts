@@ -7,7 +7,7 @@ import { engineKinds } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes } from './contract-verbs.ts'
 
-/** Its foreign key is checked by COMMIT, so that every statement succeeds and the COMMIT itself fails. */
+/** COMMIT checks this foreign key, so every statement succeeds and only the COMMIT fails. */
 const children: Migration = {
   version: 10_000,
   name: 'children',

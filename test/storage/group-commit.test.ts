@@ -13,7 +13,7 @@ describe('A batch in which a verb fails', () => {
     const { connection, keys } = await prepared(t)
     const later = [[put(2)], [put(3), failing(4), put(5)], [put(6)]]
     const results = commitTogether(connection, verbs, [put(1)], () => later.shift() ?? [])
-    assert.deepEqual(told(results), [
+    assert.deepEqual(outcomes(results), [
       [1, 'put'],
       [2, 'put'],
       [3, 'put'],
@@ -30,7 +30,7 @@ describe('A batch in which a verb fails', () => {
     const later = [[put(2)], [failing(3), orphan(4)]]
     const results = commitTogether(connection, verbs, [put(1)], () => later.shift() ?? [])
     assert.deepEqual(
-      told(results),
+      outcomes(results),
       [1, 2, 3, 4].map(id => [id, 'unavailable']),
     )
     assert.deepEqual(keys(), [])
@@ -42,7 +42,7 @@ describe('A COMMIT that fails', () => {
     const { connection, keys } = await prepared(t)
     const results = commitTogether(connection, verbs, [put(1), orphan(2), put(3)], () => [])
     assert.deepEqual(
-      told(results),
+      outcomes(results),
       [1, 2, 3].map(id => [id, 'unavailable']),
     )
     assert.deepEqual(keys(), [])
@@ -59,7 +59,7 @@ describe('A ROLLBACK that fails', () => {
     const { connection, keys, failRollbacks } = await prepared(t)
     failRollbacks(1)
     const results = commitTogether(connection, verbs, [put(1), failing(2), put(3)], () => [])
-    assert.deepEqual(told(results), [
+    assert.deepEqual(outcomes(results), [
       [1, 'put'],
       [2, 'fault'],
       [3, 'put'],
@@ -73,7 +73,7 @@ describe('A ROLLBACK that fails', () => {
     for (const jobs of [[put(1), failing(2)], [put(3)]]) {
       const results = commitTogether(connection, verbs, jobs, () => [])
       assert.deepEqual(
-        told(results),
+        outcomes(results),
         jobs.map(([id]) => [id, 'unavailable']),
       )
     }
@@ -87,7 +87,7 @@ describe('A ROLLBACK that fails', () => {
 })
 
 /** Each job's outcome, or the code of its error. */
-function told(results: readonly Result[]): readonly unknown[] {
+function outcomes(results: readonly Result[]): readonly unknown[] {
   return results.map(([id, outcome, error]) => [id, outcome ?? error?.code])
 }
 
@@ -95,12 +95,12 @@ function put(id: number): Job {
   return job(id, 'put', `k${id}`, 'v')
 }
 
-/** Throws after it has written something. */
+/** A job that writes something and then throws. */
 function failing(id: number): Job {
   return job(id, 'putThenFail', `k${id}`)
 }
 
-/** Breaks a foreign key that is checked by COMMIT: the verb itself succeeds. */
+/** A job that violates a foreign key which COMMIT checks, so that the verb itself succeeds. */
 function orphan(id: number): Job {
   return job(id, 'run', [
     sql`pragma defer_foreign_keys = on`,
@@ -124,9 +124,9 @@ async function prepared(t: TestContext) {
   })
   return {
     connection,
-    /** The rows that others see: only committed ones. */
+    /** The committed rows. */
     keys: () => reader.run(sql`select key from notes order by key`).map(([key]) => key),
-    /** SQLite itself refuses the next so many. */
+    /** Makes the next ROLLBACKs fail, this many. */
     failRollbacks(count: number) {
       let left = count
       connection.database.setAuthorizer((action, operation) =>

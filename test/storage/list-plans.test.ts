@@ -18,7 +18,7 @@ const title: SelectedField = { kind: 'value', key: 'title', name: 'title' }
 const text: SelectedField = { kind: 'value', key: 'text', name: 'text' }
 const name: SelectedField = { kind: 'value', key: 'name', name: 'name' }
 
-/** Every list that rows can be skipped in, and the index that its rows are found by, in their order. */
+/** Every list with an offset, and the index that returns its rows in order. */
 const lists: Readonly<Record<string, { readonly selection: Selection; readonly index: string }>> = {
   posts: { selection: { fields: [many('posts', [title])] }, index: 'posts_pkey' },
   users: { selection: { fields: [many('users', [name])] }, index: 'users_pkey' },
@@ -103,7 +103,7 @@ describe('A page after an id on PostgreSQL', { skip: postgres.skip }, () => {
     await using planted = await plantedPostgres(rows, 1)
     await planted.analyze()
     for (const [list, { selection }] of Object.entries(listsAfter)) {
-      if (list === 'users') continue // there is one
+      if (list === 'users') continue // there is only one list of users
       const isDescending = list !== "a post's comments"
       const statement = compile(selection, postgresDialect)
       const blocks = (id: number) => planted.blocks(statement, [10, id, 1])
@@ -196,7 +196,7 @@ function slotsIn(statement: string): number {
   return Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
 }
 
-/** Whether a row that is found by an index is skipped (`IfPos`) before anything of it is looked up. */
+/** Whether a row of an index is skipped (`IfPos`) before its table row is read. */
 function skipsBeforeLooking(opcodes: readonly string[]): boolean {
   const found = opcodes.indexOf('DeferredSeek')
   const next = opcodes.slice(found + 1).find(opcode => ['IfPos', 'Column', 'FinishSeek', 'Rowid'].includes(opcode))
@@ -209,7 +209,7 @@ interface Node {
   readonly filter: string | undefined
 }
 
-/** No rows are sorted, read outside the index, or read and then discarded. */
+/** Checks that no rows are sorted, read outside of the index, or read and then discarded. */
 function assertOrdered(nodes: readonly Node[], what: string): void {
   for (const { type, filter } of nodes) {
     assert.ok(!/Sort|Seq Scan|Bitmap|Join/.test(type), `${what}: ${type}`)
@@ -249,7 +249,7 @@ async function plantedPostgres(rows: number, owners: number) {
   let prepared = 0
   return {
     analyze: () => client.query('analyze'),
-    /** The plan that a connection of the service keeps for the statement. */
+    /** The plan that a connection of the service uses for the statement. */
     async plan(statement: string): Promise<readonly Node[]> {
       const called = `plan_${++prepared}`
       await client.query(`prepare ${called} as ${statement}`)
@@ -257,18 +257,18 @@ async function plantedPostgres(rows: number, owners: number) {
         `select cardinality(parameter_types) as n from pg_prepared_statements where name = '${called}'`,
       )
       const values = Array.from({ length: counted[0].n }, () => 'null').join(', ')
-      const { rows: told } = await client.query(`explain (format json) execute ${called}(${values})`)
-      return nodesOf(told[0]['QUERY PLAN'][0].Plan)
+      const { rows: explained } = await client.query(`explain (format json) execute ${called}(${values})`)
+      return nodesOf(explained[0]['QUERY PLAN'][0].Plan)
     },
-    /** How many blocks the statement reads, as a connection of the service runs it. */
+    /** The number of blocks that the statement reads on a connection of the service. */
     async blocks(statement: string, values: readonly number[]): Promise<number> {
       const called = `read_${++prepared}`
       await client.query(`prepare ${called} as ${statement}`)
       const given = values.slice(0, slotsIn(statement)).join(', ')
       const explain = `explain (analyze, buffers, format json) execute ${called}(${given})`
-      await client.query(explain) // the first one reads the catalogue, too
-      const { rows: told } = await client.query(explain)
-      const { Plan: plan } = told[0]['QUERY PLAN'][0]
+      await client.query(explain) // the first call also reads the system catalogue
+      const { rows: explained } = await client.query(explain)
+      const { Plan: plan } = explained[0]['QUERY PLAN'][0]
       return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
     },
     async [Symbol.asyncDispose]() {
@@ -285,9 +285,9 @@ interface Told {
   readonly Plans?: readonly Told[]
 }
 
-function nodesOf(told: Told): readonly Node[] {
-  const node = { type: told['Node Type'], index: told['Index Name'], filter: told.Filter }
-  return [node, ...(told.Plans ?? []).flatMap(nodesOf)]
+function nodesOf(explained: Told): readonly Node[] {
+  const node = { type: explained['Node Type'], index: explained['Index Name'], filter: explained.Filter }
+  return [node, ...(explained.Plans ?? []).flatMap(nodesOf)]
 }
 
 function one(relation: string, fields: readonly SelectedField[]): SelectedField {

@@ -21,7 +21,7 @@ import { bodyOf, createUser, newKey, pay } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
 import { catalogue } from './contract-verbs.ts'
 
-/** What can happen to the file of a running server. Some of it leaves a good database behind, though not the same one. */
+/** Ways to lose the file of a running server. After some of them there is a valid database, but not the same one. */
 const losses: Readonly<Record<string, (path: string, other: string) => void>> = {
   removed: path => rmSync(path),
   'moved away': path => renameSync(path, `${path}-elsewhere`),
@@ -60,7 +60,7 @@ for (const [what, lose] of Object.entries(losses)) {
 }
 
 describe('A SQLite file that is damaged in the middle', () => {
-  it('makes the request that reads the damaged part get 503, and then all requests', async () => {
+  it('makes the request that reads the damaged part get 503, and later all requests', async () => {
     await using database = await sqlite.create()
     await database.migrate()
     {
@@ -78,7 +78,7 @@ describe('A SQLite file that is damaged in the middle', () => {
     const file = openSync(database.location, 'r+')
     const size = statSync(database.location).size
     writeSync(file, Buffer.alloc(Math.floor(size / 2), 0xa5), 0, undefined, 8192)
-    // Node's own descriptor: to close it here would drop the server's locks, which are of the same process.
+    // `file` stays open for now: closing any descriptor of the file would release the locks of this process.
     const query = JSON.stringify({ query: '{posts(limit:50){content}}' })
     const asked = await ask(`${app.url}/graphql`, {
       method: 'POST',
@@ -146,7 +146,7 @@ function linesAboutLoss({ logs }: TestApp): number {
   return logs.filter(({ msg }) => String(msg).startsWith('The database file is lost')).length
 }
 
-/** Another good database, with less in it. */
+/** Another valid database, with less data. */
 async function anotherDatabase() {
   const database = await sqlite.create()
   await database.migrate()

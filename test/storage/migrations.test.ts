@@ -125,7 +125,7 @@ function loaded(files: Readonly<Record<string, string>>): readonly Migration[] {
 
 for (const kind of engineKinds) {
   describe(`The migration that adds lower-cased e-mails, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('lower-cases the e-mails of all existing users as logging in does, also letters beyond ASCII', async () => {
+    it('lower-cases the e-mails of all existing users with the same rule as logins, including letters beyond ASCII', async () => {
       await using database = await kind.createEmpty()
       const all = migrationsOf(kind.kind)
       await database.migrate(

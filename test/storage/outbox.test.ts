@@ -13,7 +13,7 @@ import { rowsOf } from '../support/graphql.ts'
 import { newPostgresDatabase } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 
-/** A row of the outbox that is so old, in words that both engines know. */
+/** Inserts an event of this age, in the SQL of the engine. */
 function insertOf(kind: TestDatabase['kind'], postId: number, ageSeconds = 0): string {
   const instant =
     kind === 'sqlite'
@@ -79,13 +79,13 @@ for (const kind of engineKinds) {
       await posts.change(actor, [{ kind: 'delete post', id, reach: 'everyone' }])
       await engine.write('setRole', { id: userId }, 'admin', 'new version')
       const events = await allAfter(log, from, 4)
-      const told = events.map(({ position, at, ...happening }) => {
+      const withoutPositions = events.map(({ position, at, ...happening }) => {
         assert.ok(position.id > 0 && position.transaction > 0)
         assert.ok(at >= earliest - 1_000 && at <= Date.now() + 1_000)
         return Object.fromEntries(Object.entries(happening).filter(([, value]) => value !== null))
       })
       assert.deepEqual(
-        told.map(({ commentId, ...rest }) => rest),
+        withoutPositions.map(({ commentId, ...rest }) => rest),
         [
           { kind: 'post-added', postId: id },
           { kind: 'comment-added', postId: id },
@@ -93,7 +93,7 @@ for (const kind of engineKinds) {
           { kind: 'user-revoked', userId },
         ],
       )
-      assert.ok(Number(told[1]?.commentId) > 0)
+      assert.ok(Number(withoutPositions[1]?.commentId) > 0)
     })
 
     it('returns each event once, in order, in batches, and tells whether more follow', async () => {
@@ -232,7 +232,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     assert.deepEqual(postsIn(await allAfter(log, from, 1)), [2])
   })
 
-  it('a writer of ours that has its number, but no event yet, holds back the events of later ones', async () => {
+  it('a transaction of the service that has its number but no event yet holds back the events of later ones', async () => {
     const from = await log.end()
     await beginLikeAVerb(client(0))
     await client(1).query(insertOf('postgres', 2))
@@ -246,12 +246,12 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     assert.deepEqual([more, heldSince], [false, undefined])
   })
 
-  it('a writer that has locked the outbox, and has no number yet, hides nothing that will come before', async () => {
+  it('a transaction that has locked the outbox but has no number yet does not cause a later event to be read before an earlier one', async () => {
     const from = await log.end()
     await client(2).query('begin; select pg_current_xact_id()')
     await client(0).query('begin; lock table outbox in row exclusive mode')
     await client(1).query(insertOf('postgres', 1))
-    // The writer may have got a number that the lock table does not show yet. Nobody can know, so nothing is told.
+    // The transaction may already have a number that the lock table does not show yet. So no event is returned.
     const found = await log.after(from)
     assert.deepEqual([found.events, found.more], [[], true])
     await client(0).query(insertOf('postgres', 2))
@@ -260,7 +260,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     await client(2).query('rollback')
   })
 
-  it('an open transaction of somebody else, in this database or another, holds back nothing', async () => {
+  it('an open transaction of another program, in this database or another, holds back nothing', async () => {
     const elsewhere = new pg.Client({ connectionString: await newPostgresDatabase('nothing') })
     await elsewhere.connect()
     await elsewhere.query('begin; create table t (x int); insert into t values (1)')
@@ -282,7 +282,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
     assert.equal(await log.purge(), 1)
   })
 
-  it('numbers of another server, from a restored backup, hold back nothing and are purged', async () => {
+  it('transaction numbers of another server, from a restored backup, hold back nothing and are purged', async () => {
     await execute(database, 'delete from outbox')
     await client(0).query(
       `insert into outbox (transaction_id, kind, post_id, created_at)
@@ -339,7 +339,7 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
 
 const ascending = (one: number, other: number) => one - other
 
-/** As `PostgresSession.begin` does: the lock first, then a write that brings the number. */
+/** Like `PostgresSession.begin`: first the lock, then a statement that assigns the number. */
 async function beginLikeAVerb(client: pg.Client): Promise<void> {
   await client.query('begin; lock table outbox in row exclusive mode; select pg_current_xact_id()')
 }

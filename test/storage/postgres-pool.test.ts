@@ -22,10 +22,10 @@ describe('A broken connection whose statement PostgreSQL still executes', { skip
   })
   after(() => parts.disposeAsync())
 
-  it('does not pass on its commit slot, because another connection would wait for the locked row', async () => {
+  it('does not pass on its commit slot, because another connection would have to wait for the locked row', async () => {
     await using pool = openPool(database)
     const broken = await breakConnection(pool, admin)
-    // Each session is kept until all have begun, so that each has a connection of its own.
+    // Each session is kept until all have begun, so that each has its own connection.
     const beginSome = async (count: number): Promise<void> => {
       if (count === 0) return
       await pool.use(inAMinute(), async session => {
@@ -36,7 +36,7 @@ describe('A broken connection whose statement PostgreSQL still executes', { skip
       })
     }
     await beginSome(3)
-    assert.ok(await isAsleep(admin, broken.pid), 'the server was still at work all the time')
+    assert.ok(await isAsleep(admin, broken.pid), 'the server executed the statement all the time')
     await admin.query('select pg_terminate_backend($1)', [broken.pid])
   })
 })
@@ -59,7 +59,7 @@ describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
     }
   })
 
-  it('is ended by PostgreSQL when its client has vanished, with a pooler between them or not', async () => {
+  it('is ended by PostgreSQL when its client has disappeared, with or without a pooler', async () => {
     await using database = await postgres.create()
     const timeouts: unknown[] = []
     for (const pooler of [false, true]) {
@@ -76,7 +76,7 @@ describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
 })
 
 describe('A pool whose role may have fewer connections than the pool wants', { skip: postgres.skip }, () => {
-  it('makes do with those: whoever asks waits for one that is in use, and nobody is refused', async () => {
+  it('uses those that it gets: callers wait for a connection in use, and no call is rejected', async () => {
     await using database = await postgres.create()
     const role = `few_${randomUUID().replaceAll('-', '')}`
     const admin = new pg.Client({ connectionString: database.location })
@@ -104,7 +104,7 @@ describe('A pool whose role may have fewer connections than the pool wants', { s
     }
   })
 
-  it('refuses in time when every connection belongs to others, and works when they give one back', async () => {
+  it('rejects calls in time when other clients have all connections, and works when one is free again', async () => {
     await using database = await postgres.create()
     const role = `none_${randomUUID().replaceAll('-', '')}`
     const admin = new pg.Client({ connectionString: database.location })
@@ -142,7 +142,7 @@ function openPool({ location }: Pick<TestDatabase, 'location'>, pooler = false):
   })
 }
 
-/** A statement gets no answer in time; the server goes on with it, inside a transaction. */
+/** A statement that gets no answer in time, while the server continues to execute it in a transaction. */
 function breakConnection(pool: PostgresPool, admin: pg.Client): Promise<{ slot: string; pid: number }> {
   return pool.use(inAMinute(), async session => {
     const [row] = await session.run(sql`select pg_backend_pid()`, inAMinute())

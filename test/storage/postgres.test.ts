@@ -42,7 +42,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
         assert.equal(cuts > 0, true)
         cuts = 0
         proxy.decide = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
-        // If it ran again after a commit that happened, it would return 2; if a lost commit counted as done, 0 would remain.
+        // If it ran again after a successful commit, it would return 2. If a lost commit counted as done, 0 would
+        // remain.
         assert.equal(await engine.write('increment', 'counter'), 1)
         proxy.decide = () => 'pass'
         assert.deepEqual(await engine.read(sql`select value from notes where key = 'counter'`), [['1']])
@@ -295,14 +296,14 @@ function isCommit(data: Buffer): boolean {
   return data.includes('commit\0')
 }
 
-/** For operations that cannot succeed: a short timeout. */
+/** A short timeout, for operations that cannot succeed. */
 const impatient = timeoutsOf(1_000)
 
 async function answersUnavailable(answer: Promise<unknown>): Promise<void> {
   await assert.rejects(within(answer, 'a refusal'), isUnavailable)
 }
 
-/** A busy machine may be slower than an impatient engine: then one tries again, as clients do. */
+/** A busy machine may exceed the short timeout, so this tries again, as clients do. */
 async function recovered(engine: Engine<typeof verbs>): Promise<void> {
   await waitUntil(() =>
     engine.write('put', 'after', 'v').then(

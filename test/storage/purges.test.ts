@@ -19,7 +19,7 @@ for (const kind of engineKinds) {
       try {
         await using _app = await serve(database)
         mock.timers.tick(60_000)
-        // Leaving this block stops the service, which waits for the purge under way.
+        // The end of this block stops the service, which waits for the running purge.
       } finally {
         mock.timers.reset()
       }
@@ -47,7 +47,7 @@ describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
   })
 })
 
-/** The id of the post is the age of the event in seconds. */
+/** An event of this age in seconds, which is also the id of its post. */
 function insertEvent(age: number): Statement {
   return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
 }

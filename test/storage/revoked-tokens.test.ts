@@ -11,14 +11,14 @@ import { tablesOf } from '../support/tables.ts'
 
 type VerbName = keyof typeof verbs
 
-/** Takes an actor, or something that holds one. */
+/** The verbs with an argument that is an actor or contains one. */
 type VerbWithActor = {
   [Name in VerbName]: [Extract<ArgsOf<(typeof verbs)[Name]>[number], Actor | { readonly actor: Actor }>] extends [never]
     ? never
     : Name
 }[VerbName]
 
-/** The rows that the attempts use. They belong to another user, so they remain when the actor is deleted. */
+/** The rows that the attempts use. They belong to another user, so they still exist after the actor is deleted. */
 interface Scene {
   readonly userId: number
   readonly orderId: number
@@ -31,7 +31,7 @@ type Attempts = {
   >
 }
 
-// The types hold every verb that takes an actor in this table, and every other one in the list below it.
+// The types require every verb with an actor in this table, and every other verb in the list below.
 const attempts: Attempts = {
   createUser: {
     'create a user': actor => [newUser(), actor],
@@ -99,7 +99,7 @@ test('every verb of the store is tested with a revoked token, or is listed as ha
 test('PostgreSQL knows the caller of every verb that takes an actor, so that callers take turns', () => {
   const { traits = {} } = catalogue as Catalogue
   const unknown = Object.keys(attempts).filter(name => traits[name]?.caller === undefined)
-  // New users wait for one another in any case, because they get their ids from one counter.
+  // Calls that create users wait for each other in any case, because their ids come from one counter.
   assert.deepEqual(unknown, ['createUser'], 'the traits of these verbs in src/storage/entities have no caller')
 })
 

@@ -107,7 +107,7 @@ for (const kind of engineKinds) {
       await using engine = database.open(catalogue)
       for (const [state, statements] of Object.entries(impossible)) {
         await t.test(state, async () => {
-          // Ids start anew, as the statements name them; all but the last statement must be acceptable.
+          // Ids are reset, because the statements contain ids. All statements except the last must succeed.
           const reset =
             kind.kind === 'sqlite'
               ? [sql`delete from sqlite_sequence`]

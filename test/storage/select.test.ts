@@ -385,7 +385,7 @@ async function stageWithData(t: TestContext, kind: EngineKind): Promise<Stage> {
   return stage
 }
 
-/** So many posts of Ann's with this content, from the id 1000 on. */
+/** Creates this many posts of Ann with this content, with ids from 1000 on. */
 async function fill(engine: Stage['engine'], count: number, content: string): Promise<void> {
   const own = engine.dialect.name === 'postgres' ? 'overriding system value' : ''
   await engine.write('run', [

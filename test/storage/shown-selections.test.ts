@@ -78,7 +78,7 @@ function answerOf(post: object): string {
   return JSON.stringify({ post })
 }
 
-/** Likes the first post and shows so many of its author's posts, 30 KB each. */
+/** Likes the first post and selects this many posts of its author, 30 KB each. */
 function like(posts: number): Change {
   const content = { kind: 'value', key: 'content', name: 'content' } as const
   const list = {

@@ -33,7 +33,7 @@ describe('A quick read on SQLite', () => {
     assert.equal(finished[0], 'quick')
     await Promise.all(reads)
     finished.length = 0
-    // They were quick, so the next time they run in order.
+    // They were fast, so the next time they run in order.
     await Promise.all([read('first', { text: 'select 1', values: [], heavy: true }), read('second', sql`select 4`)])
     assert.deepEqual(finished, ['first', 'second'])
   })
@@ -78,7 +78,7 @@ describe('A quick read on SQLite', () => {
   })
 })
 
-/** Takes some tens of milliseconds; different numbers are different reads. */
+/** A read of some tens of milliseconds. Different numbers make different reads. */
 function slow(n: number): Statement {
   return sql`with recursive numbers(i) as (select 1 union all select i + 1 from numbers where i < ${200_000 + n})
              select count(*) from numbers`

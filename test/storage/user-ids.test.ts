@@ -9,7 +9,7 @@ import { type Row, sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { postgres } from '../support/engines.ts'
 
-/** Creates a user while another transaction deletes the conflicting user at the moment of the conflict. */
+/** Creates a user. Another transaction deletes the conflicting user at the moment of the conflict. */
 function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | string> {
   const steps = userVerbs.createUser(values)
   for (let rows: readonly Row[] = []; ; ) {
@@ -21,7 +21,7 @@ function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User |
   }
 }
 
-/** Puts a user while others create the same id just before it does, and delete it just after, so many times. */
+/** Replaces a user. Others create the same id just before and delete it just after, this many times. */
 function* replaceWhileContended(id: number, values: UserValues, times: number): Steps<unknown> {
   const steps = userVerbs.replaceUser(id, values, mayChange)
   let left = times

@@ -10,7 +10,7 @@ import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
 import { dataOf, query } from '../support/graphql.ts'
 
-/** Where objects are put together from portions, or were found to nest too deep. */
+/** Numbers of fields around those at which an object is built from several parts. */
 const widths = [1, 2, 128, 129, 330, 399, 400, 499, 500, 501, 660, 998, 999, 1000]
 
 for (const kind of engineKinds) {

@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { createMember } from '../support/rest.ts'
-import { clientFrame, opcodes, RawSocket, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { clientFrame, opcodes, RawSocket, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const posts = 'subscription { postAdded { id } }'
@@ -24,10 +24,10 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
       process.off('warning', note)
     })
-    // Whatever was done, it is over, it harmed nobody, and nothing of it stayed. What is thrown and not caught, or
-    // rejected and not handled, fails the test by itself.
+    // After each attack the other clients are served, and nothing of the attack is left. Uncaught errors and unhandled
+    // rejections fail the test automatically.
     afterEach(async () => {
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
       using client = await SocketClient.connect(app, { token })
       assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
       await client.close()
@@ -72,13 +72,13 @@ for (const kind of engineKinds) {
 
     it('invalid frames close the socket: reserved bits, unknown opcodes, long or fragmented control frames', async () => {
       const flawed = [
-        Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), // compressed, which was not agreed
-        Buffer.from([0x83, 0x80, 0, 0, 0, 0]), // an unknown code
-        clientFrame('x', { opcode: opcodes.continuation }), // of nothing
+        Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), // compression, which was not negotiated
+        Buffer.from([0x83, 0x80, 0, 0, 0, 0]), // an unknown opcode
+        clientFrame('x', { opcode: opcodes.continuation }), // without a first frame
         clientFrame('x', { opcode: opcodes.ping, isFinal: false }),
         clientFrame('x'.repeat(126), { opcode: opcodes.ping }),
         clientFrame(Buffer.from([0]), { opcode: opcodes.close }),
-        clientFrame(Buffer.from([0x03, 0xe7]), { opcode: opcodes.close }), // 999
+        clientFrame(Buffer.from([0x03, 0xe7]), { opcode: opcodes.close }), // the invalid close code 999
         Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), // 2^64 - 1 bytes
       ]
       for (const bytes of flawed) {

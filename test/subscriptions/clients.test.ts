@@ -32,17 +32,17 @@ async function once(client: Client, query: string, variables?: Record<string, un
   return within(promise, `the end of ${query}`)
 }
 
-/** Keeps the received events of a subscription. */
+/** Collects the received events of a subscription. */
 function listen(
   client: Client,
   query: string,
-): { readonly told: unknown[]; stop(): void; readonly ended: () => unknown } {
-  const told: unknown[] = []
+): { readonly received: unknown[]; stop(): void; readonly ended: () => unknown } {
+  const received: unknown[] = []
   let ended: unknown
   const stop = client.subscribe(
     { query },
     {
-      next: ({ data }) => told.push(data),
+      next: ({ data }) => received.push(data),
       error: error => {
         ended = error
       },
@@ -51,10 +51,10 @@ function listen(
       },
     },
   )
-  return { told, stop, ended: () => ended }
+  return { received, stop, ended: () => ended }
 }
 
-// The same client on two implementations of WebSocket, Node's own being the one that behaves like a browser's.
+// The same client on two implementations of WebSocket. Node's own one behaves like that of a browser.
 for (const [name, webSocketImpl] of [
   ['ws', WebSocket],
   ["Node's own WebSocket", globalThis.WebSocket],
@@ -76,19 +76,19 @@ for (const [name, webSocketImpl] of [
       const other = listen(client, 'subscription { postAdded { id } }')
       await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 2)
       for (let n = 0; n < 5; n++) await once(client, create, { t: `post ${n}` })
-      await waitUntil(() => titles.told.length === 5 && other.told.length === 5)
-      assert.deepEqual(titles.told[4], { postAdded: { title: 'post 4', author: { id: String(id) } } })
+      await waitUntil(() => titles.received.length === 5 && other.received.length === 5)
+      assert.deepEqual(titles.received[4], { postAdded: { title: 'post 4', author: { id: String(id) } } })
       titles.stop()
       await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
       await once(client, create, { t: 'post 5' })
-      await waitUntil(() => other.told.length === 6)
-      assert.deepEqual([titles.told.length, titles.ended(), other.ended()], [5, 'complete', undefined])
+      await waitUntil(() => other.received.length === 6)
+      assert.deepEqual([titles.received.length, titles.ended(), other.ended()], [5, 'complete', undefined])
       assert.equal(connections, 1)
       await client.dispose()
       await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
     })
 
-    it('gets the errors of an operation, and the close code for an invalid token', async () => {
+    it('gets the errors of an operation, and a close code for an invalid token', async () => {
       await using app = await startTestApp(unlimited)
       const client = createClient({ url: addressOf(app), webSocketImpl })
       await assert.rejects(once(client, '{ me { id } }'), ([error]: { extensions: { code: string } }[]) => {
@@ -124,7 +124,7 @@ for (const [name, webSocketImpl] of [
       )
       await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
       await once(client, `mutation { addComment(postId: ${createPost.id}, text: "Hi") { id } }`)
-      await waitUntil(() => comments.told.length === 1)
+      await waitUntil(() => comments.received.length === 1)
       await once(client, `mutation { deletePost(id: ${createPost.id}) }`)
       await waitUntil(() => comments.ended() === 'complete')
       await client.dispose()
@@ -160,8 +160,8 @@ for (const [name, webSocketImpl] of [
       const tells = async (title: string) => {
         await listens()
         await once(client, create, { t: title })
-        await waitUntil(() => posts.told.length > 0)
-        assert.deepEqual(posts.told.splice(0), [{ postAdded: { title } }])
+        await waitUntil(() => posts.received.length > 0)
+        assert.deepEqual(posts.received.splice(0), [{ postAdded: { title } }])
       }
       await tells('before')
       await app[Symbol.asyncDispose]()
@@ -205,20 +205,20 @@ describe('urql', () => {
     })
     const { data } = await within(urql.query('{ me { id } }', {}).toPromise(), 'an answer by urql')
     assert.equal(data.me.id, String(id))
-    const told: unknown[] = []
+    const received: unknown[] = []
     const { unsubscribe } = urql
       .subscription('subscription New($yes: Boolean!) { postAdded { title @include(if: $yes) author { name } } }', {
         yes: true,
       })
-      .subscribe(({ data }) => told.push(data))
+      .subscribe(({ data }) => received.push(data))
     await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
     for (const t of ['one', 'two']) {
       const { error } = await within(urql.mutation(create, { t }).toPromise(), 'an answer by urql')
       assert.equal(error, undefined)
     }
-    await waitUntil(() => told.length === 2)
+    await waitUntil(() => received.length === 2)
     assert.deepEqual(
-      told.map(each => (each as { postAdded: { title: string } }).postAdded.title),
+      received.map(each => (each as { postAdded: { title: string } }).postAdded.title),
       ['one', 'two'],
     )
     const { error } = await within(

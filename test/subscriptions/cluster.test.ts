@@ -29,14 +29,14 @@ function idsIn({ events }: Operation): readonly string[] {
   return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
 }
 
-/** Waits until all have received one post, and counts from there. */
-async function fromHereOn(operations: readonly Operation[], writer: SocketClient): Promise<void> {
+/** Waits until all subscribers have received one post, and removes the events up to it. */
+async function discardEventsSoFar(operations: readonly Operation[], writer: SocketClient): Promise<void> {
   const mark = await write(writer, 'from here on')
   for (const each of operations) await each.until(() => idsIn(each).includes(mark))
   for (const each of operations) each.events.length = 0
 }
 
-/** The ids of the latest posts, in the order in which all subscribers must get them. */
+/** The ids of the latest posts, in the order in which all subscribers must receive them. */
 async function orderIn(url: string, count: number): Promise<readonly string[]> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -77,14 +77,14 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     ] as const) {
       for (let n = 0; n < 2; n++) subscriptions.push(await reader.begin(posts).listening(text => write(writer, text)))
     }
-    await fromHereOn(subscriptions, writerB)
+    await discardEventsSoFar(subscriptions, writerB)
     const hands = Array.from({ length: 12 }, async (_, hand) => {
       for (let n = 0; n < count / 12; n++) await write(hand % 2 === 0 ? writerA : writerB, `${hand} ${n}`)
     })
     await Promise.all(hands)
     const expected = await orderIn(database.location, count)
     for (const each of subscriptions) {
-      await each.told(count)
+      await each.received(count)
       assert.deepEqual(idsIn(each), expected)
     }
   })
@@ -97,7 +97,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await slow.connect()
     try {
       await slow.query('begin')
-      // Its number is the lowest; its rows come into sight last.
+      // This transaction has the lowest number, but its rows become visible last.
       const { rows } = await slow.query(
         `insert into posts (author_id, title, content, published_at)
          select id, 'slow', 'slow', now_plus(0) from users order by id limit 1 returning id`,
@@ -105,14 +105,14 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       const slowId = String(rows[0].id)
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', ${slowId}, now_plus(0))`)
       const quick = [await write(writer, 'quick 1'), await write(writer, 'quick 2')]
-      // It looks again and again.
+      // The feed reads repeatedly.
       const reads = () => metricOf(one, 'duet_store_read_seconds_count')
       const begun = await reads()
       await waitUntil(async () => (await reads()) > begun + 20)
       assert.deepEqual(subscription.events, [])
       await slow.query('commit')
       const last = await write(writer, 'quick 3')
-      await subscription.told(4)
+      await subscription.received(4)
       assert.deepEqual(idsIn(subscription), [slowId, ...quick, last])
     } finally {
       await slow.end()
@@ -130,7 +130,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     const id = await write(writer, 'told')
     await failing.query('rollback')
     await failing.end()
-    await subscription.told(1)
+    await subscription.received(1)
     assert.deepEqual(idsIn(subscription), [id])
   })
 
@@ -144,14 +144,14 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await bystander.read('{ me { id } }')
   })
 
-  it('4403: a user deleted on one instance gets nothing on the other, even before the other gets the event', async () => {
+  it('4403: a user deleted on one instance gets nothing on the other, even before the other has read the event', async () => {
     const { id, token: own } = await createMember(one)
     using socket = await SocketClient.connect(other, { token: own })
     assert.deepEqual(await socket.read('{ me { id } }'), { me: { id: String(id) } })
     const slow = new pg.Client({ connectionString: database.location })
     await slow.connect()
     try {
-      // While this is open, no later event is sent.
+      // While this transaction is open, no later event is sent.
       await slow.query('begin')
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', 1, now_plus(0))`)
       await send(one, `DELETE /users/${id}`, undefined, own)
@@ -182,7 +182,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       for (let n = 0; n < 20; n++) expected.push(await write(writer, `meanwhile ${n}`))
       proxy.decide = () => 'pass'
       expected.push(await write(writer, 'after'))
-      await subscription.told(expected.length)
+      await subscription.received(expected.length)
     }
     assert.deepEqual(idsIn(subscription), expected)
     assert.ok(
@@ -214,7 +214,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       readers.push(reader)
       subscriptions.push(await reader.begin(posts).listening(text => write(writer, text)))
     }
-    await fromHereOn(subscriptions, writer)
+    await discardEventsSoFar(subscriptions, writer)
     const begun = performance.now()
     await Promise.all(
       writers.map(async (each, hand) => {
@@ -223,12 +223,12 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
     )
     const written = performance.now()
     const expected = await orderIn(database.location, count)
-    for (const each of subscriptions) await each.told(count)
-    const told = performance.now()
+    for (const each of subscriptions) await each.received(count)
+    const received = performance.now()
     for (const each of subscriptions) assert.deepEqual(idsIn(each), expected)
     t.diagnostic(
       `${count} posts written in ${Math.round(written - begun)} ms; ` +
-        `both instances had told all of them ${Math.round(told - written)} ms after the last`,
+        `both instances had received all of them ${Math.round(received - written)} ms after the last`,
     )
     for (const each of [...writers, ...readers]) each[Symbol.dispose]()
   })
@@ -251,7 +251,7 @@ describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, ()
       const begun = subscription.events.length
       await subscription.until(events => events.length > begun + 5)
       await server.end('SIGQUIT')
-      // Only the delivery of events reads now: it has failed at least once, from the start to the end.
+      // Only the feed reads now. After two more reads, at least one whole attempt has failed.
       const tried = await reads()
       await waitUntil(async () => (await reads()) >= tried + 2)
       await server.resume()

@@ -31,7 +31,7 @@ async function acknowledged(parts?: Partial<ConversationParts>) {
 const posts = 'subscription { postAdded { id } }'
 const comments = 'subscription ($post: ID!) { commentAdded(postId: $post) { id } }'
 
-function told(id: string, postId: number) {
+function nextMessage(id: string, postId: number) {
   return { id, type: 'next', payload: { data: { postAdded: { id: String(postId) } } } }
 }
 
@@ -51,7 +51,7 @@ describe('Conversation', () => {
     await turn()
     await talk.stage.happen(postAdded(5))
     assert.equal(talk.wire.closed, undefined)
-    assert.deepEqual(talk.wire.sent.slice(2), [told('1', 5)])
+    assert.deepEqual(talk.wire.sent.slice(2), [nextMessage('1', 5)])
     assert.equal(talk.stage.fanOut.subscriptions, 1)
   })
 
@@ -81,11 +81,11 @@ describe('Conversation', () => {
     resolve()
     await turn()
     await talk.stage.happen(postAdded(6))
-    assert.deepEqual(talk.wire.sent, [told('1', 5), told('1', 6)])
+    assert.deepEqual(talk.wire.sent, [nextMessage('1', 5), nextMessage('1', 6)])
     assert.equal(talk.stage.fanOut.subscriptions, 1)
   })
 
-  it('the end of an operation that was completed does not end another that has its id', async () => {
+  it('the end of a completed operation does not end another operation with the same id', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()
     talk.stage.log.held = promise
@@ -99,7 +99,7 @@ describe('Conversation', () => {
     await turn()
     assert.deepEqual(talk.wire.sent, [])
     await talk.stage.happen(postAdded(6))
-    assert.deepEqual(talk.wire.sent, [told('1', 6)])
+    assert.deepEqual(talk.wire.sent, [nextMessage('1', 6)])
     talk.conversation.closed()
     assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
   })
@@ -164,7 +164,7 @@ describe('Conversation', () => {
     )
   })
 
-  it('the token of connection_init takes precedence over that of the request, whichever is checked first', async () => {
+  it('the token of connection_init takes precedence over the token of the request, whichever is checked first', async () => {
     const authentications = new Map(
       ['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<AuthenticatedUser>()]),
     )
@@ -179,7 +179,7 @@ describe('Conversation', () => {
     assert.deepEqual(talk.conversation.actor, authenticated(2).actor)
   })
 
-  it('a socket with a token of 60 days stays open until then, although timers are limited to 24 days', async t => {
+  it('a socket with a token of 60 days stays open for 60 days, although timers are limited to 24 days', async t => {
     const days = 24 * 60 * 60 * 1000
     const clock = new TestClock()
     const expiry = clock.now() + 60 * days
@@ -188,7 +188,7 @@ describe('Conversation', () => {
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
-    // Each timer in turn, by hand, so that 60 days pass at once. Other code of this process starts shorter ones.
+    // Runs each long timer directly, so that 60 days pass at once. Other code of this process starts shorter timers.
     for (let seen = 0; talk.wire.closed === undefined; seen++) {
       const long = timers.mock.calls.map(call => call.arguments).filter(([, ms = 0]) => ms > days)
       const [look, ms = 0] = long[seen] ?? assert.fail(`no timer after ${seen}`)
@@ -293,19 +293,19 @@ describe('Sockets', () => {
     client.send({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     client.send({ type: 'ping' })
     await client.until(() => client.messages.some(({ type }) => type === 'pong'))
-    // The token was found good just before its user was deleted, and the answer is on its way.
+    // The token was still valid when it was checked. Its user is deleted before the result arrives.
     valid.delete(1)
     await server.sockets.revoke(1)
     resolve(authenticated(1))
     await waitUntil(() => client.isClosed || client.messages.some(({ type }) => type === 'connection_ack'))
     client.send({ type: 'ping' })
     await waitUntil(() => client.isClosed || client.messages.filter(({ type }) => type === 'pong').length === 2)
-    assert.ok(client.isClosed, 'somebody without a valid token stays')
+    assert.ok(client.isClosed, 'a socket without a valid token stays open')
     assert.equal((await client.closed).code, 4403)
   })
 
-  /** Subscribes over a connection that takes nothing until it is drained. */
-  const subscribeStuck = async () => {
+  /** Subscribes over a connection whose client reads nothing until it is drained. */
+  const subscribeWithoutReading = async () => {
     const stage = new FanOutStage()
     let closings = 0
     const server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
@@ -315,18 +315,18 @@ describe('Sockets', () => {
     await turn()
     stream.hear({ type: 'subscribe', id: '1', payload: { query: posts } })
     await waitUntil(() => stage.fanOut.subscriptions === 1)
-    const tell = (bytes: number) => {
+    const sendEvent = (bytes: number) => {
       stage.store.answer = () => JSON.stringify({ postAdded: { id: 'x'.repeat(bytes) } })
       return stage.happen(postAdded(1))
     }
     return {
       stream,
-      tell,
-      /** Sends events of this size until the socket is closed; returns how many bytes wait then. */
+      sendEvent,
+      /** Sends events of this size until the socket is closed. Returns the number of waiting bytes. */
       waitingWhenClosed: async (bytes: number): Promise<number> => {
         while (closings === 0) {
-          assert.ok(stream.writableLength < 100 * mebibyte, 'it waits without end')
-          await tell(bytes)
+          assert.ok(stream.writableLength < 100 * mebibyte, 'the number of waiting bytes has no limit')
+          await sendEvent(bytes)
         }
         assert.deepEqual([closings, stage.fanOut.subscriptions], [1, 0])
         return stream.writableLength
@@ -340,27 +340,27 @@ describe('Sockets', () => {
   }
 
   it('a socket whose client does not read is closed when more than 1 MiB waits, and not before', async () => {
-    await using stuck = await subscribeStuck()
+    await using stuck = await subscribeWithoutReading()
     const bytes = 10_000
     const waiting = await stuck.waitingWhenClosed(bytes)
     assert.ok(waiting > mebibyte && waiting < mebibyte + 2 * bytes, `${waiting} bytes wait`)
   })
 
   it('a single larger message does not close the socket, but more than 1 MiB behind it does', async () => {
-    await using stuck = await subscribeStuck()
+    await using stuck = await subscribeWithoutReading()
     const large = 5 * mebibyte
-    await stuck.tell(large)
-    for (let told = 0; told < 10; told++) await stuck.tell(10_000)
+    await stuck.sendEvent(large)
+    for (let n = 0; n < 10; n++) await stuck.sendEvent(10_000)
     assert.ok(!stuck.isClosed(), 'closed for one large message')
     const waiting = await stuck.waitingWhenClosed(10_000)
     assert.ok(waiting > large && waiting < large + 2.1 * mebibyte, `${waiting} bytes wait`)
   })
 
   it('a client that has read a large message and then stops reading is closed when more than 1 MiB waits', async () => {
-    await using stuck = await subscribeStuck()
+    await using stuck = await subscribeWithoutReading()
     for (let round = 0; round < 2; round++) {
-      await stuck.tell(5 * mebibyte)
-      await stuck.tell(10_000)
+      await stuck.sendEvent(5 * mebibyte)
+      await stuck.sendEvent(10_000)
       await stuck.stream.drain()
     }
     assert.ok(!stuck.isClosed())

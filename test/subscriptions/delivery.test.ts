@@ -7,7 +7,7 @@ import { engineKinds } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, send, type UserBody } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 type Member = UserBody & { readonly token: string }
@@ -71,7 +71,7 @@ for (const kind of engineKinds) {
         app,
         `{ post(id: ${id}) { headline: title author { id name posts(limit: 3) { title } } __typename id likes publishedAt comments { id } } }`,
       )
-      const [event] = await subscription.told(1)
+      const [event] = await subscription.received(1)
       assert.deepEqual(event, { postAdded: post })
       assert.equal(JSON.stringify(event), JSON.stringify({ postAdded: post })) // in the order of the selection
     })
@@ -86,7 +86,7 @@ for (const kind of engineKinds) {
       const id = await newComment(post, 'Well said', ann)
       const others = await read<{ user: { posts: unknown } }>(app, `{ user(id: ${ann.id}) { posts { title } } }`)
       const author = { id: String(ann.id), name: ann.name, posts: others.user.posts }
-      assert.deepEqual(await subscription.told(1), [{ said: { id, text: 'Well said', author } }])
+      assert.deepEqual(await subscription.received(1), [{ said: { id, text: 'Well said', author } }])
     })
 
     it('variables of a subscription apply to every event', async () => {
@@ -96,25 +96,25 @@ for (const kind of engineKinds) {
       const bare = await client.begin(text, { with: false }).listening(newPost)
       full.events.length = 0
       const id = await newPost('A title')
-      assert.deepEqual(await full.told(1), [{ postAdded: { id, title: 'A title' } }])
-      assert.deepEqual(await bare.told(1), [{ postAdded: { id, likes: 0 } }])
+      assert.deepEqual(await full.received(1), [{ postAdded: { id, title: 'A title' } }])
+      assert.deepEqual(await bare.received(1), [{ postAdded: { id, likes: 0 } }])
     })
 
     it('only events after the start of the subscription are sent', async () => {
       const earlier = new Set<unknown>()
       for (let n = 0; n < 20; n++) earlier.add(await newPost(`earlier ${n}`))
       const operation = client.begin('subscription { postAdded { id } }')
-      // Nothing else marks the start of a subscription, so posts are made until the first one arrives.
+      // The start of a subscription is not announced, so posts are created until the first one arrives.
       const later: string[] = []
       while (operation.events.length === 0) {
-        assert.ok(later.length < 2_000, `nothing was told of ${later.length} posts`)
+        assert.ok(later.length < 2_000, `no event of ${later.length} posts was received`)
         later.push(await newPost('later'))
       }
       const last = await newPost('last')
       await operation.until(events => JSON.stringify(events.at(-1)) === JSON.stringify({ postAdded: { id: last } }))
-      const told = operation.events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
-      assert.ok(!told.some(id => earlier.has(id)))
-      assert.deepEqual(told, [...later, last].slice(-told.length))
+      const received = operation.events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
+      assert.ok(!received.some(id => earlier.has(id)))
+      assert.deepEqual(received, [...later, last].slice(-received.length))
     })
 
     it('R-SUB-9: nothing else is sent: no likes, deletions, users or comments of other posts', async () => {
@@ -128,8 +128,8 @@ for (const kind of engineKinds) {
       await createMember(app)
       const lastComment = await newComment(post, 'last')
       const lastPost = await newPost('last')
-      assert.deepEqual(await onPosts.told(1), [{ postAdded: { id: lastPost } }])
-      assert.deepEqual(await onComments.told(1), [{ commentAdded: { id: lastComment } }])
+      assert.deepEqual(await onPosts.received(1), [{ postAdded: { id: lastPost } }])
+      assert.deepEqual(await onComments.received(1), [{ commentAdded: { id: lastComment } }])
     })
 
     it('a mutation of several fields sends the event of each, in their order; one that is rolled back sends none', async () => {
@@ -139,7 +139,7 @@ for (const kind of engineKinds) {
       await read(app, many, ann)
       assertRefused(await query(app, failing, ann), 404, 'NOT_FOUND')
       await newPost('last')
-      const events = await subscription.told(6)
+      const events = await subscription.received(6)
       assert.deepEqual(
         events.map(event => (event as { postAdded: { title: string } }).postAdded.title),
         ['n0', 'n1', 'n2', 'n3', 'n4', 'last'],
@@ -152,11 +152,11 @@ for (const kind of engineKinds) {
       const before = subscription.events.length
       subscription.complete()
       const id = await newPost('after')
-      assert.deepEqual(await other.told(1), [{ postAdded: { id, title: 'after' } }])
+      assert.deepEqual(await other.received(1), [{ postAdded: { id, title: 'after' } }])
       const again = client.begin('subscription { postAdded { id likes } }', undefined, { id: subscription.id })
       await again.listening(newPost)
       assert.equal(subscription.events.length, before)
-      assert.ok(!subscription.isOver, 'who completes is not told so')
+      assert.ok(!subscription.isOver, 'a client that completes gets no complete message')
     })
 
     it('commentAdded of an absent post gets an error with NOT_FOUND and its path', async () => {
@@ -173,12 +173,12 @@ for (const kind of engineKinds) {
       const [post, other] = [await newPost('short-lived'), await newPost('lasting')]
       const [ending, lasting] = [await comments(post), await comments(other)]
       const id = await newComment(post, 'the last')
-      await ending.told(1)
+      await ending.received(1)
       await read(app, `mutation { deletePost(id: ${post}) }`, ann)
       await ending.over()
       assert.deepEqual([ending.events, ending.errors], [[{ commentAdded: { id } }], undefined])
       const last = await newComment(other, 'still here')
-      assert.deepEqual(await lasting.told(1), [{ commentAdded: { id: last } }])
+      assert.deepEqual(await lasting.received(1), [{ commentAdded: { id: last } }])
     })
 
     it('commentAdded completes when the author of its post is deleted', async () => {
@@ -213,7 +213,7 @@ for (const kind of engineKinds) {
       const subscriptions = await Promise.all(
         clients.map((each, n) => each.begin(`subscription { postAdded ${selections[n]} }`).listening(newPost)),
       )
-      // The first subscriptions have also received the posts with which the last ones started.
+      // The first subscriptions also received the posts with which the last ones were started.
       const mark = await newPost('from here on')
       const idsOf = ({ events }: Operation) =>
         events.map(event => {
@@ -233,7 +233,7 @@ for (const kind of engineKinds) {
         return ids
       })
       const written = await Promise.all(writers)
-      for (const each of subscriptions) await each.told(postsInAll)
+      for (const each of subscriptions) await each.received(postsInAll)
       const expected = (await storedOrder()).slice(-postsInAll)
       assert.deepEqual(new Set(expected), new Set(written.flat()))
       for (const each of subscriptions) assert.deepEqual(idsOf(each), expected)
@@ -260,7 +260,7 @@ for (const kind of engineKinds) {
       all.at(-1)?.complete()
       await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 0)
       client[Symbol.dispose]()
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
     })
 
     it('ids are returned unchanged, with any characters', async () => {
@@ -285,11 +285,11 @@ for (const kind of engineKinds) {
       const post = await newPost('for all')
       for (const each of all)
         await each.until(events => JSON.stringify(events.at(-1)) === `{"postAdded":{"id":"${post}"}}`)
-      const told = client.messages.filter(
+      const received = client.messages.filter(
         ({ payload }) => JSON.stringify(payload) === `{"data":{"postAdded":{"id":"${post}"}}}`,
       )
-      assert.deepEqual(new Set(told.map(({ id }) => id)), new Set(ids))
-      assert.equal(told.length, ids.length)
+      assert.deepEqual(new Set(received.map(({ id }) => id)), new Set(ids))
+      assert.equal(received.length, ids.length)
       for (const id of ids) {
         const failing = client.begin('{ nothing }', undefined, { id: `${id.slice(0, 250)}q` })
         await failing.over()

@@ -5,7 +5,7 @@ import { startTestAppOn } from '../support/app.ts'
 import { engineKinds, postgres, sqlite } from '../support/engines.ts'
 import { onlyInFull } from '../support/form.ts'
 import { createMember } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient, untilNobodyListens } from '../support/sockets.ts'
+import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
@@ -25,7 +25,7 @@ function codeOf({ errors }: Operation): unknown {
   return errors?.[0]?.extensions.code
 }
 
-/** From now on comments take longer to read than any read may take; everything else goes on. */
+/** Makes reads of comments exceed the read timeout. All other reads work as usual. */
 const slowComments = `
   begin;
   alter table comments rename to quick_comments;
@@ -60,28 +60,28 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     try {
       await database.query(slowComments)
       const written: string[] = []
-      const deadline = performance.now() + 30_000 // two reads of a second each are due
+      const deadline = performance.now() + 30_000 // two reads of a second each are expected
       const isLate = () => performance.now() > deadline
-      const writeAndHear = async () => {
+      const writeAndReceive = async () => {
         written.push(await write(writer, 'T'))
         await other.until(() => other.events.length >= written.length || isLate())
         assert.deepEqual(idsIn(other), written)
       }
-      while (!expensive.isOver && !isLate()) await writeAndHear()
-      await writeAndHear()
+      while (!expensive.isOver && !isLate()) await writeAndReceive()
+      await writeAndReceive()
       assert.deepEqual([expensive.events, codeOf(expensive)], [[], 'SUBSCRIPTION_TOO_EXPENSIVE'])
       await database.query(quickComments)
     } finally {
       await database.end()
     }
-    // It may be tried again.
+    // The client may subscribe again.
     const again = await reader
       .begin('subscription { postAdded { id comments { id } } }')
       .listening(text => write(writer, text))
     assert.ok(!again.isOver)
     await reader.close()
     await writer.close()
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 })
 
@@ -152,13 +152,13 @@ for (const [kind, groups, settings] of [
       const begun = performance.now()
       const written: string[] = []
       for (let n = 0; n < 5; n++) written.push(await write(writer, 'T'))
-      await victim.told(5)
-      const told = performance.now()
+      await victim.received(5)
+      const receivedAt = performance.now()
       const behind = greedy.filter(({ events }) => events.length < 5).length
       assert.deepEqual(idsIn(victim), written)
       await waitUntil(() => greedy.every(({ events, isOver }) => events.length === 5 || isOver))
       t.diagnostic(
-        `five events reached the one after ${Math.round(told - begun)} ms, when ${behind} of the ${groups} were behind, ` +
+        `five events reached the one after ${Math.round(receivedAt - begun)} ms, when ${behind} of the ${groups} were behind, ` +
           `and those after ${Math.round(performance.now() - begun)} ms`,
       )
       assert.deepEqual(greedy.filter(({ isOver }) => isOver).map(codeOf), [])

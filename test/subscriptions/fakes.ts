@@ -20,7 +20,7 @@ import {
 } from '../../src/graphql/subscriptions/fan-out.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 
-/** A store of which the test decides when it answers, and what. */
+/** A store whose answers, and their timing, the test controls. */
 export class FakePosts implements PostStore {
   readonly reads: SlotValues[] = []
   /** The result of reading the post or comment with this id. */
@@ -48,9 +48,9 @@ export class FakePosts implements PostStore {
 /** A log in which every event is a separate, visible transaction. */
 export class FakeLog implements EventLog {
   readonly events: Event[] = []
-  /** Events up to this id are no longer kept. */
+  /** Events up to this id were deleted. */
   purged = 0
-  /** Answers late, with what could be seen when it was asked. */
+  /** Delays the answers, which still show the state at the time of the call. */
   held: Promise<void> | undefined
 
   add(happening: EventContent): Event {
@@ -89,27 +89,27 @@ export class FakeLog implements EventLog {
   }
 }
 
-/** The messages to a subscriber: the data of events, then `complete` or the code of an error. */
+/** Records the messages to a subscriber: the data of events, then `complete` or the code of an error. */
 export class FakeSubscriber implements Subscriber {
-  readonly told: unknown[] = []
+  readonly received: unknown[] = []
   readonly next: Subscriber['next'] = message => {
     const frame = message.frame(startOf('x'))
     const text = frame.subarray(frame.indexOf('{')).toString()
     const { data, extensions } = JSON.parse(text).payload
-    this.told.push(data)
+    this.received.push(data)
     this.positions.push(extensions?.position)
   }
   readonly positions: (string | undefined)[] = []
-  /** What it has to read first. */
+  /** Data that the client must read before more is sent. */
   unread: Promise<void> | undefined
   readonly ready = () => this.unread
-  readonly fail: Subscriber['fail'] = ({ code }) => this.told.push(code)
-  readonly complete: Subscriber['complete'] = () => this.told.push('complete')
+  readonly fail: Subscriber['fail'] = ({ code }) => this.received.push(code)
+  readonly complete: Subscriber['complete'] = () => this.received.push('complete')
 }
 
 const schema = loadSchema()
 
-/** The path from the text of a subscription to its subscribers, over a fake store. */
+/** The code path from the text of a subscription to its subscribers, with a fake store. */
 export class FanOutStage {
   readonly store = new FakePosts()
   readonly log = new FakeLog()
@@ -125,7 +125,7 @@ export class FanOutStage {
     const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
     this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
     const observer = {
-      delivered: (...told: [number, number]) => this.delivered.push(told),
+      delivered: (...received: [number, number]) => this.delivered.push(received),
       skipped: () => this.skipped++,
       replayed: () => this.replayed++,
     }
@@ -152,7 +152,7 @@ export class FanOutStage {
   async subscribe(query: string, variables?: Readonly<Record<string, unknown>>, client = 'a client') {
     const subscriber = new FakeSubscriber()
     const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber, client)
-    return { told: subscriber.told, leave }
+    return { received: subscriber.received, leave }
   }
 
   /** Adds events to the log and delivers them. */
@@ -170,10 +170,10 @@ export class FanOutStage {
   }
 }
 
-/** For promises that depend only on the test itself: a short timeout is enough. */
+/** A short timeout, for promises that depend only on the test itself. */
 export async function shortly<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
   const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new AssertionError({ message: `Waited in vain: ${what}` })), 30_000)
+  const timer = setTimeout(() => reject(new AssertionError({ message: `Timed out waiting: ${what}` })), 30_000)
   try {
     return await Promise.race([promise, late])
   } finally {

@@ -22,7 +22,7 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 3])
     await stage.happen(postAdded(7), postAdded(8))
     assert.deepEqual(stage.store.reads, [[7], [8]])
-    for (const { told } of all) assert.deepEqual(told, [{ postAdded: { id: '7' } }, { postAdded: { id: '8' } }])
+    for (const { received } of all) assert.deepEqual(received, [{ postAdded: { id: '7' } }, { postAdded: { id: '8' } }])
   })
 
   it('reads it again for another selection, another alias and other variables', async () => {
@@ -41,10 +41,10 @@ describe('FanOut', () => {
 
   it('reads nothing if there are no subscribers', async () => {
     const stage = new FanOutStage()
-    const { told } = await stage.subscribe(comments, { post: '5' })
-    stage.store.reads.length = 0 // the post was looked for
+    const { received } = await stage.subscribe(comments, { post: '5' })
+    stage.store.reads.length = 0 // the subscription itself has read the post
     await stage.happen(postAdded(7), commentAdded(6, 1), { kind: 'user-revoked', userId: 5 }, postDeleted(6))
-    assert.deepEqual([stage.store.reads, told, stage.delivered], [[], [], []])
+    assert.deepEqual([stage.store.reads, received, stage.delivered], [[], [], []])
   })
 
   it('removes a group with its last member, and leaving twice changes nothing', async () => {
@@ -60,19 +60,19 @@ describe('FanOut', () => {
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
     stage.store.reads.length = 0
     await stage.happen(postAdded(7), commentAdded(5, 1))
-    assert.deepEqual([first.told, second.told, other.told, stage.store.reads], [[], [], [], []])
+    assert.deepEqual([first.received, second.received, other.received, stage.store.reads], [[], [], [], []])
     const again = await stage.subscribe(ids)
     await stage.happen(postAdded(8))
-    assert.deepEqual(again.told, [{ postAdded: { id: '8' } }])
+    assert.deepEqual(again.received, [{ postAdded: { id: '8' } }])
   })
 
   it('an event before a subscription is not sent, even if it is delivered later', async () => {
     const stage = new FanOutStage()
     const before = stage.log.add(postAdded(1))
-    const { told } = await stage.subscribe(ids)
+    const { received } = await stage.subscribe(ids)
     const after = stage.log.add(postAdded(2))
     await stage.deliver([before, after])
-    assert.deepEqual(told, [{ postAdded: { id: '2' } }])
+    assert.deepEqual(received, [{ postAdded: { id: '2' } }])
     assert.deepEqual(stage.delivered, [[1, 0.25]])
   })
 
@@ -86,13 +86,13 @@ describe('FanOut', () => {
     const beginning = stage.fanOut.subscribe(stage.subscription(ids), subscriber, 'a client')
     await stage.deliver([before])
     await stage.happen(postAdded(2), postAdded(3))
-    assert.deepEqual(subscriber.told, [])
-    assert.equal(other.told.length, 3)
+    assert.deepEqual(subscriber.received, [])
+    assert.equal(other.received.length, 3)
     resolve()
     await beginning
     await stage.happen(postAdded(4))
     assert.deepEqual(
-      subscriber.told,
+      subscriber.received,
       [2, 3, 4].map(id => ({ postAdded: { id: String(id) } })),
     )
   })
@@ -113,7 +113,7 @@ describe('FanOut', () => {
 
   it('sends events in order, whatever the timing of the store', async () => {
     const stage = new FanOutStage()
-    const { told } = await stage.subscribe(ids)
+    const { received } = await stage.subscribe(ids)
     const count = 20
     const gates = new Map(Array.from({ length: count }, (_, index) => [index + 1, Promise.withResolvers<void>()]))
     stage.store.answer = async id => {
@@ -127,7 +127,7 @@ describe('FanOut', () => {
     }
     await delivery
     assert.deepEqual(
-      told,
+      received,
       [...gates.keys()].map(id => ({ postAdded: { id: String(id) } })),
     )
   })
@@ -146,8 +146,8 @@ describe('FanOut', () => {
     isGone = true
     resolve()
     await delivery
-    for (const { told } of [one, other]) assert.deepEqual(told, [{ postAdded: { id: '2' } }])
-    assert.equal(stage.skipped, 2) // once for each group
+    for (const { received } of [one, other]) assert.deepEqual(received, [{ postAdded: { id: '2' } }])
+    assert.equal(stage.skipped, 2) // once per group
     assert.deepEqual(stage.delivered, [
       [1, 0.25],
       [1, 0.25],
@@ -165,7 +165,7 @@ describe('FanOut', () => {
       if (isAway) throw unavailable(new Error('away'))
       return now.call(stage.log)
     }
-    // It goes away between the reads of the two groups, and the second one finds out.
+    // The store becomes unavailable between the reads of the two groups, so the second read fails.
     stage.store.answer = (id, selection) => {
       if (id === 2 && isAway) throw unavailable(new Error('away'))
       isAway ||= id === 2
@@ -184,9 +184,10 @@ describe('FanOut', () => {
     stage.store.answer = answer
     await stage.deliver(events.slice(1))
     const expected = ['1', '2', '3'].map(id => ({ postAdded: { id } }))
-    await waitUntil(() => one.told.length >= 3 && other.told.length >= 3)
+    await waitUntil(() => one.received.length >= 3 && other.received.length >= 3)
     await stage.happen(postAdded(4))
-    for (const { told } of [one, other]) assert.deepEqual(told.slice(0, 4), [...expected, { postAdded: { id: '4' } }])
+    for (const { received } of [one, other])
+      assert.deepEqual(received.slice(0, 4), [...expected, { postAdded: { id: '4' } }])
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
   })
 
@@ -204,9 +205,9 @@ describe('FanOut', () => {
       return answer(id, selection)
     }
     await stage.happen(postAdded(1), postAdded(2))
-    assert.equal(one.told.length, 2)
-    assert.deepEqual(large.told, ['RESPONSE_TOO_LARGE'])
-    assert.deepEqual(broken.told, ['INTERNAL_SERVER_ERROR'])
+    assert.equal(one.received.length, 2)
+    assert.deepEqual(large.received, ['RESPONSE_TOO_LARGE'])
+    assert.deepEqual(broken.received, ['INTERNAL_SERVER_ERROR'])
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 1])
   })
 
@@ -216,14 +217,14 @@ describe('FanOut', () => {
     const posts = await stage.subscribe(ids)
     await stage.happen(commentAdded(5, 1), postDeleted(5), commentAdded(6, 2))
     assert.deepEqual(
-      subscribers.map(({ told }) => told),
+      subscribers.map(({ received }) => received),
       [
         [{ commentAdded: { id: '1' } }, 'complete'],
         [{ commentAdded: { id: '1' } }, 'complete'],
         [{ commentAdded: { id: '2' } }],
       ],
     )
-    assert.deepEqual(posts.told, [])
+    assert.deepEqual(posts.received, [])
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
   })
 
@@ -239,7 +240,7 @@ describe('FanOut', () => {
   it('a subscription that starts while its post is deleted ends, in every order of the reads', async () => {
     const stage = new FanOutStage()
     const moment = Promise.withResolvers<void>()
-    // The post is looked for at once, and is there; when the moment is taken, it is gone.
+    // The post exists at the first check, and is deleted when the snapshot is taken.
     stage.log.now = async () => {
       await moment.promise
       return stage.log.moment
@@ -254,8 +255,8 @@ describe('FanOut', () => {
     await stage.happen(postDeleted(5))
     stage.store.exists = async () => false
     moment.resolve()
-    const isOver = (await refused) || subscriber.told.includes('complete')
-    assert.ok(isOver, 'it waits for the comments of a post that is gone')
+    const isOver = (await refused) || subscriber.received.includes('complete')
+    assert.ok(isOver, 'it waits for the comments of a deleted post')
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
@@ -271,10 +272,10 @@ describe('FanOut', () => {
   it('members may join and leave while an event is sent', async () => {
     const stage = new FanOutStage()
     const leaving: (() => void)[] = []
-    const told: string[] = []
+    const received: string[] = []
     for (const name of ['a', 'b', 'c']) {
       const next = () => {
-        told.push(name)
+        received.push(name)
         for (const leave of leaving.splice(0)) leave()
       }
       const leave = await stage.fanOut.subscribe(
@@ -285,7 +286,7 @@ describe('FanOut', () => {
       if (name !== 'c') leaving.push(leave)
     }
     await stage.happen(postAdded(1), postAdded(2))
-    assert.deepEqual(told, ['a', 'c', 'c'])
+    assert.deepEqual(received, ['a', 'c', 'c'])
     assert.equal(stage.fanOut.subscriptions, 1)
   })
 })

@@ -9,10 +9,10 @@ import { waitUntil } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 
-/** JSON of so many arrays, one in the other. */
+/** JSON of this many nested arrays. */
 const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
 
-/** A message that nests so deep in all: it, its payload, and arrays. */
+/** A message with this total depth: the message, its payload, and arrays. */
 const pingOf = (depth: number) => `{"type":"ping","payload":{"a":${nested(depth - 2)}}}`
 
 /** The close code of a socket after these messages, or undefined if it stays open and answers. */
@@ -91,7 +91,7 @@ describe('A deeply nested message', () => {
 })
 
 describe('Messages at a high rate', () => {
-  /** An app on which no time passes but by the test. */
+  /** An app whose clock only the test moves. */
   const start = async (perSecond: string) => {
     const clock = new TestClock()
     const app = await startTestApp({ ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond }, { clock })
@@ -101,7 +101,7 @@ describe('Messages at a high rate', () => {
 
   it('close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open', async () => {
     await using stage = await start('')
-    using socket = await RawSocket.connect(stage.app.port) // its connection_init is the first
+    using socket = await RawSocket.connect(stage.app.port) // its connection_init is the first message
     using bystander = await SocketClient.connect(stage.app)
     for (let n = 1; n < 500; n++) socket.say({ type: 'ping' })
     await waitUntil(() => pongs(socket) === 499 || socket.closeCode !== undefined)
@@ -131,7 +131,7 @@ describe('Messages at a high rate', () => {
       await send(18)
       assert.equal(socket.closeCode, undefined)
       stage.clock.pass(9_999)
-      using other = await RawSocket.connect(stage.app.port) // has a window of its own
+      using other = await RawSocket.connect(stage.app.port) // a socket with its own window
       stage.clock.pass(1)
       await send(19)
       assert.equal(socket.closeCode, undefined)

@@ -11,15 +11,15 @@ import { FakeSubscriber, FanOutStage, postAdded } from './fakes.ts'
 const ids = 'subscription { postAdded { id } }'
 const titles = 'subscription { postAdded { title } }'
 
-/** Subscriptions that all differ. */
+/** Subscriptions that differ from each other. */
 const different = (n: number) => `subscription { postAdded { a${n}: id } }`
 
-/** The key of the first value that is wished for. */
+/** The key of the first selected field. */
 function fieldIn({ fields: [wish] }: Selection): string | undefined {
   return wish?.kind === 'one' ? wish.fields[0]?.key : undefined
 }
 
-function told(...posts: readonly number[]) {
+function eventsOf(...posts: readonly number[]) {
   return posts.map(id => ({ postAdded: { id: String(id) } }))
 }
 
@@ -35,16 +35,16 @@ describe('A group whose reads', () => {
       return answer(id, selection)
     }
     for (let id = 1; id <= 20; id += 2) await stage.happen(postAdded(id), postAdded(id + 1))
-    const all = told(...Array.from({ length: 20 }, (_, index) => index + 1))
-    assert.deepEqual([other.told, stuck.told], [all, []])
+    const all = eventsOf(...Array.from({ length: 20 }, (_, index) => index + 1))
+    assert.deepEqual([other.received, stuck.received], [all, []])
     resolve()
-    await waitUntil(() => stuck.told.length >= 20)
+    await waitUntil(() => stuck.received.length >= 20)
     await stage.happen(postAdded(21))
     assert.deepEqual(
-      [other.told, stuck.told],
+      [other.received, stuck.received],
       [
-        [...all, ...told(21)],
-        [...all, ...told(21)],
+        [...all, ...eventsOf(21)],
+        [...all, ...eventsOf(21)],
       ],
     )
   })
@@ -66,12 +66,12 @@ describe('A group whose reads', () => {
       await happen(1)
       mock.timers.tick(99)
       await turn()
-      assert.deepEqual([other.told, delivered], [told(1), 0])
+      assert.deepEqual([other.received, delivered], [eventsOf(1), 0])
       mock.timers.tick(1)
       await turn()
       assert.equal(delivered, 1)
       for (let post = 2; post <= 10; post++) await happen(post)
-      assert.deepEqual([other.told.length, delivered], [10, 10])
+      assert.deepEqual([other.received.length, delivered], [10, 10])
     } finally {
       mock.timers.reset()
     }
@@ -89,8 +89,8 @@ describe('A group whose reads', () => {
     }
     await stage.happen(postAdded(1), postAdded(2))
     await stage.happen(postAdded(3))
-    for (const each of [other, another]) assert.deepEqual(each.told, told(1, 2, 3))
-    for (const each of failing) assert.deepEqual(each.told, ['SUBSCRIPTION_TOO_EXPENSIVE'])
+    for (const each of [other, another]) assert.deepEqual(each.received, eventsOf(1, 2, 3))
+    for (const each of failing) assert.deepEqual(each.received, ['SUBSCRIPTION_TOO_EXPENSIVE'])
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [2, 2])
   })
 
@@ -104,33 +104,36 @@ describe('A group whose reads', () => {
       return answer(id, selection)
     }
     await stage.happen(postAdded(1), postAdded(2), postAdded(3), postAdded(4), postAdded(5))
-    await waitUntil(() => one.told.length >= 5 || stage.fanOut.groups === 0)
-    assert.deepEqual(one.told, told(1, 2, 3, 4, 5))
+    await waitUntil(() => one.received.length >= 5 || stage.fanOut.groups === 0)
+    assert.deepEqual(one.received, eventsOf(1, 2, 3, 4, 5))
   })
 
   it('exceed their time limit twice in a row is ended', async () => {
     const stage = new FanOutStage({ readMs: -1 })
     const one = await stage.subscribe(ids)
     await stage.happen(postAdded(1), postAdded(2), postAdded(3))
-    assert.deepEqual(one.told, [...told(1), 'SUBSCRIPTION_TOO_EXPENSIVE'])
+    assert.deepEqual(one.received, [...eventsOf(1), 'SUBSCRIPTION_TOO_EXPENSIVE'])
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('are late because of another group is not ended for that', async () => {
+  it('are late because of another group is not ended', async () => {
     const stage = new FanOutStage({ readMs: 200 })
     const innocent = await stage.subscribe(ids)
     const guilty = await stage.subscribe(titles)
     const { answer } = stage.store
-    // As on SQLite: while one is read, nothing else is done.
+    // As on SQLite: during a read, nothing else runs.
     stage.store.answer = (id, selection) => {
       const end = performance.now() + (fieldIn(selection) === 'title' ? 300 : 0)
       while (performance.now() < end);
       return answer(id, selection)
     }
     for (let id = 1; id <= 4; id++) await stage.happen(postAdded(id))
-    const areTold = () => guilty.told.length >= 2 && innocent.told.length >= 4
-    await waitUntil(() => areTold() || stage.fanOut.groups === 0)
-    assert.deepEqual([guilty.told, innocent.told], [[...told(1), 'SUBSCRIPTION_TOO_EXPENSIVE'], told(1, 2, 3, 4)])
+    const areDone = () => guilty.received.length >= 2 && innocent.received.length >= 4
+    await waitUntil(() => areDone() || stage.fanOut.groups === 0)
+    assert.deepEqual(
+      [guilty.received, innocent.received],
+      [[...eventsOf(1), 'SUBSCRIPTION_TOO_EXPENSIVE'], eventsOf(1, 2, 3, 4)],
+    )
   })
 
   it('are in time gets all events once and in order, however many events it is behind', async () => {
@@ -148,12 +151,12 @@ describe('A group whose reads', () => {
       await stage.happen(postAdded(id))
       if (id === 2_000) released.resolve()
     }
-    await waitUntil(() => behind.told.length >= all.length || stage.fanOut.groups < 2)
-    assert.deepEqual(behind.told, told(...all))
-    assert.deepEqual(other.told, told(...all))
+    await waitUntil(() => behind.received.length >= all.length || stage.fanOut.groups < 2)
+    assert.deepEqual(behind.received, eventsOf(...all))
+    assert.deepEqual(other.received, eventsOf(...all))
     await stage.happen(postAdded(2_501))
-    await waitUntil(() => behind.told.length > all.length)
-    assert.deepEqual(behind.told.slice(-1), told(2_501))
+    await waitUntil(() => behind.received.length > all.length)
+    assert.deepEqual(behind.received.slice(-1), eventsOf(2_501))
   })
 
   it('are in time gets an event once, although it read the event from the log before it was delivered', async () => {
@@ -169,11 +172,11 @@ describe('A group whose reads', () => {
     for (const id of all) await stage.happen(postAdded(id))
     const early = stage.log.add(postAdded(1_051))
     released.resolve()
-    await waitUntil(() => behind.told.length === 1_051)
+    await waitUntil(() => behind.received.length === 1_051)
     for await (const _ of stage.fanOut.deliver([early]));
     await stage.happen(postAdded(1_052))
-    await waitUntil(() => behind.told.length >= 1_052)
-    assert.deepEqual(behind.told, told(...all, 1_051, 1_052))
+    await waitUntil(() => behind.received.length >= 1_052)
+    assert.deepEqual(behind.received, eventsOf(...all, 1_051, 1_052))
   })
 
   it('are in time is ended if it is a minute behind', async () => {
@@ -190,11 +193,11 @@ describe('A group whose reads', () => {
     now += 60_001
     released.resolve()
     await waitUntil(() => stage.fanOut.groups === 0)
-    assert.equal(behind.told.at(-1), 'SUBSCRIPTION_TOO_EXPENSIVE')
-    assert.equal(behind.told.length, 1_001)
+    assert.equal(behind.received.at(-1), 'SUBSCRIPTION_TOO_EXPENSIVE')
+    assert.equal(behind.received.length, 1_001)
   })
 
-  it('are never answered is ended if it is a thousand events behind', async t => {
+  it('are never answered is ended if it is a thousand events behind the feed', async t => {
     let now = 0
     t.mock.method(performance, 'now', () => now)
     const stage = new FanOutStage({ readMs: 1_000 })
@@ -205,10 +208,10 @@ describe('A group whose reads', () => {
       fieldIn(selection) === 'title' ? new Promise<never>(() => {}) : answer(id, selection)
     const posts = Array.from({ length: 1_000 }, (_, index) => postAdded(index + 1))
     await stage.happen(...posts)
-    assert.deepEqual([other.told.length, stuck.told], [1_000, []])
+    assert.deepEqual([other.received.length, stuck.received], [1_000, []])
     now += 2_001
     await stage.happen(postAdded(1_001))
-    assert.deepEqual([other.told.length, stuck.told], [1_001, ['SUBSCRIPTION_TOO_EXPENSIVE']])
+    assert.deepEqual([other.received.length, stuck.received], [1_001, ['SUBSCRIPTION_TOO_EXPENSIVE']])
   })
 
   it('are many runs a few reads at a time, and all subscribers get their events', async () => {
@@ -226,14 +229,14 @@ describe('A group whose reads', () => {
       return answer(id, selection)
     }
     await stage.happen(postAdded(1), postAdded(2), postAdded(3))
-    await waitUntil(() => all.every(each => each.told.length === 3))
+    await waitUntil(() => all.every(each => each.received.length === 3))
     assert.equal(most, 4)
-    for (const each of all) assert.deepEqual(each.told, told(1, 2, 3))
+    for (const each of all) assert.deepEqual(each.received, eventsOf(1, 2, 3))
   })
 })
 
 describe('A client with many groups', () => {
-  /** Which fields are read for one event, in this order. */
+  /** The keys of the fields that are read for one event, in the order of the reads. */
   const readsFor = async (stage: FanOutStage, post: number): Promise<readonly (string | undefined)[]> => {
     const { answer } = stage.store
     const fields: (string | undefined)[] = []
@@ -271,7 +274,7 @@ describe('A client with many groups', () => {
     stage.store.answer = (id, selection) =>
       fieldIn(selection) === 'id' ? answer(id, selection) : new Promise<never>(() => {})
     await stage.happen(postAdded(1), postAdded(2))
-    assert.deepEqual(modest.told, told(1, 2))
+    assert.deepEqual(modest.received, eventsOf(1, 2))
     assert.equal(stage.store.reads.length, 2 + 2)
   })
 
@@ -281,7 +284,7 @@ describe('A client with many groups', () => {
     await stage.subscribe(ids, {}, 'greedy')
     const modest = await stage.subscribe(ids, {}, 'modest')
     assert.ok((await readsFor(stage, 1)).indexOf('id') <= 2)
-    // Nor when that client leaves, and another one is left with the greedy one.
+    // The same holds when that client leaves, and another client shares the group with the greedy one.
     await stage.subscribe(ids, {}, 'another')
     modest.leave()
     await stage.subscribe(titles, {}, 'greedy')
@@ -295,7 +298,7 @@ describe('A client with many groups', () => {
     for (let n = 0; n < 3; n++) own.push(await stage.subscribe(different(n), {}, 'greedy'))
     await stage.subscribe(different(3), {}, 'modest')
     await stage.subscribe(different(0), {}, 'greedy')
-    // Whether others are in it already makes no difference.
+    // The limit is the same for groups that already have other members.
     for (const n of [3, 4]) {
       await assert.rejects(stage.subscribe(different(n), {}, 'greedy'), {
         code: 'SUBSCRIPTION_LIMIT_EXCEEDED',
@@ -303,7 +306,7 @@ describe('A client with many groups', () => {
       })
     }
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [4, 5])
-    own[0]?.leave() // it has another in that group
+    own[0]?.leave() // the client has another member in that group
     await assert.rejects(stage.subscribe(different(4), {}, 'greedy'), { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' })
     own[1]?.leave()
     await assert.doesNotReject(stage.subscribe(different(4), {}, 'greedy'))
@@ -338,8 +341,8 @@ describe('Sending an event', () => {
     await stage.fanOut.subscribe(stage.subscription(ids), hopeless, 'a client')
     const after = await stage.subscribe(ids)
     await stage.happen(postAdded(1), postAdded(2))
-    for (const each of [before, after]) assert.deepEqual(each.told, told(1, 2))
-    assert.deepEqual(failing.told, ['INTERNAL_SERVER_ERROR'])
+    for (const each of [before, after]) assert.deepEqual(each.received, eventsOf(1, 2))
+    assert.deepEqual(failing.received, ['INTERNAL_SERVER_ERROR'])
     assert.equal(stage.fanOut.subscriptions, 2)
     assert.deepEqual(
       stage.reported.map(({ cause }) => (cause as Error).message),
@@ -365,7 +368,7 @@ describe('Sending an event', () => {
     const seen: unknown[] = []
     for await (const { kind } of stage.fanOut.deliver(events.map(each => stage.log.add(each)))) {
       for (let n = 0; n < 5; n++) await turn()
-      seen.push([kind, one.told.length])
+      seen.push([kind, one.received.length])
     }
     assert.deepEqual(seen, [
       ['post-added', 1],

@@ -10,7 +10,14 @@ import { read } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { runDuet, serveDuet } from '../support/process.ts'
 import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
-import { clientFrame, metricOf, RawSocket, SocketClient, untilNobodyListens, upgradeLines } from '../support/sockets.ts'
+import {
+  clientFrame,
+  metricOf,
+  RawSocket,
+  SocketClient,
+  untilNoSocketIsLeft,
+  upgradeLines,
+} from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
 type Member = UserBody & { readonly token: string }
@@ -19,7 +26,7 @@ const posts = 'subscription { postAdded { id } }'
 const me = '{ me { id } }'
 const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 
-// Many of these tests wait long, so they run concurrently.
+// Many of these tests mostly wait, so they run concurrently.
 describe('The life of a socket', { concurrency: 10 }, () => {
   for (const kind of engineKinds) {
     describe(`Its user, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
@@ -105,7 +112,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
         for (const client of own) assert.equal((await client.closed).code, CloseCode.Forbidden)
         for (const client of others) assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
         for (const client of others) client[Symbol.dispose]()
-        await untilNobodyListens(app)
+        await untilNoSocketIsLeft(app)
         using late = await SocketClient.open(app)
         late.send({ type: 'connection_init', payload: { Authorization: `Bearer ${member.token}` } })
         assert.equal((await late.closed).code, CloseCode.Forbidden)
@@ -249,7 +256,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       const { token } = await createMember(app)
       using client = await SocketClient.connect(app, { token })
       using watcher = await SocketClient.connect(app)
-      // Another program locks the database for a moment, so operations keep running until it unlocks it.
+      // Another connection locks the database, so operations keep running until it releases the lock.
       const holder = new DatabaseSync(app.database.location)
       holder.exec('begin immediate')
       const text = 'mutation { createPost(title: "T", content: "C") { id } }'
@@ -278,7 +285,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       await waitUntil(async () => (await ask(`${app.url}/health/ready`)).status === 503)
       // The server still listens, so events are sent.
       const id = await newPost('while it drains')
-      assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
+      assert.deepEqual(await subscription.received(1), [{ postAdded: { id } }])
       assert.equal((await client.closed).code, 1001)
       const outcome = await new Promise(resolve => {
         const stream = connect(app.port, '127.0.0.1')
@@ -325,7 +332,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       assert.deepEqual(await client.closed, { code: 1013, reason: 'Service under maintenance' })
       assert.equal((await silent.closed).code, 1013)
       app.app.toggleMaintenance()
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
       using again = await SocketClient.connect(app)
       await again.read('{ __typename }')
     })

@@ -66,13 +66,13 @@ describe('Metrics of sockets', () => {
     using client = await SocketClient.connect(app, { token })
     const subscription = await client.begin('subscription { postAdded { id } }').listening(t => write(client, t))
     const other = await client.begin('subscription { postAdded { title } }').listening(t => write(client, t))
-    // Earlier posts may still be delivered: after this post has arrived, none of them is left.
+    // Earlier posts may still be in delivery. After this post has arrived, all of them are delivered.
     const ready = await write(client, 'ready')
     const isTold = (each: typeof other, what: string) => `${JSON.stringify(each.events.at(-1))}`.includes(`"${what}"`)
     await waitUntil(() => isTold(subscription, String(ready)) && isTold(other, 'ready'))
     subscription.events.length = 0
     other.events.length = 0
-    // A writer of events that runs holds later ones back until the post of one of them is deleted.
+    // An open transaction holds later events back, until the post of one of them is deleted.
     const holder = new pg.Client({ connectionString: app.database.location })
     await holder.connect()
     await holder.query('begin; lock table outbox in row exclusive mode')
@@ -82,8 +82,8 @@ describe('Metrics of sockets', () => {
     const left = await write(client, 'left')
     await holder.query('commit')
     await holder.end()
-    assert.deepEqual(await subscription.told(1), [{ postAdded: { id: left } }])
-    assert.deepEqual(await other.told(1), [{ postAdded: { title: 'left' } }])
+    assert.deepEqual(await subscription.received(1), [{ postAdded: { id: left } }])
+    assert.deepEqual(await other.received(1), [{ postAdded: { title: 'left' } }])
     assert.equal(await metricOf(app, 'duet_events_skipped_total'), 2)
   })
 })

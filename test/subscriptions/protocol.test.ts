@@ -11,7 +11,7 @@ import {
   RawSocket,
   SocketClient,
   subprotocol,
-  untilNobodyListens,
+  untilNoSocketIsLeft,
   upgradeLines,
 } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -33,7 +33,7 @@ describe('graphql-transport-ws', () => {
     return (await client.read<{ createPost: { id: string } }>(create, { text })).createPost.id
   }
 
-  /** The close code of an acknowledged socket after these messages. */
+  /** The close code of an acknowledged socket after it sent these messages. */
   const closedFor = async (...said: readonly (string | Buffer | object)[]): Promise<number> => {
     using client = await SocketClient.connect(app)
     for (const each of said) {
@@ -188,7 +188,7 @@ describe('graphql-transport-ws', () => {
     hasty.send({ type: 'connection_init', payload: { Authorization: `Bearer ${token}` } })
     hasty.send(subscribe('1'))
     assert.equal((await hasty.closed).code, CloseCode.Unauthorized)
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 
   it('4406 without a subprotocol', async () => {
@@ -217,7 +217,7 @@ describe('graphql-transport-ws', () => {
       code: CloseCode.SubscriberAlreadyExists,
       reason: 'Subscriber for twice already exists',
     })
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 
   it('4409 for any id, and the service keeps running', async () => {
@@ -286,7 +286,7 @@ describe('graphql-transport-ws', () => {
     assert.deepEqual(all[0]?.events, [])
     assert.deepEqual(all[1]?.events[0], { postAdded: { id } })
     await client.close()
-    await untilNobodyListens(app)
+    await untilNoSocketIsLeft(app)
   })
 
   it('a client may close in any state, and nothing of it is left', async () => {
@@ -296,11 +296,11 @@ describe('graphql-transport-ws', () => {
       if (leave === 'close') client.websocket.close(4321, 'bye')
       else if (leave === 'terminate') client.websocket.terminate()
       else (client.websocket as unknown as { _socket: { end(): void } })._socket.end()
-      await untilNobodyListens(app)
+      await untilNoSocketIsLeft(app)
     }
   })
 
-  it('a ping is sent every 20 s, and a client that does not answer with its payload is disconnected at the next', async () => {
+  it('a ping is sent every 20 s, and a client that does not answer with its payload is disconnected at the next one', async () => {
     mock.timers.enable({ apis: ['setInterval'] })
     try {
       await using own = await startTestApp({ RATE_LIMIT_MAX: '0' })
@@ -322,13 +322,13 @@ describe('graphql-transport-ws', () => {
       await alive.read('{ __typename }')
       mock.timers.tick(20_000)
       await waitUntil(() => alive.pings === 2 && pings() === 2)
-      // Pongs of every kind but the one that is due: nothing, the bytes of the last ping, and some others.
+      // Pongs that do not answer the latest ping: empty, with the bytes of an earlier ping, or with other bytes.
       for (const payload of ['', first.payload, Buffer.alloc(8)]) {
         dead.write(clientFrame(payload, { opcode: opcodes.pong }))
       }
       dead.say({ type: 'ping' })
       await waitUntil(() => dead.frames.filter(({ payload }) => payload.includes('pong')).length === 2)
-      await alive.read('{ __typename }') // its answer to the ping was read before this
+      await alive.read('{ __typename }') // its pong was read before this answer
       mock.timers.tick(20_000)
       await waitUntil(() => alive.pings === 3)
       await waitUntil(() => dead.isEnded || pings() === 3)

@@ -27,7 +27,7 @@ async function newComment(writer: SocketClient, postId: string): Promise<string>
   return (await writer.read<{ addComment: { id: string } }>(mutation, { postId })).addComment.id
 }
 
-/** Posts or comments in events. */
+/** The ids of the posts or comments in events. */
 function idsIn({ events }: Operation): readonly string[] {
   return events.flatMap(event => Object.values(event as Record<string, { id: string }>).map(({ id }) => id))
 }
@@ -47,7 +47,7 @@ for (const kind of engineKinds) {
       await app[Symbol.asyncDispose]()
     })
 
-    /** A position from which on the test makes events. */
+    /** The position before the events that the test creates. */
     async function start(): Promise<string> {
       using client = await SocketClient.connect(app)
       const operation = client.begin(posts, undefined, { extensions: { positions: true } })
@@ -60,13 +60,13 @@ for (const kind of engineKinds) {
       const missed = [await newPost(writer), await newPost(writer), await newPost(writer)]
       using client = await SocketClient.connect(app)
       const all = client.begin(posts, undefined, { extensions: { after: first } })
-      await all.told(3)
+      await all.received(3)
       const fresh = await newPost(writer)
-      await all.told(4)
+      await all.received(4)
       assert.deepEqual(idsIn(all), [...missed, fresh])
       assert.equal(new Set(all.positions).size, 4)
       const rest = client.begin(posts, undefined, { extensions: { after: all.positions[1] } })
-      await rest.told(2)
+      await rest.received(2)
       assert.deepEqual(idsIn(rest), [missed[2], fresh])
       assert.deepEqual(rest.positions, all.positions.slice(2))
     })
@@ -79,7 +79,7 @@ for (const kind of engineKinds) {
       await newComment(writer, other)
       using client = await SocketClient.connect(app)
       const first = client.begin(comments, { postId: post }, { extensions: { after: position } })
-      await first.told(1)
+      await first.received(1)
       assert.deepEqual(idsIn(first), [wanted])
       await writer.read('mutation ($id: ID!) { deletePost(id: $id) }', { id: post })
       await first.over()
@@ -88,7 +88,7 @@ for (const kind of engineKinds) {
       assert.deepEqual([late.events, late.errors], [[], undefined])
     })
 
-    it('is refused if its post did not exist at the position either', async () => {
+    it('is refused if its post did not exist at the position', async () => {
       const position = await start()
       using client = await SocketClient.connect(app)
       const operation = client.begin(comments, { postId: '123456789' }, { extensions: { after: position } })
@@ -123,7 +123,7 @@ for (const kind of engineKinds) {
       assert.equal(await codeFor(placeToText({ ...place, at: place.at - 3_600_999 })), 'POSITION_UNKNOWN')
     })
 
-    it('gets far more events than one read of the log returns, and its client may read them slowly', async () => {
+    it('gets far more events than one read of the log returns, even if its client reads them slowly', async () => {
       const position = await start()
       const content = 'x'.repeat(10_000)
       const mutation = `mutation ($text: String!) { ${Array.from({ length: 50 }, (_, n) => `p${n}: createPost(title: "T", content: $text) { id }`)} }`
@@ -136,18 +136,18 @@ for (const kind of engineKinds) {
       const operation = client.begin('subscription { postAdded { id content } }', undefined, {
         extensions: { after: position },
       })
-      await operation.told(1)
+      await operation.received(1)
       client.websocket.pause()
-      // It stops sending while nothing is read, and so does not take the client for a slow one.
+      // The service stops sending while the client does not read, so it does not treat the client as a slow consumer.
       const replayed = () => metricOf(app, 'duet_events_replayed_total')
       let [before, now] = [-1, await replayed()]
       while (now !== before) [before, now] = [now, await settled(replayed)]
       client.websocket.resume()
-      await operation.told(missed.length)
+      await operation.received(missed.length)
       assert.deepEqual(idsIn(operation), missed)
     })
 
-    it('holds on another instance, and after a restart', async () => {
+    it('works on another instance, and after a restart', async () => {
       await using database = await kind.create()
       const DATABASE_URL = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
       const serve = () => startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys })
@@ -164,7 +164,7 @@ for (const kind of engineKinds) {
       await using second = await serve()
       using client = await SocketClient.connect(second)
       const operation = client.begin(posts, undefined, { extensions: { after: position } })
-      await operation.told(2)
+      await operation.received(2)
       assert.deepEqual(idsIn(operation), missed)
     })
   })
@@ -176,7 +176,7 @@ async function settled(read: () => Promise<number>): Promise<number> {
 }
 
 describe('A text of a position', () => {
-  it('is read back as it was, and no other text is read', () => {
+  it('is parsed back to the same position, and other texts are refused', () => {
     const number = fc.nat({ max: Number.MAX_SAFE_INTEGER })
     fc.assert(
       fc.property(number, number, number, (transaction, id, at) => {
@@ -201,7 +201,7 @@ describe('Subscribers that resume while events are delivered', () => {
     fc.record({ kind: fc.constant('wait' as const), count: fc.integer({ min: 1, max: 5 }) }),
   )
 
-  it('get every event after their position once and in order, however these interleave', async () => {
+  it('get every event after their position once and in order, with any timing of reads and deliveries', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
         const stage = new FanOutStage()
@@ -224,16 +224,16 @@ describe('Subscribers that resume while events are delivered', () => {
             const subscriber = new FakeSubscriber()
             const after = placeToText(stage.log.events[from - 1] ?? assert.fail())
             await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-            all.push({ from, told: subscriber.told, leave() {} })
+            all.push({ from, received: subscriber.received, leave() {} })
           } else for (let n = 0; n < count; n++) await turn()
         }
         deliver(stage.log.events.length)
         await delivering
         const last = stage.log.events.length
-        for (const { from, told } of all) {
-          await waitUntil(() => told.length >= last - from)
+        for (const { from, received } of all) {
+          await waitUntil(() => received.length >= last - from)
           assert.deepEqual(
-            told.map(event => Number((event as { postAdded: { id: string } }).postAdded.id)),
+            received.map(event => Number((event as { postAdded: { id: string } }).postAdded.id)),
             Array.from({ length: last - from }, (_, n) => from + n + 1),
           )
         }
@@ -242,7 +242,7 @@ describe('Subscribers that resume while events are delivered', () => {
     )
   })
 
-  it('get positions only if they ask for them, beside others who did not', async () => {
+  it('get positions only if they ask for them, even if they share a group with others', async () => {
     const stage = new FanOutStage()
     const [plain, placed] = [new FakeSubscriber(), new FakeSubscriber()]
     await stage.fanOut.subscribe(stage.subscription(posts), plain, 'c')
@@ -278,7 +278,7 @@ describe('Subscribers that resume while events are delivered', () => {
     }
     const after = placeToText(first)
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    await waitUntil(() => subscriber.told.at(-1) === 'POSITION_UNKNOWN')
+    await waitUntil(() => subscriber.received.at(-1) === 'POSITION_UNKNOWN')
     assert.equal(stage.fanOut.subscriptions, 0)
   })
 
@@ -295,7 +295,7 @@ describe('Subscribers that resume while events are delivered', () => {
     const subscriber = new FakeSubscriber()
     const after = placeToText(first)
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    await waitUntil(() => subscriber.told.length === 4)
+    await waitUntil(() => subscriber.received.length === 4)
     assert.deepEqual(stage.reported, [])
   })
 
@@ -309,11 +309,11 @@ describe('Subscribers that resume while events are delivered', () => {
     const gone = new FakeSubscriber()
     const leave = await stage.fanOut.subscribe(subscription, gone, 'c', { positions: true, after })
     leave()
-    const { length } = gone.told
+    const { length } = gone.received
     const whole = new FakeSubscriber()
     await stage.fanOut.subscribe(subscription, whole, 'c', { positions: true, after })
-    await waitUntil(() => whole.told.at(-1) === 'complete')
-    assert.deepEqual([whole.told.length, gone.told.length <= length + 1], [500, true])
+    await waitUntil(() => whole.received.at(-1) === 'complete')
+    assert.deepEqual([whole.received.length, gone.received.length <= length + 1], [500, true])
   })
 
   it('read at most two messages at a time for a client that does not read, however many it resumes', async () => {
@@ -340,7 +340,7 @@ describe('Subscribers that resume while events are delivered', () => {
       await stage.fanOut.subscribe(stage.subscription(posts), shared, 'c', { positions: true, after })
     }
     for (let n = 0; n < 200; n++) await turn()
-    assert.equal(subscribers.flatMap(({ told }) => told).length, 1)
+    assert.equal(subscribers.flatMap(({ received }) => received).length, 1)
     assert.ok(stage.store.reads.length <= 2, `${stage.store.reads.length} reads`)
   })
 
@@ -354,9 +354,9 @@ describe('Subscribers that resume while events are delivered', () => {
     const after = placeToText(first)
     await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
     for (let n = 0; n < 100; n++) await turn()
-    assert.equal(subscriber.told.length, 0)
+    assert.equal(subscriber.received.length, 0)
     subscriber.unread = undefined
     reading.resolve()
-    await waitUntil(() => subscriber.told.length === 9)
+    await waitUntil(() => subscriber.received.length === 9)
   })
 })

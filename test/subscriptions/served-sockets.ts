@@ -39,7 +39,7 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
   return {
     executor: stage.executor,
     fanOut: stage.fanOut,
-    authenticate: async () => assert.fail('nobody has a token'),
+    authenticate: async () => assert.fail('this server accepts no token'),
     isStillValid: async () => true,
     client: 'a client',
     take: () => undefined,
@@ -50,13 +50,13 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
   }
 }
 
-/** A connection whose client has stopped reading: all written data waits. */
+/** A connection whose client has stopped reading, so all written data waits. */
 export class StuckStream extends Duplex {
   #done: (() => void) | undefined
 
   override _read(): void {}
 
-  /** No write completes until the test says so. */
+  /** A write completes only when the test allows it. */
   override _write(_chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#done = done
   }
@@ -69,14 +69,14 @@ export class StuckStream extends Duplex {
     return this
   }
 
-  /** The other end reads the first of what waits. */
+  /** The client reads the first waiting chunk. */
   letThrough(): void {
     const done = this.#done
     this.#done = undefined
     done?.()
   }
 
-  /** The other end reads all that waits, and nothing after that. */
+  /** The client reads all waiting data, and nothing after that. */
   async drain(): Promise<void> {
     while (this.writableLength > 0) {
       this.letThrough()
@@ -84,7 +84,7 @@ export class StuckStream extends Duplex {
     }
   }
 
-  /** A frame that answers no ping of ours. */
+  /** A pong frame that answers none of our pings. */
   hearPong(): void {
     this.push(clientFrame('', { opcode: opcodes.pong }))
   }
@@ -119,11 +119,11 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
   const { port } = server.address() as AddressInfo
   return {
     sockets,
-    /** Our ends of the connections. */
+    /** The server's ends of the connections. */
     streams,
     port,
     url: `http://127.0.0.1:${port}`,
-    /** As if this were a connection that asked for a socket. */
+    /** Treats this stream as a connection that requested a WebSocket. */
     accept(stream: Duplex): void {
       const request = new IncomingMessage(stream as Socket)
       request.method = 'GET'

@@ -4,7 +4,7 @@ import type { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
 import { SharedMessage, startOf } from '../../src/graphql/socket/shared-message.ts'
 
-/** What `ws` itself builds and reads frames with; its types do not name them. */
+/** Internal classes of `ws` that build and parse frames. Its types do not include them. */
 interface WsParts {
   readonly Sender: {
     frame(data: Buffer, options: { readonly fin: boolean; readonly opcode: number }): readonly Buffer[]
@@ -40,7 +40,7 @@ function frameOf(message: SharedMessage, id: string): Buffer {
   }
 }
 
-/** Not by `deepEqual`, which would print two frames of 64 KiB byte by byte. */
+/** Does not use `deepEqual`, which would print two frames of 64 KiB byte by byte. */
 function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
   assert.equal(actual.subarray(0, 14).toString('hex'), expected.subarray(0, 14).toString('hex'), `${what}: its start`)
   assert.equal(actual.length, expected.length, `${what}: its length`)
@@ -50,10 +50,10 @@ function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
 describe('SharedMessage', () => {
   const shortest = textOf('1', '""').length
 
-  /** The data with which the whole message has this many bytes. */
+  /** Data that makes the whole message this many bytes long. */
   const dataFor = (bytes: number) => JSON.stringify('x'.repeat(bytes - shortest))
 
-  // A frame has its length in one, two or eight more bytes: from 126 and from 65,536 bytes on.
+  // The length of a frame needs one, two or eight bytes more, with limits at 126 and 65,536 bytes.
   const lengths = [shortest, 100, 124, 125, 126, 127, 128, 255, 256, 32_767, 32_768]
   lengths.push(65_534, 65_535, 65_536, 65_537, 65_538, 131_071, 131_072, 1_000_000, 16_777_216)
 

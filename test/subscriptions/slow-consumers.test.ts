@@ -8,11 +8,11 @@ import { waitUntil } from '../support/wait.ts'
 
 const create = 'mutation ($text: String!) { createPost(title: "T", content: $text) { id } }'
 
-/** A subscriber that looks at no more of an event than it must, so that one process can be a thousand of them. */
+/** A subscriber that parses as little of an event as possible, so that one process can simulate a thousand. */
 class Light implements Disposable {
   readonly socket: RawSocket
   readonly ids: number[] = []
-  /** Other than events: how it ended. */
+  /** The code of the close frame. */
   closeCode: number | undefined
 
   static async subscribe(port: number, selection: string): Promise<Light> {
@@ -28,7 +28,7 @@ class Light implements Disposable {
     socket.onFrame = ({ opcode, payload }) => {
       if (opcode === opcodes.close) {
         this.closeCode = payload.readUInt16BE(0)
-        socket.write(clientFrame(payload, { opcode })) // as is due
+        socket.write(clientFrame(payload, { opcode })) // answers the close frame
       } else if (opcode === opcodes.ping) socket.write(clientFrame(payload, { opcode: opcodes.pong }))
       else if (opcode === opcodes.text) this.#note(payload.subarray(0, 100).toString('latin1'))
     }
@@ -69,7 +69,7 @@ describe('F12: subscribers that stop reading', () => {
     const served = await duet.address()
     const { token } = await createMember(served)
     using writer = await SocketClient.connect(served, { token })
-    // All of them select the whole event. In the short form most select little, so that they are not held back.
+    // In the long form all of them select the whole event. In the short form most select little, so that they are fast.
     const small = inForm(healthyOnes - 5, 0)
     const healthy = [
       ...(await many(healthyOnes - small, () => Light.subscribe(served.port, '{ id content }'))),
@@ -85,7 +85,7 @@ describe('F12: subscribers that stop reading', () => {
     const text = 'x'.repeat(bytes)
     for (let written = 0; written < events; written++) {
       await writer.read(create, { text })
-      // A healthy subscriber keeps up: it is never behind by more than the limit.
+      // A healthy subscriber is never behind by more than the limit.
       await waitUntil(() => healthy.every(({ ids }) => ids.length >= written - 30))
       if (written % 50 === 0) most = Math.max(most, await memory())
     }
@@ -94,10 +94,10 @@ describe('F12: subscribers that stop reading', () => {
     for (const each of healthy) {
       assert.deepEqual([each.ids.length, each.isWhole, each.closeCode], [events, true, undefined])
     }
-    // So far the slow subscribers read nothing, and no other waited for them.
+    // So far the slow subscribers have read nothing, and no other subscriber waited for them.
     assert.equal(await metricOf(served, 'duet_subscriptions'), healthyOnes)
     const closed = await metricOf(served, 'duet_sockets_closed_slow_total')
-    // In the time that the long form takes, some may be cut off before, for not answering a ping.
+    // The long form takes so long that some are disconnected earlier, because they do not answer a ping.
     assert.ok(closed <= slowOnes && (closed === slowOnes || took > 40_000), `${closed}`)
     most = Math.max(most, await memory())
     for (const each of slow) each.socket.resume()
@@ -106,15 +106,16 @@ describe('F12: subscribers that stop reading', () => {
       assert.ok(each.ids.length < events && each.isWhole)
       assert.ok(each.closeCode === 1013 || each.closeCode === undefined, `${each.closeCode}`)
     }
-    const told = slow.filter(({ closeCode }) => closeCode === 1013).length
+    const informed = slow.filter(({ closeCode }) => closeCode === 1013).length
     await waitUntil(async () => (await metricOf(served, 'duet_sockets')) === healthyOnes + 1)
     const grown = Math.round((most - before) / 1024 / 1024)
     t.diagnostic(
       `${events} events of ${bytes} bytes to ${healthyOnes} healthy subscribers in ${Math.round(took)} ms; ` +
-        `${slowOnes} slow ones gone, ${closed} of them closed for slowness, ${told} read the code; ` +
+        `${slowOnes} slow ones gone, ${closed} of them closed for slowness, ${informed} read the code; ` +
         `at most ${grown} MiB more memory`,
     )
-    // A MiB may wait for each, and pass through the allocator; unbounded, it would be all that was written.
+    // 1 MiB may wait for each slow subscriber, plus the overhead of the allocator. Without a limit it would be
+    // everything that was written.
     assert.ok(grown < 300 + 3 * slowOnes, `${grown} MiB`)
     for (const each of [...healthy, ...slow]) each[Symbol.dispose]()
   })
@@ -132,14 +133,14 @@ describe('F12: subscribers that stop reading', () => {
     await waitUntil(async () => (await metricOf(served, 'duet_sockets_closed_slow_total')) === 1)
     socket.resume()
     await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
-    assert.ok(socket.closeCode === 1013 || socket.closeCode === undefined, `${socket.closeCode}`) // cut off by then
+    assert.ok(socket.closeCode === 1013 || socket.closeCode === undefined, `${socket.closeCode}`) // or it was disconnected before
     assert.ok(socket.frames.length < 200)
   })
 })
 
 describe('F11: idle subscribers', () => {
   const count = inForm(1_000, 10_000)
-  // 40 kB each. A process that has just started also grows by its own warming up, which counts for more beside few.
+  // 40 kB each. A process also grows while it warms up, which has more weight with few subscribers.
   const most = inForm(100e6, 400e6)
 
   it(`all ${count} stay open, one event reaches all of them, and they take at most ${most / 1e6} MB`, {
@@ -157,12 +158,12 @@ describe('F11: idle subscribers', () => {
     const grown = (await metricOf(served, 'process_resident_memory_bytes')) - before
     await writer.read(create, { text: 'for all' })
     await waitUntil(() => all.every(({ ids }) => ids.length === 1))
-    const told = performance.now()
+    const receivedAt = performance.now()
     assert.equal(await metricOf(served, 'duet_sockets'), count + 1)
     assert.ok(all.every(({ closeCode, socket }) => closeCode === undefined && !socket.isEnded))
     t.diagnostic(
       `${count} subscribers connected in ${Math.round(connected - connecting)} ms, ` +
-        `${Math.round(grown / 1e6)} MB more memory, one event reached all in ${Math.round(told - connected)} ms`,
+        `${Math.round(grown / 1e6)} MB more memory, one event reached all in ${Math.round(receivedAt - connected)} ms`,
     )
     assert.ok(grown < most, `${grown} bytes`)
     for (const each of all) each[Symbol.dispose]()

@@ -14,7 +14,7 @@ import { FakeWire, partsOver, serveSockets } from './served-sockets.ts'
 const posts = 'subscription { postAdded { id } }'
 const post = '{ post(id: 1) { id } }'
 
-/** Throws at the message that a test chooses. */
+/** A connection that throws when it sends the chosen message. */
 class BrokenWire extends FakeWire {
   #at: string
 

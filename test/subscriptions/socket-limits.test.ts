@@ -15,7 +15,7 @@ function assertTooMany(response: RawResponse): void {
   assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/)
 }
 
-/** The service may not have seen yet that a socket is gone. */
+/** Checks that one more socket is accepted. The service may notice late that a socket is closed. */
 async function assertRoom({ port }: { readonly port: number }): Promise<void> {
   let status: number | undefined
   for (let tries = 0; status !== 101 && tries < 500; tries++) {
@@ -43,7 +43,7 @@ describe('Sockets of one client', () => {
 
   it('count until their connection ends, for every reason of closing', async () => {
     await using app = await startTestApp({ ...unlimited, SOCKETS_PER_CLIENT: '2' })
-    // It gets the close frame, and does not disconnect.
+    // This client gets the close frame, but does not disconnect.
     using foreign = await RawSocket.open(app.port, upgradeLines({ 'Sec-WebSocket-Protocol': 'other' }))
     using flawed = await RawSocket.connect(app.port)
     flawed.say({ type: 'nonsense' })

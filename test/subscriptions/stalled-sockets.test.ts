@@ -13,7 +13,7 @@ import { StuckStream, serveSockets } from './served-sockets.ts'
 const mebibyte = 1024 * 1024
 const subscribe = { type: 'subscribe', id: '1', payload: { query: '{ post(id: 1) { id } }' } }
 
-/** A stage on which every query is answered with so many bytes. */
+/** A stage on which the answer to every query has this many bytes. */
 function stageOf(bytes: number): FanOutStage {
   const stage = new FanOutStage()
   stage.store.answer = () => `{"post":{"id":"${'x'.repeat(bytes)}"}}`
@@ -108,7 +108,7 @@ describe('Unsent bytes', () => {
     const connections = Array.from({ length: 10 }, () => new FakeConnection('a', 60))
     for (const connection of connections) {
       unsent.note(connection)
-      connection.bytes = 0 // all of it was sent meanwhile
+      connection.bytes = 0 // everything was sent meanwhile
     }
     assert.ok(connections.every(({ isCut }) => !isCut))
   })
@@ -131,7 +131,7 @@ describe('Unsent bytes', () => {
     for (const connection of connections) unsent.note(connection)
     const [first, , , , last] = connections
     if (first === undefined || last === undefined) return assert.fail()
-    first.bytes = 10 // it still began first
+    first.bytes = 10 // its data still waits longest
     unsent.note(first)
     last.bytes = 55
     unsent.note(last)

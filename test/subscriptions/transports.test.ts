@@ -176,7 +176,7 @@ for (const kind of engineKinds) {
 
     it('a document of 64 KiB and one byte: refused with DOCUMENT_TOO_LARGE, with the same message', async () => {
       const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
-      // A request line has no room for it.
+      // A request line is too short for it, so GET is left out.
       await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
     })
 
@@ -234,7 +234,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(await client.read('{ me { id } }'), { me: { id: String(bob.id) } })
     })
 
-    describe('with answers of megabytes', () => {
+    describe('with large answers', () => {
       const aliases = (count: number) => repeat(count, n => `a${n}: content`)
       beforeEach(async () => {
         const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
@@ -263,11 +263,11 @@ for (const kind of engineKinds) {
         }
         const other = await client.begin('subscription { postAdded { title } }').listening(newPost)
         const large = client.begin(`subscription { postAdded { author { posts(limit: 50) { ${aliases(10)} } } } }`)
-        // It is not announced when it begins: posts are added until one is refused to it.
+        // The start of a subscription is not announced, so posts are added until one event is refused.
         for (let n = 0; !large.isOver; n++) {
           assert.ok(n < 100, `${n} posts were added, and none was refused`)
           await newPost(`post ${n}`)
-          await other.told(n + 1)
+          await other.received(n + 1)
           await client.ask('{ __typename }')
         }
         assert.equal(large.errors?.[0]?.extensions.code, 'RESPONSE_TOO_LARGE')
@@ -294,7 +294,7 @@ describe('Subscriptions have the limits of all operations', () => {
       (await read<{ createPost: { id: string } }>(app, create, { variables: { t }, token })).createPost.id
     const subscription = await client.begin('subscription { postAdded { id author { email } } }').listening(newPost)
     const id = await newPost('by a member')
-    const [event] = await subscription.told(1)
+    const [event] = await subscription.received(1)
     const { me } = await read<{ me: { email: string } }>(app, '{ me { email } }', { token })
     assert.deepEqual(event, { postAdded: { id, author: me } })
   })
@@ -419,7 +419,7 @@ describe('The rate limit over a socket', () => {
     const refused = await reader.ask('subscription { postAdded { id } }')
     assert.equal(refused.errors?.[0]?.extensions.code, 'RATE_LIMITED')
     const id = await newPost('still told')
-    assert.deepEqual(await subscription.told(1), [{ postAdded: { id } }])
+    assert.deepEqual(await subscription.received(1), [{ postAdded: { id } }])
   })
 
   it('does not apply if /graphql is not a limited path', async () => {

@@ -12,7 +12,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 
-/** The answer to a request for a socket, which is let go then. */
+/** The answer to a WebSocket request. The connection is closed afterwards. */
 async function answerTo(port: number, lines: readonly string[]): Promise<RawResponse> {
   using socket = await RawSocket.open(port, lines)
   return socket.handshake
@@ -158,9 +158,9 @@ describe('A WebSocket request', () => {
     assertRefusal(await answerTo(app.port, upgradeLines({ Expect: 'a miracle' })), 417)
   })
 
-  it('that is refused loses its connection, so that a client that stays does not delay a shutdown', async () => {
+  it('that is refused loses its connection, so that an idle client does not delay a shutdown', async () => {
     const own = await startTestApp(unlimited)
-    // It has read the answer, and closes nothing.
+    // The client has read the answer, but does not close the connection.
     using socket = await RawSocket.open(own.port, upgradeLines({}, '/nothing'))
     assertRefusal(socket.handshake, 404)
     await own[Symbol.asyncDispose]()

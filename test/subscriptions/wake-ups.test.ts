@@ -10,15 +10,15 @@ import { createMember, send } from '../support/rest.ts'
 
 /** Records for each notification of the bus: whether the feed read at once, and the newest visible event. */
 function watchTheBus(t: TestContext, newestEvent: () => unknown) {
-  const told: { readonly looks: number; readonly newest: unknown }[] = []
+  const notifications: { readonly looks: number; readonly newest: unknown }[] = []
   const { tell } = MemoryEventBus.prototype
   const look = t.mock.method(Feed.prototype, 'look')
   t.mock.method(MemoryEventBus.prototype, 'tell', function (this: MemoryEventBus) {
     const before = look.mock.callCount()
     tell.call(this)
-    told.push({ looks: look.mock.callCount() - before, newest: newestEvent() })
+    notifications.push({ looks: look.mock.callCount() - before, newest: newestEvent() })
   })
-  return told
+  return notifications
 }
 
 // The feed also reads once a second, so a change without a notification is delivered too, only later.
@@ -26,7 +26,7 @@ test('every change with an event notifies the feed, after its commit and before 
   await using app = await startTestAppOn(sqlite, { THREADS: '1', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
   using database = new DatabaseSync(app.database.location, { readOnly: true })
   const newest = database.prepare('select kind, coalesce(user_id, post_id) about from outbox order by id desc limit 1')
-  const told = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
+  const notifications = watchTheBus(t, () => Object.values(newest.get() ?? {}).join(' '))
   const ann = await createMember(app)
   const bob = await createMember(app)
   const { createPost } = await read<{ createPost: { id: string } }>(
@@ -34,7 +34,7 @@ test('every change with an event notifies the feed, after its commit and before 
     'mutation { createPost(title: "T", content: "C") { id } }',
     ann,
   )
-  assert.deepEqual(told.splice(0), [{ looks: 1, newest: `post-added ${createPost.id}` }], 'createPost')
+  assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: `post-added ${createPost.id}` }], 'createPost')
 
   const password = 'another password'
   const { name, email } = bob
@@ -55,18 +55,18 @@ test('every change with an event notifies the feed, after its commit and before 
   ]
   for (const [what, event, change] of changes) {
     await change()
-    assert.deepEqual(told.splice(0), [{ looks: 1, newest: event }], what)
+    assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: event }], what)
   }
 })
 
 test('a mutation of several fields notifies the feed once, and one that is rolled back does not', async t => {
   await using app = await startTestAppOn(sqlite, { THREADS: '1', RATE_LIMIT_MAX: '0' })
-  const told = watchTheBus(t, () => undefined)
+  const notifications = watchTheBus(t, () => undefined)
   const member = await createMember(app)
   const create = (key: string) => `${key}: createPost(title: "T", content: "C") { id }`
   await read(app, `mutation { ${create('a')} ${create('b')} }`, member)
-  assert.equal(told.length, 1)
+  assert.equal(notifications.length, 1)
   const refused = await query(app, `mutation { ${create('a')} likePost(id: 987654321) { id } }`, member)
   assertRefused(refused, 404, 'NOT_FOUND')
-  assert.equal(told.length, 1)
+  assert.equal(notifications.length, 1)
 })

@@ -1,8 +1,8 @@
 import type { Operation, Policy } from '../../src/core/access.ts'
 
 /**
- * Who may do what, written out by hand and not derived from the code: this is what the service promises. A change of
- * `core/access.ts` that is meant has to be made here as well.
+ * The permissions that the service promises, written by hand and not derived from the code. An intended change of
+ * `core/access.ts` must be made here too.
  */
 export const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdicts>>>> = {
   'list users': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 403, 403, 'yes'] },
@@ -32,7 +32,10 @@ export const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdic
   'delete a comment': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
 }
 
-/** `yes`: done, with the answer of success. `no-op`: answered with 204, and nothing happens. Else the status of a refusal. */
+/**
+ * `yes`: done, answered with the success status. `no-op`: answered with 204, and nothing changes. Otherwise the status
+ * of the refusal.
+ */
 export type Verdict = 'yes' | 'no-op' | 401 | 403 | 404
 
 /** A caller without a token, the owner, another user, an admin. */

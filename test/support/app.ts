@@ -24,8 +24,8 @@ interface Running extends AsyncDisposable {
 }
 
 /**
- * The whole app, as `duet serve` starts it, on a free port and a temporary database. Parts other than passwords cannot
- * be given to other threads, so an app with such parts has one thread.
+ * The whole app, as `duet serve` starts it, on a free port and a temporary database. Dependencies other than passwords
+ * cannot be passed to other threads, so an app with such dependencies has one thread.
  */
 export async function startTestApp(
   env: Environment = {},
@@ -42,7 +42,7 @@ export async function startTestApp(
     ...env,
   })
   const { logger, logs } = collectLogs(config.logLevel)
-  // On a busy machine, a client may get no time to read for longer than the usual limit.
+  // On a busy machine, a client may read nothing for longer than the usual limit.
   const unread = { bounds: { stalledMs: 10 * testTimeoutMs } }
   const { passwords = cheapPasswords(), ...others } = dependencies
   const app =
@@ -65,7 +65,7 @@ export async function startTestApp(
   }
 }
 
-/** Keeps the lines that threads log. */
+/** Collects the log lines of the threads. */
 function threadLogs(logs: LogLine[]): Pick<ThreadsParts, 'write' | 'onGiveUp'> {
   return {
     write: lines => {
@@ -79,7 +79,7 @@ function threadLogs(logs: LogLine[]): Pick<ThreadsParts, 'write' | 'onGiveUp'> {
 
 export type TestApp = Running & { readonly app: App; readonly database: TestDatabase }
 
-/** The whole app on a new database of the given kind, which the test may also open directly. On PostgreSQL, with Redis. */
+/** The whole app on a new database of the given kind, which the test can also open directly. On PostgreSQL it uses Redis. */
 export async function startTestAppOn(
   kind: EngineKind,
   env: Environment = {},
@@ -97,7 +97,7 @@ export async function startTestAppOn(
 
 type TestServer = Running & { readonly server: FastifyInstance; readonly lifecycle: Lifecycle }
 
-/** The app's HTTP server with the routes that a test needs and the app lacks. */
+/** The app's HTTP server with routes that only a test needs. */
 export async function startTestServer(
   register: (server: FastifyInstance, lifecycle: Lifecycle) => void,
   options: Partial<ServerOptions> = {},

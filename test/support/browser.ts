@@ -4,16 +4,16 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { notInQuick } from './form.ts'
 import { testTimeoutMs } from './wait.ts'
 
-/** What distributions call it. */
+/** The names of the program in different distributions. */
 const names = ['chromium', 'chromium-browser', 'google-chrome']
 const folders = (process.env.PATH ?? '').split(':')
 const program = names.flatMap(name => folders.map(folder => join(folder, name))).find(existsSync)
 
-/** Why tests in a browser are skipped, if they are. Where CI is set, they run and fail without a browser. */
+/** The reason to skip tests in a browser, if there is one. With CI=true they run, and fail without a browser. */
 export const browserMissing =
   notInQuick || (program === undefined && process.env.CI !== 'true' && 'chromium is not installed')
 
-/** The machine's own Chromium, without a window. One for each test file is enough. */
+/** The Chromium of this machine, headless. One for each test file is enough. */
 export async function startBrowser(): Promise<Browser> {
   if (program === undefined) throw new Error('chromium is not on the PATH')
   return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu', '--process-per-site'] })
@@ -22,13 +22,13 @@ export async function startBrowser(): Promise<Browser> {
 export interface OpenPage extends AsyncDisposable {
   readonly page: Page
   readonly context: BrowserContext
-  /** What went wrong in the page: errors on its console, uncaught exceptions and files that did not load. */
+  /** Errors on the console of the page, uncaught exceptions, and files that did not load. */
   readonly troubles: readonly string[]
 }
 
 /**
- * A page of its own, which is a tab with its own `sessionStorage`. Pages without options share the rest, because a new
- * context takes the browser as long as a test. `script` runs before the scripts of the page.
+ * A new page, which has its own `sessionStorage`. Pages without options share one context, because a new context takes
+ * as long as a test. `script` runs before the scripts of the page.
  */
 export async function openPage(
   browser: Browser,

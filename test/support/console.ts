@@ -5,7 +5,7 @@ import { logIn } from './rest.ts'
 
 export const password = 'demo-password'
 
-/** What a browser writes on its console by itself when an answer has such a status, or none came. */
+/** The messages that a browser itself prints for failed requests. */
 const ofTheBrowser = /^Failed to load resource|^WebSocket connection to .* failed/
 
 interface ConsoleOptions extends BrowserContextOptions {
@@ -15,17 +15,17 @@ interface ConsoleOptions extends BrowserContextOptions {
   readonly script?: string
 }
 
-/** A token that the page finds where it keeps its own, unless it has one already. */
+/** A script that stores a token where the console keeps its own, unless there is one already. */
 function keep(token: string): string {
   return `sessionStorage.getItem('duet-token') ?? sessionStorage.setItem('duet-token', '${token}')`
 }
 
-/** The console in a browser, with what the tests do in it. */
+/** The console in a browser, and the actions that the tests need. */
 export class ConsolePage implements AsyncDisposable {
   readonly page: Page
   readonly #opened: OpenPage
 
-  /** Opens a tab of the console, as a user who has signed in before, or as nobody. */
+  /** Opens a tab of the console, as a signed-in user or without a user. */
   static async open(
     browser: Browser,
     url: string,
@@ -72,7 +72,7 @@ export class ConsolePage implements AsyncDisposable {
     return this.page.getByRole('article', { name: title, exact: true })
   }
 
-  /** Fails if the page had an error. Those of answers that the test caused are expected if it says so. */
+  /** Fails if the page had an error. With `refusals`, the browser's messages about failed requests are expected. */
   assertNoTroubles({ refusals = false } = {}): void {
     const { troubles } = this.#opened
     assert.deepEqual(refusals ? troubles.filter(text => !ofTheBrowser.test(text)) : troubles, [])

@@ -9,7 +9,7 @@ import { freePort } from './ports.ts'
 import { serverUser } from './postgres.ts'
 import { waitUntil } from './wait.ts'
 
-/** Why tests with an installed program cannot run here, if they cannot. On a build machine that is an error. */
+/** The reason to skip tests with an installed program, if there is one. On a build machine that is an error. */
 export function programMissing(name: string): string | undefined {
   if (isQuick) return 'a quick run starts no other programs'
   if (pathOf(name) !== undefined) return undefined
@@ -24,7 +24,7 @@ function pathOf(name: string): string | undefined {
 
 export interface DaemonOptions {
   readonly program: string
-  /** Configuration files by name, for the folder of the daemon and a port of its own. */
+  /** Configuration files by name, for the daemon's own folder and port. */
   readonly files: (folder: string, port: number) => Readonly<Record<string, string>>
   readonly args: (folder: string) => readonly string[]
 }

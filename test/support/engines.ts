@@ -14,7 +14,7 @@ import { postgresMissing } from './postgres.ts'
 import { migrationsOf, newPostgresDatabase, sqliteTemplatePath } from './templates.ts'
 import { testTimeoutMs } from './wait.ts'
 
-/** A database of either kind, to open as often as a test likes. */
+/** A database of either kind, which a test can open several times. */
 export interface TestDatabase extends AsyncDisposable {
   readonly kind: 'sqlite' | 'postgres'
   /** A path or an address. */
@@ -34,9 +34,9 @@ export interface OpenOptions {
 export interface EngineKind {
   readonly name: string
   readonly kind: TestDatabase['kind']
-  /** Why tests on this kind cannot run here. */
+  /** The reason to skip tests on this kind, or false. */
   readonly skip: string | false
-  /** With the whole schema, and no rows. */
+  /** Creates a database with the whole schema and no rows. */
   create(): Promise<TestDatabase>
   createEmpty(): Promise<TestDatabase>
 }

@@ -3,24 +3,24 @@ const form = process.env.DUET_TEST_FULL ? 'full' : process.env.DUET_TEST_QUICK ?
 
 export const isQuick = form === 'quick'
 
-/** The form of a test of crashes, races or random input: the short one runs with all other tests. */
+/** Selects the short or the long form of a test of crashes, races or random input. The short form runs by default. */
 export function inForm<Value>(short: Value, long: Value): Value {
   return form === 'full' ? long : short
 }
 
-/** How many threads serve in tests that are not about them: those of `test/run.ts --threads`. */
+/** The number of serving threads in tests that are not about threads: the option `--threads` of `test/run.ts`. */
 export const testThreads = process.env.DUET_TEST_THREADS ?? '1'
 
-/** Why a test is skipped that looks into a server, or counts per thread. */
+/** The reason to skip a test that inspects a server directly, or counts per thread. */
 export const onlyOneThread = testThreads !== '1' && 'is about one thread'
 
-/** How often random input is tried. */
+/** The number of runs with random input. */
 export function runs(usual: number, full: number): number {
   return form === 'quick' ? Math.ceil(usual / 5) : inForm(usual, full)
 }
 
-/** Why a test is skipped that only a full run has. */
+/** The reason to skip a test outside of a full run. */
 export const onlyInFull = form === 'full' ? false : 'a long form, for `npm run test:full`'
 
-/** Why a test is skipped that a quick run has no time for. */
+/** The reason to skip a test in a quick run. */
 export const notInQuick = isQuick && 'takes too long for a quick run'

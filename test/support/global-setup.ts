@@ -7,7 +7,7 @@ import { createTemplates } from './templates.ts'
 let shared: PostgresServer | undefined
 let redis: RedisServer | undefined
 
-/** One PostgreSQL server and one Redis server for the whole run, on which each test has its own database. */
+/** Starts one PostgreSQL server and one Redis server for the whole run. Each test has its own database on them. */
 export async function globalSetup(): Promise<void> {
   const missing = postgresMissing()
   if (missing === undefined) shared = await PostgresServer.start()
@@ -20,7 +20,7 @@ export async function globalSetup(): Promise<void> {
   } else console.log(`# Tests with Redis are skipped: ${withoutRedis}`)
 }
 
-/** Fails the run where a test left a process or a file behind. */
+/** Fails the run if a test left a process or a file behind. */
 export async function globalTeardown(): Promise<void> {
   await shared?.[Symbol.asyncDispose]()
   await redis?.[Symbol.asyncDispose]()

@@ -24,7 +24,7 @@ export function query(app: Served, text: string, asked: Asked = {}): Promise<Raw
   return postText(app, JSON.stringify({ query: text, variables, operationName, extensions }), headersOf(token, accept))
 }
 
-/** For bodies that `query` would never write. */
+/** Sends a body that `query` cannot produce. */
 export function postText(app: Served, body: string, headers: Headers = {}): Promise<RawResponse> {
   const all = { 'content-type': 'application/json', ...headers }
   return ask(`${app.url}/graphql`, { method: 'POST', headers: all, body })
@@ -32,7 +32,7 @@ export function postText(app: Served, body: string, headers: Headers = {}): Prom
 
 type Headers = Readonly<Record<string, string>>
 
-/** `GET /graphql`, with these parameters as they are. */
+/** `GET /graphql`, with exactly these parameters. */
 export function get(app: Served, parameters: Headers, { token, accept }: Asked = {}): Promise<RawResponse> {
   const search = new URLSearchParams(parameters)
   return ask(`${app.url}/graphql?${search}`, { headers: headersOf(token, accept) })
@@ -45,7 +45,7 @@ function headersOf(token: string | undefined, accept: string | undefined): Heade
   }
 }
 
-/** The data of an answer that must be a success, and nothing but data. */
+/** The data of an answer that must be successful and contain only data. */
 export function dataOf<Data = Readonly<Record<string, unknown>>>(response: RawResponse): Data {
   assert.equal(response.status, 200, response.body)
   assert.match(response.headers.get('content-type') ?? '', contentType)
@@ -73,8 +73,8 @@ export interface ErrorBody {
 }
 
 /**
- * Checks that an answer has the shape of a refused operation: its status, and `errors` that all have a sentence and this
- * code, and no data. Returns the first of them.
+ * Checks that an answer is a refused operation: its status, no data, and `errors` that all have a message and this
+ * code. Returns the first error.
  */
 export function assertRefused(response: RawResponse, status: number, code: string, text?: string | RegExp): ErrorBody {
   const { headers, body } = response
@@ -100,12 +100,12 @@ export function assertRefused(response: RawResponse, status: number, code: strin
   return first
 }
 
-/** What a statement reads from the database behind an app. */
+/** The rows of a statement, read directly from the database of an app. */
 export function rowsOf<V extends Verbs>(engine: Engine<V>, text: string): Promise<readonly Row[]> {
   return engine.read({ text, values: [] })
 }
 
-/** A list of so many texts, put together. */
+/** Joins this many texts. */
 export function repeat(count: number, text: (index: number) => string, separator = ' '): string {
   return Array.from({ length: count }, (_, index) => text(index)).join(separator)
 }

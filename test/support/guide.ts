@@ -4,7 +4,7 @@ import { temporaryFolder } from './folder.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-/** A copy of the project in which guides of `docs/how-to` can be followed. */
+/** A copy of the project in which the guides of `docs/how-to` can be applied. */
 export function copyOfProject(): Disposable & { readonly path: string } {
   const copy = temporaryFolder()
   for (const name of [
@@ -22,7 +22,7 @@ export function copyOfProject(): Disposable & { readonly path: string } {
     'test',
     'tsconfig.json',
   ]) {
-    // The benchmark has packages of its own, which are large.
+    // The packages of the benchmark are large.
     const filter = (path: string) => basename(path) !== 'node_modules'
     cpSync(join(root, name), join(copy.path, name), { recursive: true, filter })
   }
@@ -45,7 +45,7 @@ export class Guide {
     return [...new Set(this.changes.map(({ file }) => file))]
   }
 
-  /** Changes the files below a folder, except some. */
+  /** Applies the changes to the files of a folder, except the forgotten ones. */
   follow(folder: string, forgotten: readonly string[] = []): void {
     for (const { file, apply } of this.changes) {
       if (forgotten.includes(file)) continue
@@ -65,8 +65,8 @@ interface Change {
 }
 
 /**
- * One of: "New file `…`:" and a block; "In `…`, before `…`:" or "after" and a block; "In `…`, replace `…` by `…`." All
- * are indented as the steps of a numbered list are.
+ * One of: "New file `…`:" and a block; "In `…`, before `…`:" or "after" and a block; "In `…`, replace `…` by `…`." They
+ * are indented like the steps of a numbered list.
  */
 const anyChange =
   /^(?<indent> {3,4})(?:New file `(?<added>[^`]+)`:|In `(?<file>[^`]+)`, (?:(?<side>before|after) `(?<beside>[^`]+)`:|replace\s+`(?<old>[^`]+)`\s+by\s+`(?<by>[^`]+)`\.))(?:\n\n\k<indent>```\n(?<block>[\s\S]*?)^\k<indent>```)?$/gm
@@ -88,7 +88,7 @@ function needed(block: string | undefined): string {
   return block
 }
 
-/** With the next free number of its folder in place of NNNN. */
+/** Replaces NNNN in a path by the next free number of its folder. */
 function numbered(path: string): string {
   if (!path.includes('NNNN')) return path
   return path.replace('NNNN', String(readdirSync(dirname(path)).length + 1).padStart(4, '0'))

@@ -4,17 +4,17 @@ import { sql } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
 
 /**
- * A payment that must happen once, however often the client repeats it. Each has a different amount, so that the table of
- * payments shows which payment it is, even if a key was lost.
+ * A payment that must happen once, however often the client repeats it. Each has a different amount, so that the table
+ * of payments shows which one it is, even if its key is lost.
  */
 export interface Intent {
   readonly key: string
   readonly cents: number
-  /** The order to pay, if it is one. */
+  /** The order to pay, or null for a payment without an order. */
   readonly orderId: number | null
 }
 
-/** How one attempt ended for the client. `unknown`: no answer came, or it is still awaited. */
+/** The result of one attempt for the client. `unknown`: there is no answer, or not yet. */
 type Outcome =
   | { readonly kind: 'ok'; readonly status: number; readonly id: number }
   | { readonly kind: 'fail'; readonly status: number }
@@ -34,7 +34,7 @@ export class History {
 
   /** A payment that was not requested yet. */
   intend({ cents = this.#amounts.size + 1, orderId = null }: Partial<Intent> = {}): Intent {
-    assert.ok(!this.#amounts.has(cents), 'amounts must tell payments apart')
+    assert.ok(!this.#amounts.has(cents), 'amounts must distinguish payments')
     this.#amounts.add(cents)
     const intent = { key: `key-${cents}`, cents, orderId }
     this.#attempts.set(intent, [])
@@ -64,7 +64,7 @@ export class History {
     return this.#of(intent).some(({ kind }) => kind === 'ok')
   }
 
-  /** Answered definitely, with success or refusal: a 5xx or no answer is neither. */
+  /** Whether it was answered with success or refusal. A 5xx is neither, and so is a missing answer. */
   isSettled(intent: Intent): boolean {
     return this.isAcknowledged(intent) || isRefused(this.#of(intent))
   }
@@ -74,7 +74,7 @@ export class History {
     return [...this.#attempts.keys()].filter(intent => !this.isSettled(intent))
   }
 
-  /** The last so many that were acknowledged. */
+  /** The last acknowledged payments, this many. */
   latest(count: number): readonly Intent[] {
     return [...this.#attempts.keys()].filter(intent => this.isAcknowledged(intent)).slice(-count)
   }
@@ -85,7 +85,7 @@ export class History {
 
   #of(intent: Intent): Outcome[] {
     const outcomes = this.#attempts.get(intent)
-    assert.ok(outcomes !== undefined, 'an intent of another history')
+    assert.ok(outcomes !== undefined, 'the intent belongs to another history')
     return outcomes
   }
 }
@@ -99,21 +99,21 @@ export interface Verdict {
   /** Attempts that were answered with 5xx. */
   readonly unavailable: number
   readonly offences: {
-    /** Acknowledged, but not there. */
+    /** Acknowledged, but not stored. */
     readonly missing: readonly string[]
     /** Paid more than once. */
     readonly double: readonly string[]
-    /** Acknowledged under an id that is not the stored one's. */
-    readonly astray: readonly string[]
+    /** Acknowledged with another id than the stored one. */
+    readonly wrongId: readonly string[]
     /** Acknowledged as new (201) more than once. */
     readonly createdAgain: readonly string[]
-    /** Acknowledged each time it was asked for, and never as new. */
+    /** Acknowledged each time, but never as new (201). */
     readonly neverCreated: readonly string[]
-    /** Not exactly one key leads to the payment. */
+    /** Not exactly one key refers to the payment. */
     readonly keyless: readonly string[]
     /** Refused, but paid. */
     readonly uninvited: readonly string[]
-    /** Never answered, although the client went on asking. */
+    /** Never answered finally, although the client repeated the request. */
     readonly unsettled: readonly string[]
     /** Amounts of payments that were never requested. */
     readonly strange: readonly string[]
@@ -130,25 +130,25 @@ export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'
     await engine.read(sql`select key, payment_id from idempotency_keys order by payment_id`),
     ([key]) => key,
   )
-  const told = [...history.entries].map(([intent, outcomes]) => {
+  const judged = [...history.entries].map(([intent, outcomes]) => {
     const acknowledgements = outcomes.filter(outcome => outcome.kind === 'ok')
     const created = acknowledgements.filter(({ status }) => status === 201).length
     const payments = (stored.get(intent.cents) ?? []).map(([id]) => id)
     const claims = (keys.get(intent.key) ?? []).map(([, paymentId]) => paymentId)
     return { ...intent, outcomes, acknowledgements, created, payments, claims }
   })
-  const attempts = told.flatMap(({ outcomes }) => outcomes)
-  const keysOf = (offends: (one: (typeof told)[number]) => boolean) => told.filter(offends).map(({ key }) => key)
-  const asked = new Set<unknown>(told.map(({ cents }) => cents))
+  const attempts = judged.flatMap(({ outcomes }) => outcomes)
+  const keysOf = (offends: (one: (typeof judged)[number]) => boolean) => judged.filter(offends).map(({ key }) => key)
+  const asked = new Set<unknown>(judged.map(({ cents }) => cents))
   return {
-    acknowledged: told.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
+    acknowledged: judged.filter(({ acknowledgements }) => acknowledgements.length > 0).length,
     replays: attempts.filter(attempt => attempt.kind === 'ok' && attempt.status === 200).length,
     unknowns: attempts.filter(({ kind }) => kind === 'unknown').length,
     unavailable: attempts.filter(attempt => attempt.kind === 'fail' && attempt.status >= 500).length,
     offences: {
       missing: keysOf(({ acknowledgements, payments }) => acknowledgements.length > 0 && payments.length === 0),
       double: keysOf(({ payments }) => payments.length > 1),
-      astray: keysOf(({ acknowledgements, payments }) => acknowledgements.some(({ id }) => !payments.includes(id))),
+      wrongId: keysOf(({ acknowledgements, payments }) => acknowledgements.some(({ id }) => !payments.includes(id))),
       createdAgain: keysOf(({ created }) => created > 1),
       neverCreated: keysOf(
         ({ orderId, outcomes, acknowledgements, created }) =>
@@ -165,7 +165,10 @@ export async function judge(history: History, engine: Pick<Engine<Verbs>, 'read'
   }
 }
 
-/** For every key exactly one payment; every acknowledged id is the stored one; nothing acknowledged is missing. */
+/**
+ * Checks that every key has exactly one payment, every acknowledged id is the stored one, and nothing acknowledged is
+ * missing.
+ */
 export function assertSound({ offences }: Verdict): void {
   for (const [offence, keys] of Object.entries(offences)) assert.deepEqual(keys, [], offence)
 }

@@ -9,7 +9,7 @@ export interface RawResponse {
   readonly body: string
 }
 
-/** A connection whose every byte the test decides, for what `fetch` refuses to send. */
+/** A connection on which the test controls every byte, for requests that `fetch` refuses to send. */
 export class RawConnection implements Disposable {
   readonly #socket: Socket
   #unread = ''
@@ -28,19 +28,19 @@ export class RawConnection implements Disposable {
       this.#unread += data.toString('latin1')
       socket.emit('news')
     })
-    // A server that refuses a body may close while we still send: the answer before that counts.
+    // A server that refuses a body may close while the client still sends. The answer before that counts.
     socket.on('error', () => {
       this.#reset = true
     })
     for (const event of ['end', 'close']) socket.on(event, () => socket.emit('news'))
   }
 
-  /** What the server sent that no `response()` has taken yet. */
+  /** Received data that no `response()` has taken yet. */
   get unread(): string {
     return this.#unread
   }
 
-  /** Whether the connection broke instead of being closed in order. */
+  /** Whether the connection was reset instead of closed properly. */
   get wasReset(): boolean {
     return this.#reset
   }
@@ -49,7 +49,7 @@ export class RawConnection implements Disposable {
     this.#socket.write(bytes)
   }
 
-  /** The next whole answer; fails when the server closes before there is one. */
+  /** The next whole answer. Fails if the server closes before it is complete. */
   response(): Promise<RawResponse> {
     return within(this.#response(), () => `a whole answer after ${JSON.stringify(this.#unread)}`)
   }
@@ -95,7 +95,7 @@ export class RawConnection implements Disposable {
   }
 }
 
-/** An ordinary request by `fetch`, in the shape of the raw ones. */
+/** An ordinary request with `fetch`, in the same shape as the raw ones. */
 export async function ask(url: string, init: RequestInit = {}): Promise<RawResponse> {
   return within(askNow(url, init), `an answer to ${init.method ?? 'GET'} ${url.slice(0, 200)}`)
 }
@@ -113,7 +113,7 @@ export async function postJson(
   return await ask(url, { method: 'POST', headers: { 'content-type': type }, body })
 }
 
-/** Sends bytes on a connection of their own and returns the first answer. */
+/** Sends bytes on a separate connection and returns the first answer. */
 export async function sendRaw(port: number, bytes: string | Uint8Array): Promise<RawResponse> {
   using connection = await RawConnection.open(port)
   connection.write(bytes)

@@ -1,4 +1,4 @@
 import { generateKeySet } from '../../src/security/keys.ts'
 
-/** A key set for apps that have no file to keep one in. */
+/** A key set for apps that have no key file. */
 export const tokenKeys = await generateKeySet()

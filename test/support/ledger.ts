@@ -6,11 +6,10 @@ import type { Verbs } from '../../src/storage/verb.ts'
 type Readable = Pick<Engine<Verbs>, 'read'>
 
 /**
- * Checks the rules that the tables of orders, payments and keys must always satisfy, whatever was done or failed.
- * Nothing of it trusts the constraints of the schema. Every question is one statement, so that it may be asked under load.
- *
- * `keys` are all the keys with which `POST /payments` was answered or may have been, each used by one caller: then each
- * of them has exactly one payment, and no payment is there that neither paid an order nor has its key.
+ * Checks the rules that the tables of orders, payments and keys must always satisfy, whatever was done or failed. It
+ * does not rely on the constraints of the schema. Every check is one statement, so it also works under load. `keys` are
+ * all keys with which `POST /payments` succeeded or may have succeeded, each used by one caller. Then each key must
+ * have exactly one payment, and every payment must have paid an order or have a key.
  */
 export async function assertLedger(engine: Readable, keys?: Iterable<string>): Promise<void> {
   for (const [offence, statement] of offences) await assertNone(engine, offence, statement)
@@ -20,7 +19,7 @@ export async function assertLedger(engine: Readable, keys?: Iterable<string>): P
   assert.deepEqual(rows.map(([key]) => key).sort(), [...new Set(keys)].sort(), 'not one payment for each key')
 }
 
-/** How many payments there are: in all, or only those that paid this order. */
+/** The number of payments: all of them, or only those of this order. */
 export async function countPayments(engine: Readable, orderId?: number): Promise<number> {
   const [row] = await engine.read(
     orderId === undefined

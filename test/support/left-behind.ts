@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { postgresData } from './postgres.ts'
 import { sqliteTemplate } from './templates.ts'
 
-/** Where the modules are that run some test files each. */
+/** The folder of generated modules, each of which runs some test files. */
 export const groupsFolder = 'groups'
 
-/** What belongs to the run, not to a test. */
+/** Files that belong to the run, not to a test. */
 const kept: readonly string[] = [groupsFolder, sqliteTemplate, postgresData]
 
-/** Processes that were started with this folder as their temporary one and still run (they are killed), and files in it. */
+/** Processes that still run with this folder as their temporary one (they are killed), and files in the folder. */
 export function leftBehind(folder: string): readonly string[] {
   const processes = processesOf(folder).map(({ pid, command }) => {
     process.kill(pid, 'SIGKILL')
@@ -18,7 +18,7 @@ export function leftBehind(folder: string): readonly string[] {
   return [...processes, ...files.map(name => `file ${name}`)]
 }
 
-/** Linux shows the environment of a process; on other systems nothing is found. */
+/** Linux shows the environment of a process. On other systems no process is found. */
 function processesOf(folder: string): readonly { readonly pid: number; readonly command: string }[] {
   const read = (pid: number, file: string): string => {
     try {

@@ -6,7 +6,7 @@ import { TestClock } from './clock.ts'
 import { askRedis, newRedisDatabase, redisMissing } from './redis.ts'
 import { testTimeoutMs } from './wait.ts'
 
-/** A place where limiters count, whose time a test moves. */
+/** A place where limiters count. The test controls its time. */
 export interface CountingPlace extends AsyncDisposable {
   /** A new limiter. Where counts are shared, it shares those of all limiters with the same name. */
   limiter(name: string, limit: number, windowMs: number): RateLimiter
@@ -15,7 +15,7 @@ export interface CountingPlace extends AsyncDisposable {
 
 export interface LimiterKind {
   readonly name: string
-  /** Why tests on this kind cannot run here. */
+  /** The reason to skip tests on this kind, or false. */
   readonly skip: string | false
   create(): Promise<CountingPlace>
 }
@@ -41,7 +41,7 @@ export const redis: LimiterKind = {
     const limits = await openLimits(url)
     return {
       limiter: (name, limit, windowMs) => limits.limiter(name, limit, windowMs),
-      // Nobody can move the clock of Redis. But all it does with it is to let keys expire.
+      // The clock of Redis cannot be moved. Redis uses it only to expire keys, so the script shortens their lifetimes.
       pass: async milliseconds => {
         await askRedis(url, 'eval', letTimePass, 0, milliseconds)
       },

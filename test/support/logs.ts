@@ -4,7 +4,7 @@ import { createLogger } from '../../src/server/logging.ts'
 
 export type LogLine = Readonly<Record<string, unknown>>
 
-/** A logger as the service makes it, whose lines are kept for the test instead of printed. */
+/** A logger like that of the service, whose lines are collected for the test. */
 export function collectLogs(level = 'info'): { logger: Logger; logs: LogLine[] } {
   const logs: LogLine[] = []
   const destination = new Writable({

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 setFlagsFromString('--expose-gc')
 export const collectGarbage: () => void = runInNewContext('gc')
 
-/** How many more bytes are in use after some work, after garbage collection. */
+/** The number of bytes that some work keeps in use, after garbage collection. */
 export function growthOf(work: () => void): number {
   collectGarbage()
   const before = process.memoryUsage().heapUsed

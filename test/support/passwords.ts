@@ -3,7 +3,7 @@ import { Argon2Passwords, hashing } from '../../src/security/passwords.ts'
 
 const cheap = { memoryCost: 8, timeCost: 1, parallelism: 1 }
 
-/** Passwords as the service keeps them, at a thousandth of the cost: most tests log in, and few are about passwords. */
+/** Real password hashing at a thousandth of the cost, because most tests log in and few are about passwords. */
 export function cheapPasswords(): Argon2Passwords {
   return new Argon2Passwords(hashing, {
     hash: password => argon2.hash(password, cheap),

@@ -9,7 +9,7 @@ import pg from 'pg'
 import { isQuick } from './form.ts'
 import { freePort } from './ports.ts'
 
-/** The files of a new server, kept in the folder of the run: `initdb` takes seconds. */
+/** The data folder of a new server, kept for the whole run because `initdb` takes seconds. */
 export const postgresData = 'template.postgres'
 
 /** A throw-away PostgreSQL server on a free port of the loopback interface, from the programs installed here. */
@@ -77,7 +77,10 @@ export class PostgresServer implements AsyncDisposable {
     }
   }
 
-  /** SIGQUIT: all server processes end at once, as in a crash. SIGINT: connections are cut, the server closes orderly. */
+  /**
+   * SIGQUIT ends all server processes at once, as in a crash. SIGINT cuts all connections, and the server stops
+   * properly.
+   */
   async end(signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
     const ending = this.#process
     if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
@@ -86,7 +89,7 @@ export class PostgresServer implements AsyncDisposable {
     await gone
   }
 
-  /** Ends all server processes at once, without a word to their clients, as when the machine fails. */
+  /** Kills all server processes at once, as when the machine fails. */
   async kill(): Promise<void> {
     const ending = this.#process
     if (ending?.pid === undefined || ending.exitCode !== null || ending.signalCode !== null) return
@@ -112,10 +115,10 @@ export class PostgresServer implements AsyncDisposable {
   }
 }
 
-// Speed over durability against power cuts, which no test makes; a killed server loses nothing by it.
+// These settings are fast but not safe against power loss, which no test simulates. A killed server loses nothing.
 const defaults = { fsync: 'off', full_page_writes: 'off', shared_buffers: '32MB' }
 
-/** Why tests on PostgreSQL cannot run here, if they cannot. On a build machine that is an error. */
+/** The reason to skip tests on PostgreSQL, if there is one. On a build machine that is an error. */
 export function postgresMissing(): string | undefined {
   if (isQuick) return 'a quick run is one on SQLite'
   if (programFolder() !== undefined) return undefined
@@ -142,7 +145,7 @@ function childrenOf(pid: number): readonly number[] {
     .map(Number)
 }
 
-/** Whom to run a server as that refuses to run as root. */
+/** The user that runs the server, because PostgreSQL refuses to run as root. */
 export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (flag: string) => Number(execFileSync('id', [flag, 'nobody'], { encoding: 'utf8' }))

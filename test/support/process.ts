@@ -17,9 +17,9 @@ export interface Outcome {
 interface Settings {
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Where the program is, if it is a copy. */
+  /** The folder of the program, if it is a copy. */
   readonly root?: string
-  /** What it can read from stdin. */
+  /** The content of stdin. */
   readonly input?: string
 }
 
@@ -29,10 +29,13 @@ export class DuetProcess implements AsyncDisposable {
   stdout = ''
   stderr = ''
   readonly #exit: Promise<number | null>
-  /** A killed process cannot remove its temporary files. */
+  /** Removed by the test, because a killed process cannot remove its temporary files. */
   readonly #temporary = temporaryFolder()
 
-  /** `npm start`, or `bin/duet.mjs` with arguments. Nothing of the test's own environment reaches it but where programs and their caches are. */
+  /**
+   * Starts `npm start`, or `bin/duet.mjs` with arguments. From the test's own environment it gets only the paths of
+   * programs and caches.
+   */
   constructor(args: readonly string[] | 'npm start', { env = {}, root = ownRoot, cwd = root, input }: Settings = {}) {
     const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
     const [command, commandArgs] =
@@ -41,7 +44,7 @@ export class DuetProcess implements AsyncDisposable {
       cwd,
       env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: this.#temporary.path, THREADS: testThreads, ...env },
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-      detached: true, // a process group of its own, so that none of its processes can be left behind
+      detached: true, // a separate process group, so that all of its processes can be ended
     })
     this.child.stdin?.end(input)
     this.child.stdout?.setEncoding('utf8').on('data', text => {
@@ -62,7 +65,7 @@ export class DuetProcess implements AsyncDisposable {
     return { url, port: Number(port) }
   }
 
-  /** Milliseconds of CPU that it has used. Unlike time that passes, this does not depend on what else the machine does. */
+  /** The CPU time in milliseconds. Unlike elapsed time, it does not depend on other work of the machine. */
   get cpuMs(): number {
     const [, afterName = ''] = readFileSync(`/proc/${this.child.pid}/stat`, 'utf8').split(') ')
     const [user, system] = afterName.split(' ').slice(11, 13).map(Number)
@@ -78,7 +81,7 @@ export class DuetProcess implements AsyncDisposable {
     const { pid } = this.child
     try {
       if (pid !== undefined) process.kill(-pid, 'SIGKILL')
-    } catch {} // all gone already
+    } catch {} // all have ended already
     await this.#exit
     this.#temporary[Symbol.dispose]()
   }

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis'
 import { isQuick } from './form.ts'
 import { freePort } from './ports.ts'
 
-/** A throw-away Redis server on a free port of the loopback interface, which keeps nothing on disk. */
+/** A temporary Redis server on a free port of the loopback interface, without persistence. */
 export class RedisServer implements AsyncDisposable {
   readonly port: number
   #process: ChildProcess | undefined
@@ -48,12 +48,12 @@ export class RedisServer implements AsyncDisposable {
     return this.#process?.exitCode === null && this.#process.signalCode === null
   }
 
-  /** The answer to one command, on a connection of its own. */
+  /** The answer to one command, on a separate connection. */
   ask(command: string, ...args: (string | number)[]): Promise<unknown> {
     return askRedis(this.url, command, ...args)
   }
 
-  /** As in a crash. */
+  /** Kills the server, as in a crash. */
   async kill(): Promise<void> {
     const ending = this.#process
     if (ending === undefined || !this.#runs) return
@@ -71,10 +71,10 @@ export class RedisServer implements AsyncDisposable {
   }
 }
 
-/** The answer to one command, on a connection of its own. */
+/** The answer to one command, on a separate connection. */
 export async function askRedis(url: string, command: string, ...args: (string | number)[]): Promise<unknown> {
   const client = new Redis(url, { lazyConnect: true, retryStrategy: null, enableReadyCheck: false })
-  client.on('error', () => {}) // the promise tells it
+  client.on('error', () => {}) // the promise reports the error
   try {
     await client.connect()
     return await client.call(command, ...args)
@@ -87,7 +87,7 @@ export async function askRedis(url: string, command: string, ...args: (string | 
 export async function newRedisDatabase(): Promise<string> {
   const server = process.env.DUET_TEST_REDIS
   if (server === undefined) throw new Error('Run tests by `npm run test:only -- <file>`')
-  // Database 0 knows which ones were given away, to any of the processes that run tests.
+  // Database 0 counts the databases that were given to test processes.
   next ??= Number(await askRedis(server, 'incrby', 'databases', databasesAtOnce)) - databasesAtOnce
   const database = ++next
   if (database % databasesAtOnce === 0) next = undefined
@@ -98,7 +98,7 @@ let next: number | undefined
 const databasesAtOnce = 50
 const mostDatabases = 10_000
 
-/** Why tests with Redis cannot run here, if they cannot. On a build machine that is an error. */
+/** The reason to skip tests with Redis, if there is one. On a build machine that is an error. */
 export function redisMissing(): string | undefined {
   if (isQuick) return 'a quick run is one without other servers'
   if (program() !== undefined) return undefined

@@ -1,11 +1,11 @@
-/** A value that one client writes and many read, each time a larger number. */
+/** A value that one client writes and many clients read. Each write is a larger number. */
 export interface Register {
   readonly name: string
   write(value: number, client: number): Promise<void>
   read(client: number): Promise<number>
 }
 
-/** A read that returned less than was acknowledged before it began. */
+/** A read that returned an older value than one that was acknowledged before the read began. */
 export interface StaleRead {
   readonly name: string
   readonly found: number
@@ -28,7 +28,7 @@ export async function staleReads(
     for (let value = 1; value <= writes; value++) {
       await register.write(value, (index + value) % clients)
       acknowledged.set(register, value)
-      // Its next reader begins right now, on another connection.
+      // The next reads begin at once, on other connections.
       await Promise.all(Array.from({ length: clients }, (_, client) => check(register, client)))
     }
     running--

@@ -33,7 +33,7 @@ export function send(app: Served, line: string, body?: unknown, token?: string):
   return sendText(app, line, body === undefined ? undefined : JSON.stringify(body), token)
 }
 
-/** For bodies that `JSON.stringify` would never write. */
+/** Sends a body that `JSON.stringify` cannot produce. */
 export function sendText(app: Served, line: string, text?: string, token?: string, own: Headers = {}) {
   const [method = '', path = ''] = line.split(' ')
   const headers = {
@@ -77,7 +77,7 @@ export async function createMember(app: Served): Promise<UserBody & { readonly t
   return { ...user, token: await logIn(app, user.email, password) }
 }
 
-/** Something to order; each time of another amount, from 11 on. */
+/** Items to order, with a different amount each time, starting at 11. */
 export function someItems(): readonly { name: string; quantity: number; price: number }[] {
   const number = ++orders
   return [
@@ -88,7 +88,7 @@ export function someItems(): readonly { name: string; quantity: number; price: n
 
 let orders = 0
 
-/** A new order of this user, to be paid. */
+/** A new, unpaid order of this user. */
 export async function createOrder(app: Served, userId: number, items: object = someItems(), token?: string) {
   return bodyOf<OrderBody>(await send(app, `POST /users/${userId}/orders`, { items }, token), 201)
 }
@@ -98,7 +98,7 @@ export function payOrder(app: Served, id: number | string, key?: string, token?:
   return sendText(app, `POST /orders/${id}/payment`, undefined, token, key === undefined ? {} : keyHeader(key))
 }
 
-/** Where the answer to a payment of an order says that the payment is. */
+/** The path of the payment, from the `Link` header of the answer to the payment of an order. */
 export function paymentLinkOf({ headers }: RawResponse): string {
   const [, path] = /^<([^>]+)>; rel="payment"$/.exec(headers.get('link') ?? '') ?? []
   return path ?? assert.fail(`no link to a payment: ${headers.get('link')}`)
@@ -115,7 +115,7 @@ export function keyHeader(key: string): { 'idempotency-key': string } {
 
 let keys = 0
 
-/** A key that nothing else in this process uses. */
+/** A key that is unique in this process. */
 export function newKey(): string {
   return `key-${++keys}`
 }

@@ -25,11 +25,11 @@ export interface Closing {
 export interface OpenOptions {
   /** Sent with `connection_init`. */
   readonly token?: string | undefined
-  /** Of the request that opens the socket. */
+  /** The headers of the request that opens the socket. */
   readonly headers?: Readonly<Record<string, string>>
   readonly path?: string
   readonly protocols?: readonly string[]
-  /** Where it comes from. */
+  /** The address of the client. */
   readonly localAddress?: string
   /** The certificate to trust, for wss. */
   readonly ca?: string
@@ -37,7 +37,7 @@ export interface OpenOptions {
 
 export interface BeginOptions {
   readonly id?: string
-  /** `{ positions: true }` or `{ after }`. */
+  /** `{ positions: true }`, or `{ after }` with a position. */
   readonly extensions?: { readonly positions?: unknown; readonly after?: unknown }
 }
 
@@ -46,17 +46,17 @@ export const subprotocol = 'graphql-transport-ws'
 /** A client of graphql-transport-ws that sends given messages and keeps all received ones. */
 export class SocketClient implements Disposable {
   readonly websocket: WebSocket
-  /** In the order of their arrival. */
+  /** All received messages, in the order of their arrival. */
   readonly messages: ServerMessage[] = []
   readonly #operations = new Map<string, Operation>()
   readonly #closing = Promise.withResolvers<Closing>()
   readonly #waiting = new Set<() => void>()
   #closed: Closing | undefined
   #ids = 0
-  /** Frames of WebSocket itself. */
+  /** WebSocket frames. */
   pings = 0
 
-  /** A socket that is open, and has said nothing yet. */
+  /** A socket that is open, and has sent no message yet. */
   static async open(app: Served, options: OpenOptions = {}): Promise<SocketClient> {
     const { path = '/graphql', protocols = [subprotocol], headers = {}, localAddress, ca } = options
     const address = app.url.replace(/^http/, 'ws') + path
@@ -93,7 +93,7 @@ export class SocketClient implements Disposable {
     this.#tellNews()
   }
 
-  /** How the server closed, once it has. */
+  /** The close code and reason of the server, once it has closed. */
   get closed(): Promise<Closing> {
     return within(this.#closing.promise, () => `the socket to be closed, after ${JSON.stringify(this.messages.at(-1))}`)
   }
@@ -111,12 +111,12 @@ export class SocketClient implements Disposable {
     this.sendText(JSON.stringify(message))
   }
 
-  /** For what `JSON.stringify` would never write. */
+  /** Sends a text that `JSON.stringify` cannot produce. */
   sendText(text: string | Buffer): void {
     this.websocket.send(text)
   }
 
-  /** Begins an operation of any kind. */
+  /** Starts an operation of any kind. */
   begin(
     query: string,
     variables?: object,
@@ -132,7 +132,7 @@ export class SocketClient implements Disposable {
     return operation
   }
 
-  /** The answer of an operation that is answered once. */
+  /** The answer to an operation with one answer. */
   async ask(query: string, variables?: object): Promise<Answer> {
     const operation = this.begin(query, variables)
     await operation.over()
@@ -146,18 +146,18 @@ export class SocketClient implements Disposable {
     return data as Data
   }
 
-  /** Waits; fails when the socket is closed before. */
+  /** Waits until the condition holds. Fails if the socket is closed before. */
   async until(condition: () => boolean): Promise<void> {
     const deadline = performance.now() + testTimeoutMs
     while (!condition()) {
       if (this.#closed !== undefined)
         assert.fail(`The socket was closed with ${this.#closed.code} ${this.#closed.reason}`)
-      if (performance.now() > deadline) assert.fail(`Waited in vain until ${condition}`)
+      if (performance.now() > deadline) assert.fail(`Timed out waiting until ${condition}`)
       await this.#news()
     }
   }
 
-  /** The next message, or the end; or a moment, for what others decide. */
+  /** Waits for the next message, for the end, or for a moment, because a condition may depend on something else. */
   async #news(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, 10)
@@ -171,7 +171,7 @@ export class SocketClient implements Disposable {
     for (const resolve of this.#waiting) resolve()
   }
 
-  /** Closes in order. */
+  /** Closes the socket with a close frame. */
   async close(code = 1000): Promise<void> {
     this.websocket.close(code)
     await this.closed
@@ -206,7 +206,7 @@ export class Operation {
   }
 
   hear({ type, payload }: ServerMessage): void {
-    assert.ok(!this.#isOver, `${this.id} is over, and was told ${type}`)
+    assert.ok(!this.#isOver, `${this.id} is over, and received ${type}`)
     if (type === 'next') {
       assert.deepEqual(Object.keys(Object(payload)), this.#hasPositions ? ['data', 'extensions'] : ['data'])
       const { data, extensions } = payload as { data: unknown; extensions?: { position: string } }
@@ -224,23 +224,20 @@ export class Operation {
   }
 
   /**
-   * The beginning of a subscription is not announced: makes something happen until that is told, and then forgets what was
-   * told. `happen` makes an event with the given text in it and returns the id of what it is about.
+   * The start of a subscription is not announced. So this creates events until one is received, and then forgets the
+   * received ones. `happen` creates an event that contains the given text, and returns the id of its post or comment.
    */
   async listening(happen: (text: string) => Promise<string>): Promise<this> {
     const giveUp = performance.now() + testTimeoutMs
     for (let made = 1; ; made++) {
-      assert.ok(
-        performance.now() < giveUp,
-        `${this.id} was told nothing of ${made} events in ${testTimeoutMs / 1000} s`,
-      )
+      assert.ok(performance.now() < giveUp, `${this.id} received none of ${made} events in ${testTimeoutMs / 1000} s`)
       const text = `beacon ${++beacons}`
       const id = await happen(text)
-      const isTold = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
+      const isReceived = () => ownValues(this.events.at(-1)).some(value => value === text || value === id)
       const deadline = performance.now() + beaconMs
-      await this.#client.until(() => isTold() || this.#isOver || performance.now() > deadline)
+      await this.#client.until(() => isReceived() || this.#isOver || performance.now() > deadline)
       assert.ok(!this.#isOver, `${this.id} is over: ${JSON.stringify(this.errors)}`)
-      if (!isTold()) continue // it happened before the beginning
+      if (!isReceived()) continue // the event was before the start
       this.events.length = 0
       return this
     }
@@ -251,8 +248,8 @@ export class Operation {
     await this.#client.until(() => this.#isOver)
   }
 
-  /** The first so many events, once they are there. */
-  async told(count: number): Promise<readonly unknown[]> {
+  /** The first events, this many, once they have arrived. */
+  async received(count: number): Promise<readonly unknown[]> {
     await this.#client.until(() => this.events.length >= count || this.#isOver)
     if (this.events.length < count) assert.fail(`${this.id} ended after ${this.events.length} events`)
     return this.events.slice(0, count)
@@ -262,18 +259,21 @@ export class Operation {
     await this.#client.until(() => condition(this.events))
   }
 
-  /** The client ends it. */
+  /** Ends the operation from the client's side. */
   complete(): void {
     this.#client.send({ type: 'complete', id: this.id })
   }
 }
 
-/** What an event says of what happened itself: an earlier one may well name a later one among an author's posts. */
+/**
+ * The values of the event's own post or comment. An earlier event may contain a later post among the posts of its
+ * author.
+ */
 const ownValues = (event: unknown): readonly unknown[] =>
   Object.values(Object(event)).flatMap(happened => Object.values(Object(happened)))
 
 let beacons = 0
-/** After this time, all subscribers have received the event. */
+/** After this time, all subscribers have received an event. */
 const beaconMs = 500
 
 /** A frame as it is on the wire. */
@@ -285,18 +285,18 @@ export interface Frame {
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
-/** A WebSocket whose every byte the test decides. It may also stop reading, as clients do that hang. */
+/** A WebSocket on which the test controls every byte. It can also stop reading, like a client that hangs. */
 export class RawSocket implements Disposable {
   readonly stream: Socket
   readonly frames: Frame[] = []
-  /** Takes the frames in place of the list. */
+  /** Gets the frames instead of the list. */
   onFrame: (frame: Frame) => void = frame => this.frames.push(frame)
   isEnded = false
   bytes = 0
   #unread: Buffer = Buffer.alloc(0)
   #handshake: RawResponse | undefined
 
-  /** Sends a request for a socket, and waits for the answer to it. */
+  /** Sends a WebSocket request, and waits for the answer. */
   static async open(port: number, lines: readonly string[] = upgradeLines()): Promise<RawSocket> {
     const socket = new RawSocket(connect({ port, host: '127.0.0.1', allowHalfOpen: true }))
     await within(once(socket.stream, 'connect'), `a connection to port ${port}`)
@@ -329,7 +329,7 @@ export class RawSocket implements Disposable {
     return this.#handshake ?? assert.fail(`No answer to the request: ${this.#unread}`)
   }
 
-  /** The code in the frame with which the server closed. */
+  /** The code in the server's close frame. */
   get closeCode(): number | undefined {
     return this.frames.find(({ opcode }) => opcode === opcodes.close)?.payload.readUInt16BE(0)
   }
@@ -342,7 +342,7 @@ export class RawSocket implements Disposable {
     this.stream.write(bytes)
   }
 
-  /** Nothing is read any more until `resume`: what the server sends piles up on its side. */
+  /** Stops reading until `resume`, so that data waits on the server's side. */
   pause(): void {
     this.stream.pause()
   }
@@ -371,7 +371,7 @@ export class RawSocket implements Disposable {
   }
 }
 
-/** A request for a socket, as browsers write it. */
+/** A WebSocket request, as browsers send it. */
 export function upgradeLines(headers: Readonly<Record<string, string | undefined>> = {}, path = '/graphql'): string[] {
   const all = {
     Host: 'x',
@@ -386,7 +386,7 @@ export function upgradeLines(headers: Readonly<Record<string, string | undefined
   return [`GET ${path} HTTP/1.1`, ...lines]
 }
 
-/** A frame from a client: masked, by zeros, which leave the bytes readable. */
+/** A frame from a client. It is masked with zeros, which leave the bytes readable. */
 export function clientFrame(
   payload: string | Buffer,
   { opcode = opcodes.text, isFinal = true }: { opcode?: number; isFinal?: boolean } = {},
@@ -405,7 +405,7 @@ export function clientFrame(
   return Buffer.concat([head, bytes])
 }
 
-/** The first frame from the server in these bytes, once it is whole. */
+/** The first complete frame from the server in these bytes. */
 export function frameIn(bytes: Buffer): (Frame & { readonly length: number }) | undefined {
   if (bytes.length < 2) return undefined
   const short = bytes.readUInt8(1) & 0x7f
@@ -418,7 +418,7 @@ export function frameIn(bytes: Buffer): (Frame & { readonly length: number }) | 
   return { opcode: first & 0x0f, isFinal: first >= 0x80, payload, length: head + size }
 }
 
-/** The value of one measurement. */
+/** The value of one metric. */
 export async function metricOf(app: Served, name: string): Promise<number> {
   const { body } = await ask(`${app.url}/metrics`)
   const line = body.split('\n').find(each => each.startsWith(`${name} `))
@@ -426,7 +426,7 @@ export async function metricOf(app: Served, name: string): Promise<number> {
 }
 
 /** Waits until nothing is left of any socket: no subscription, no group. */
-export async function untilNobodyListens(app: Served): Promise<void> {
+export async function untilNoSocketIsLeft(app: Served): Promise<void> {
   const names = ['duet_sockets', 'duet_subscriptions', 'duet_subscription_groups']
   await waitUntil(async () => (await Promise.all(names.map(name => metricOf(app, name)))).every(value => value === 0))
 }

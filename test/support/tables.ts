@@ -7,7 +7,7 @@ export async function tablesOf<V extends Verbs>(engine: Engine<V>): Promise<read
   return rows.map(([name]) => String(name)).filter(name => !ofTheEngine.includes(name))
 }
 
-/** Written by the engine itself. */
+/** Tables that only the engine writes. */
 const ofTheEngine = ['schema_migrations', 'commit_marks']
 
 const listing = {

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** Pass the data on; cut the connection before, after or long before passing it on; or keep the data silently. */
+/** Forwards the data; cuts the connection before, after or long before it forwards the data; or keeps the data silently. */
 export type Decision = 'pass' | 'cut before' | 'cut after' | 'cut long before' | 'stall'
 
-/** A proxy between a client and a server that cuts, stalls or passes the data of the client. */
+/** A proxy between clients and a server that forwards, cuts or stalls the data of clients. */
 export class TcpProxy implements AsyncDisposable {
   readonly port: number
-  /** Decides on each piece of data from a client. */
+  /** Decides about each chunk of data from a client. */
   decide: (data: Buffer) => Decision = () => 'pass'
   readonly #server: Server
   readonly #sockets: Set<Socket>
@@ -33,7 +33,7 @@ export class TcpProxy implements AsyncDisposable {
         if (decision === 'stall') return
         if (decision === 'pass' || decision === 'cut after') upstream.write(data)
         if (decision === 'pass') return
-        // The answer must not get through; an orderly close lets the server process all it received.
+        // The answer must not arrive. A proper close lets the server process everything that it received.
         upstream.removeAllListeners('data')
         client.removeAllListeners('close')
         client.destroy()
@@ -53,7 +53,7 @@ export class TcpProxy implements AsyncDisposable {
     this.port = (server.address() as AddressInfo).port
   }
 
-  /** Cuts all connections, also those on which nothing is sent. */
+  /** Cuts all connections, also idle ones. */
   cutAll(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

@@ -5,10 +5,10 @@ import { migratePostgres } from '../../src/storage/postgres/engine.ts'
 import { migrateSqlite } from '../../src/storage/sqlite/file.ts'
 import type { PostgresServer } from './postgres.ts'
 
-/** In the folder of the run. */
+/** The file name of the SQLite template, in the folder of the run. */
 export const sqliteTemplate = 'template.db'
 
-/** Databases with the whole schema, made once: to copy one takes less time than to migrate one. */
+/** Creates databases with the whole schema, because copying one is faster than migrating one. */
 export async function createTemplates(folder: string, server: PostgresServer | undefined): Promise<void> {
   const path = join(folder, sqliteTemplate)
   migrateSqlite(path, migrationsOf('sqlite'))
@@ -24,7 +24,7 @@ export function sqliteTemplatePath(): string {
   return required('DUET_TEST_SQLITE')
 }
 
-/** A new database on the server that the whole run shares: with the whole schema, or without anything. */
+/** A new database on the server of the run: with the whole schema, or empty. */
 export async function newPostgresDatabase(contents: 'schema' | 'nothing'): Promise<string> {
   const server = required('DUET_TEST_POSTGRES')
   const name = `test_${process.pid}_${++databases}`

@@ -2,16 +2,16 @@ import { AssertionError } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'
 import { inForm } from './form.ts'
 
-// As they are before any test replaces them: this clock goes on while others are held.
+// The real timers, before a test replaces them with mocked ones.
 const { setTimeout, clearTimeout } = globalThis
 
 /**
- * How long a test waits for anything that will happen on a working service. It is long, because a busy machine is no
- * defect, and it ends, so that a defect is told by an assertion.
+ * How long a test waits for an event of a working service. It is long, because a slow machine is not a defect. It is
+ * limited, so that a defect is reported by an assertion.
  */
 export const testTimeoutMs = inForm(120_000, 300_000)
 
-/** The timeouts of the service for tests that are not about them: as long as those of the tests. */
+/** Timeouts of the service as long as those of the tests, for tests that are not about timeouts. */
 export const generous = {
   DATABASE_TIMEOUT_MS: String(testTimeoutMs),
   REDIS_TIMEOUT_MS: String(testTimeoutMs),
@@ -20,14 +20,14 @@ export const generous = {
   SOCKET_MESSAGES_PER_SECOND: '0',
 } as const
 
-/** For tests in which the database does not respond: a short timeout. */
+/** A short timeout, for tests in which the database does not respond. */
 export const impatient = { DATABASE_TIMEOUT_MS: '1000' } as const
 
-/** Waits until a condition holds, looking every few milliseconds; fails when it never does. */
+/** Waits until a condition holds, and checks it every few milliseconds. Fails after the timeout. */
 export async function waitUntil(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + testTimeoutMs
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new AssertionError({ message: `Waited in vain until ${condition}` })
+    if (Date.now() > deadline) throw new AssertionError({ message: `Timed out waiting until ${condition}` })
     await pause(5)
   }
 }
@@ -36,7 +36,7 @@ export async function waitUntil(condition: () => boolean | Promise<boolean>): Pr
 export async function within<Value>(promise: Promise<Value>, what: string | (() => string)): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
-    const message = `Waited in vain for ${typeof what === 'string' ? what : what()}`
+    const message = `Timed out waiting for ${typeof what === 'string' ? what : what()}`
     reject(new AssertionError({ message }))
   }, testTimeoutMs)
   try {

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { startTestApp } from './app.ts'
 import { ask } from './http.ts'
 
-/** Where the committed copy of the document is. */
+/** The path of the committed copy of the document. */
 export const openApiFile = join(import.meta.dirname, '..', '..', 'api', 'openapi.json')
 
 /** The document as the app serves it, in the form of the committed copy. */

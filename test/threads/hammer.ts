@@ -3,7 +3,7 @@ import { CountTable } from '../../src/cluster/count-table.ts'
 import { SharedRateLimiter } from '../../src/cluster/shared-rate-limiter.ts'
 import { SharedTally } from '../../src/cluster/shared-tally.ts'
 
-/** A thread that counts as fast as it can. */
+/** A thread that counts as fast as possible. */
 export interface HammerData {
   readonly owner: number
   readonly times: number

@@ -9,7 +9,7 @@ import { createMember, createUser, someItems } from '../support/rest.ts'
 const clients = 8
 const writes = inForm(5, 200)
 
-/** Clients with one connection each, which stays with the thread that accepted it. */
+/** Clients with one connection each. A connection stays with the thread that accepted it. */
 function connect(port: number) {
   const agents = Array.from({ length: clients }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
   const send = (client: number, line: string, body?: unknown, token?: string): Promise<string> => {
@@ -72,12 +72,12 @@ test('a write that was acknowledged on one connection is seen by the next read o
   assert.deepEqual([...serving].sort(), [1, 2], 'both threads have served')
 })
 
-test('the check of histories finds reads that are late', async () => {
+test('the check of histories detects stale reads', async () => {
   const states: number[] = [0]
   const late: Register = {
     name: 'late',
     write: async value => void states.push(value),
-    // As of a snapshot that was taken before the last write.
+    // One client reads an old snapshot, from before the last write.
     read: async client => (client === 3 ? (states.at(-2) ?? 0) : (states.at(-1) ?? 0)),
   }
   const found = await staleReads([late], clients, 3)

@@ -32,7 +32,7 @@ describe('Counts that threads share', () => {
     assert.equal(tally.join('groups', 'group 1'), 20, 'a group that several threads have counts once')
   })
 
-  it('are what a naive count is, for all threads, and without those of a thread that has ended', () => {
+  it('equal a naive count of all threads, without the threads that have ended', () => {
     const step = fc.record({
       thread: fc.constantFrom(1, 2, 3),
       key: fc.constantFrom('a', 'b', 'c'),
@@ -88,7 +88,7 @@ describe('Counts that threads share', () => {
     for (const client of clients) assert.equal(tally.add(client, 1), 1)
     assert.equal(tally.add('client 99999', 1), 2)
     assert.equal(other.count('client 0'), 1)
-    assert.equal(other.count('client 99999'), 0, 'the table is full, so other threads do not know of it')
+    assert.equal(other.count('client 99999'), 0, 'the table is full, so other threads do not see it')
     tally.add('client 99999', -1)
     for (const client of clients) assert.equal(tally.add(client, -1), 0)
     assert.ok(new Int32Array(memory).subarray(16).every(cell => cell === 0))

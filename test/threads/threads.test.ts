@@ -21,7 +21,7 @@ function servedBy(logs: readonly Readonly<Record<string, unknown>>[]): Set<unkno
   return new Set(logs.filter(({ msg }) => msg === 'answered').map(({ thread }) => thread))
 }
 
-/** Requests on connections of their own, until both threads have answered some. Returns how many were sent. */
+/** Sends requests on separate connections until both threads have answered some. Returns the number of requests. */
 async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<number> {
   let sent = 0
   while (servedBy(app.logs).size < 2) {
@@ -32,7 +32,7 @@ async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<n
   return sent
 }
 
-test('two threads tell their metrics as one server, and one that ends is replaced while the other goes on', async () => {
+test('two threads report their metrics as one server, and a thread that ends is replaced while the other continues', async () => {
   const workers: Worker[] = []
   const note = (worker: Worker) => workers.push(worker)
   process.on('worker', note)
@@ -79,7 +79,7 @@ test('two threads count the requests, connections, sockets and different subscri
   for (let count = 0; count < 10; count++) opened.push(sockets.use(await SocketClient.connect(app)))
   await assert.rejects(SocketClient.open(app), 'an eleventh socket')
   const texts = Array.from({ length: 10 }, (_, index) => `subscription { postAdded { key${index}: id } }`)
-  // Nine are accepted, on whichever sockets they are, and one of them once more on another socket.
+  // Nine are accepted, on any sockets, and one of them a second time on another socket.
   const accepted = [...texts.slice(0, 9), texts[0] ?? ''].map((text, index) => opened[index]?.begin(text))
   await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 10)
   const refused = opened[0]?.begin(texts[9] ?? '')
@@ -101,7 +101,7 @@ test('two threads count the requests, connections, sockets and different subscri
   assert.equal(closed, 20)
 })
 
-test('when threads end again and again, the server gives up', { skip: onlyInFull }, async () => {
+test('the server stops if its threads end again and again', { skip: onlyInFull }, async () => {
   const { logger } = collectLogs()
   const config = readConfig({ ...two, PORT: '0', DATABASE_URL: 'sqlite::memory:', DEMO_DATA: 'false', DRAIN_MS: '0' })
   let serving: Worker | undefined

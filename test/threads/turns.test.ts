@@ -4,11 +4,11 @@ import { holdPort } from '../../src/threads/held-port.ts'
 import { TurnOffice } from '../../src/threads/turns.ts'
 import { freePort } from '../support/ports.ts'
 
-it('the turns of a thread that has ended, begun or not, are for the others', async () => {
+it('the turns of a thread that has ended, started or not, go to the other threads', async () => {
   const office = new TurnOffice({ atOnce: 1 })
   const [ended, other] = [office.enter(), office.enter()]
   await ended.begin('a client', undefined)
-  void ended.begin('a client', undefined) // it waits when its thread ends
+  void ended.begin('a client', undefined) // it is still waiting when its thread ends
   const next = other.begin('another client', undefined)
   ended.leave()
   const turn = await next

@@ -5,14 +5,14 @@ import { withSession } from '../state/session.ts'
 export interface Action {
   readonly busy: boolean
   readonly problem: Problem | undefined
-  /** Does something, after signing in again if the session has ended. Returns whether it worked. */
+  /** Runs `work`, after a new sign-in if the session has ended. Returns whether it succeeded. */
   run(work: () => Promise<unknown>): Promise<boolean>
-  /** Does again what failed. */
+  /** Repeats the work that failed. */
   again(): void
   clear(): void
 }
 
-/** Something that a person started: whether it is under way, and what went wrong with it. */
+/** An action that the user started: whether it is running, and its error. */
 export function useAction(): Action {
   const busy = useSignal(false)
   const problem = useSignal<Problem | undefined>(undefined)

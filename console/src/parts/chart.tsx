@@ -9,15 +9,15 @@ interface Props {
 const height = 40
 const leastPoints = 12
 
-/** What is not known is drawn as nothing. */
+/** Unknown values are drawn as 0. */
 function drawn(value: number): number {
   return Number.isNaN(value) ? 0 : value
 }
 
-/** The latest value in large figures, and how it got there. */
+/** The latest value in large digits, and a chart of the values before it. */
 export function Chart({ title, unit, values, format }: Props) {
   const latest = values.at(-1)
-  // A few points fill a part of the width; later ones share it.
+  // The first points fill only a part of the width.
   const width = Math.max(values.length, leastPoints)
   const most = Math.max(...values.map(drawn), Number.MIN_VALUE)
   const points = values.map((value, index) => {

@@ -11,7 +11,7 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** Asks before something is done that cannot be undone. */
+/** Asks before an action that cannot be undone. */
 export function Confirm({ title, verb, onClose, work, children }: Props) {
   const { busy, problem, run, again } = useAction()
   return (

@@ -19,7 +19,7 @@ export function Dialog({ title, onClose, wide = false, children }: Props) {
     element?.showModal()
     return () => {
       element?.close()
-      // What was opened from may disappear together with the window.
+      // The element that opened the dialog may disappear when the dialog closes.
       queueMicrotask(() => {
         const target = opener instanceof HTMLElement && opener.isConnected ? opener : document.querySelector('main')
         target?.focus({ preventScroll: true })

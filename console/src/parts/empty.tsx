@@ -7,7 +7,7 @@ interface Props {
   readonly children?: ComponentChildren
 }
 
-/** What a list shows that has nothing to show: why, and what to do next. */
+/** Shown instead of an empty list: the reason, and what to do next. */
 export function Empty({ icon, title, children }: Props) {
   return (
     <div class="empty">

@@ -28,7 +28,7 @@ export function Field({ label, hint, ...input }: Props) {
   )
 }
 
-/** Puts the focus into the input when it appears. By itself the browser does so only once for each page. */
+/** Moves the focus to the input when it appears. The browser's `autofocus` works only once per page. */
 export function useFocus(wanted: boolean): RefObject<HTMLInputElement | null> {
   const element = useRef<HTMLInputElement>(null)
   useEffect(() => {

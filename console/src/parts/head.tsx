@@ -3,11 +3,11 @@ import type { ComponentChildren } from 'preact'
 interface Props {
   readonly title: string
   readonly text: string
-  /** What can be done here, beside the title. */
+  /** Buttons next to the title. */
   readonly children?: ComponentChildren
 }
 
-/** The beginning of a view. */
+/** The header of a view. */
 export function Head({ title, text, children }: Props) {
   return (
     <div class="head">

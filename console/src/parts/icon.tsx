@@ -1,4 +1,4 @@
-/** Simple shapes on a grid of 24, drawn with lines. */
+/** Line icons on a grid of 24 by 24. */
 const shapes = {
   feed: 'M4 5h16M4 12h16M4 19h10',
   users:
@@ -27,7 +27,7 @@ const shapes = {
 
 export type IconName = keyof typeof shapes
 
-/** A picture beside a text that says the same, so it is hidden from screen readers. */
+/** An icon next to a text with the same meaning, so it is hidden from screen readers. */
 export function Icon({ name }: { readonly name: IconName }) {
   return (
     <svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">
@@ -36,7 +36,7 @@ export function Icon({ name }: { readonly name: IconName }) {
   )
 }
 
-/** Two circles that share a part. */
+/** The logo: two overlapping circles. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">

@@ -16,7 +16,7 @@ const icons: Readonly<Record<Problem['kind'], IconName>> = {
   other: 'warning',
 }
 
-/** What went wrong, in words for a person, and what can be done about it. */
+/** An error in words for the user, and what to do about it. */
 export function Notice({ problem, onAgain }: Props) {
   if (problem === undefined) return null
   const { kind, title, text, until = 0 } = problem

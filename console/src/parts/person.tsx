@@ -1,4 +1,4 @@
-/** A round picture with the initials, in one of a few calm colours. Pictures of other hosts are not loaded. */
+/** A round avatar with initials, in one of a few colours. Avatar images of other hosts are not loaded. */
 export function Face({ name }: { readonly name: string }) {
   const words = name.trim().split(/\s+/)
   const initials = [words[0], words.length > 1 ? words.at(-1) : ''].map(word => [...(word ?? '')][0] ?? '').join('')

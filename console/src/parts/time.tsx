@@ -1,6 +1,6 @@
 import { ageOf, now } from '../state/now.ts'
 
-/** How long ago something was; the exact time is shown when the pointer rests on it. */
+/** The age of an event. Its exact time is shown as a tooltip. */
 export function Age({ of }: { readonly of: string }) {
   return (
     <time dateTime={of} title={new Date(of).toLocaleString()}>

@@ -9,7 +9,7 @@ api.live.onState(state => {
   connection.value = state
 })
 
-/** Whether the browser has a network at all. */
+/** Whether the browser is online. */
 export const online = signal(navigator.onLine)
 
 addEventListener('offline', () => {

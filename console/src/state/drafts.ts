@@ -2,7 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 
 const drafts = new Map<string, Signal<string>>()
 
-/** A text that a person is writing. It outlives errors, other tabs of the console and a reload of the page. */
+/** A text that the user is writing. It survives errors, other tabs of the console and a reload of the page. */
 export function draft(name: string): Signal<string> {
   const known = drafts.get(name)
   if (known !== undefined) return known

@@ -7,9 +7,9 @@ import { announce } from './messages.ts'
 import { who } from './session.ts'
 
 export interface FeedPost extends PostData {
-  /** It came in while the page was open. */
+  /** Whether it arrived while the page was open. */
   readonly arrived: boolean
-  /** Absent: they were not asked for yet. */
+  /** Absent if they were not read yet. */
   readonly comments?: readonly FeedComment[]
   readonly moreComments?: boolean
 }
@@ -18,17 +18,17 @@ export interface FeedComment extends CommentData {
   readonly arrived: boolean
 }
 
-/** So many are read at once. */
+/** The number of items per request. */
 const pageSizes = { posts: 10, comments: 50 }
 
 /**
- * So many posts hear of their new comments: those that are open, and a few of the newest. Each subscription counts for
- * the rate limit.
+ * The number of posts with a subscription to their comments: open posts, and a few of the newest. Each subscription
+ * counts for the rate limit.
  */
 const mostWatched = 20
 const newestWatched = 4
 
-/** Newest first. Absent: not read yet. */
+/** Newest first. Absent if not read yet. */
 export const posts = signal<readonly FeedPost[] | undefined>(undefined)
 export const morePosts = signal(false)
 
@@ -36,7 +36,7 @@ export async function readPosts(): Promise<void> {
   const read = await postsAfter(undefined)
   const known = new Map(posts.peek()?.map(post => [post.id, post]))
   const newest = read[0]
-  // What came in while the answer was under way is not in it.
+  // The answer does not contain posts that arrived after it was sent.
   const since = [...known.values()].filter(({ id, arrived }) => arrived && (!newest || Number(id) > Number(newest.id)))
   posts.value = [...since, ...read.map(post => ({ arrived: false, ...withComments(known.get(post.id)), ...post }))]
   for (const { id, comments } of posts.peek() ?? []) if (comments !== undefined) await readComments(id)
@@ -82,7 +82,7 @@ export async function deletePost(id: string): Promise<void> {
 
 export async function readComments(postId: string, older = false): Promise<void> {
   const known = older ? (postOf(postId)?.comments ?? []) : []
-  // Between the last page and what came in since there may be more.
+  // There may be more comments between the last page and those that arrived since.
   const after = known.findLast(({ arrived }) => !arrived)?.id
   const variables = { postId, limit: pageSizes.comments, after }
   const { post } = await api.graphql.query<{ post: { comments: readonly CommentData[] } | null }>(
@@ -123,9 +123,9 @@ export async function deleteComment(postId: string, id: string): Promise<void> {
   }))
 }
 
-/** New posts and comments come in from now on, also after the connection was lost. */
+/** Starts to receive new posts and comments, also after a lost connection. */
 export function watchFeed(): void {
-  // The subscription begins before the first page is read, so that no post falls between them.
+  // The subscription starts before the first page is read, so that no post is missed between them.
   api.live.subscribe<{ postAdded: PostData }>(documents.postAdded, undefined, {
     onData: ({ postAdded }) => addPost(postAdded),
     onReadAnew: () => void readPosts().catch(() => {}),
@@ -189,7 +189,7 @@ function changePost(id: string, change: (post: FeedPost) => Changes): void {
   posts.value = posts.peek()?.map(post => (post.id === id ? ({ ...post, ...change(post) } as FeedPost) : post))
 }
 
-/** The comment comes from the subscription, and from the answer if it is one's own, in any order. */
+/** The same comment arrives by the subscription and, if the user wrote it, in the answer, in any order. */
 function takeComment(postId: string, { post, ...comment }: NewComment): void {
   changePost(postId, ({ comments }) => {
     const isKnown = comments === undefined || comments.some(({ id }) => id === comment.id)

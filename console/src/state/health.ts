@@ -3,7 +3,7 @@ import { isDuetError } from '../../../client/src/index.ts'
 import { duet } from '../client.ts'
 import { settings } from '../settings.ts'
 
-/** Figures of one moment, as `/metrics` tells them. */
+/** The values of `/metrics` at one moment. */
 interface Sample {
   readonly at: number
   readonly requests: number
@@ -27,7 +27,7 @@ export interface Point {
 
 export const readiness = signal<'unknown' | 'ready' | 'not ready' | 'away'>('unknown')
 export const points = signal<readonly Point[]>([])
-/** Where `/metrics` needs a token of its own. It is kept nowhere else. */
+/** The token for `/metrics`, if it needs one. It is kept only here. */
 export const metricsToken = signal('')
 export const metricsRefused = signal(false)
 
@@ -36,7 +36,7 @@ const everyMs = 2000
 
 let previous: Sample | undefined
 
-/** Looks at the service every two seconds. Returns the function that stops this. */
+/** Checks the service every two seconds. Returns a function that stops this. */
 export function watchHealth(): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined
   let stopped = false
@@ -77,7 +77,7 @@ async function readMetrics(): Promise<void> {
 function take(sample: Sample): void {
   const before = previous
   previous = sample
-  // A counter that went back was that of another process, so there is no difference to draw.
+  // A counter that decreased belongs to another process, so the difference has no meaning.
   if (before === undefined || sample.requests < before.requests) return
   const seconds = (sample.at - before.at) / 1000
   const events = sample.events - before.events
@@ -86,7 +86,7 @@ function take(sample: Sample): void {
     inFlight: sample.inFlight,
     sockets: sample.sockets,
     subscriptions: sample.subscriptions,
-    // Without events there is nothing to measure: the latest value stays.
+    // Without events there is no new value, so the latest one stays.
     eventDelayMs:
       events > 0
         ? ((sample.eventSeconds - before.eventSeconds) / events) * 1000

@@ -2,10 +2,10 @@ interface Item {
   readonly id: string
 }
 
-/** So many posts are shown, unless a person asks for older ones. */
+/** The maximum number of posts, unless the user loads older ones. */
 export const mostPosts = 500
 
-/** The list with one more item, newest first and not longer than it was, if it is long already. */
+/** Adds an item, newest first. A list at or above the maximum does not grow. */
 export function withNewest<Post extends Item>(posts: readonly Post[], post: Post): readonly Post[] {
   return [post, ...posts].sort((one, other) => byId(other, one)).slice(0, Math.max(mostPosts, posts.length))
 }

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** What screen readers say, politely, because it happened elsewhere on the page. */
+/** The text that screen readers announce for changes elsewhere on the page. */
 export const announcement = signal('')
 
 export function announce(text: string): void {
@@ -12,7 +12,10 @@ interface Toast {
   readonly text: string
 }
 
-/** Short messages that something worked. They disappear by themselves, so nothing important is in them alone. */
+/**
+ * Short messages about successful actions. They disappear by themselves, so they contain nothing that the user must
+ * read.
+ */
 export const toasts = signal<readonly Toast[]>([])
 
 let count = 0

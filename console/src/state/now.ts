@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The time, once a second, for countdowns and ages. Components that read it are drawn again. */
+/** The current time, once a second, for countdowns and ages. Components that read it are rendered again. */
 export const now = signal(Date.now())
 
 setInterval(() => {

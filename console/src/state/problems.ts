@@ -1,13 +1,13 @@
 import { isDuetError } from '../../../client/src/index.ts'
 
-/** A failure, in words for a person. */
+/** An error in words for the user. */
 export interface Problem {
   readonly kind: 'offline' | 'unauthenticated' | 'forbidden' | 'rate-limited' | 'other'
   readonly title: string
   readonly text: string
-  /** Whether the same may work later. */
+  /** Whether a retry may succeed. */
   readonly retry: boolean
-  /** When it may, in milliseconds since 1970. */
+  /** The time of the next attempt, in milliseconds since 1970. */
   readonly until?: number
 }
 

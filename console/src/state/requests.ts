@@ -1,14 +1,14 @@
 import { signal } from '@preact/signals'
 import type { RequestEntry } from '../../../client/src/index.ts'
 
-/** One call of the service, as the log shows it. */
+/** One request to the service, for the log. */
 export interface LoggedRequest extends RequestEntry {
   readonly id: number
-  /** Whether the console asked by itself, to know how the service is. */
+  /** Whether the console sent it by itself, to check the health of the service. */
   readonly background: boolean
 }
 
-/** So many of both kinds are kept. */
+/** The number of requests that are kept, of each kind. */
 const kept = { foreground: 200, background: 50 }
 
 /** Newest first. */
@@ -28,7 +28,7 @@ export function clearRequests(): void {
   requests.value = []
 }
 
-/** The same request for a shell. The token is a variable of the shell, and a password is left out. */
+/** The same request as a curl command. The token is a shell variable, and passwords are omitted. */
 export function curl({ method, url, headers, authorized, body }: RequestEntry): string {
   const words = ['curl', '-sS']
   if (method !== (body === undefined ? 'GET' : 'POST')) words.push('-X', method)

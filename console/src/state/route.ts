@@ -11,7 +11,7 @@ export const tabs = [
 
 export type TabName = (typeof tabs)[number]['name']
 
-/** The tab that is shown, as the address says: `#users`. */
+/** The current tab, from the address: `#users`. */
 export const tab = signal<TabName>(tabInAddress())
 
 addEventListener('hashchange', () => {

@@ -9,23 +9,23 @@ export interface Person {
   readonly role: string
 }
 
-/** Who is signed in, if somebody is. */
+/** The signed-in user, if any. */
 export const who = signal<Person | undefined>(undefined)
 
-/** Whether there is a session whose person is not known yet. */
+/** Whether there is a session whose user is not known yet. */
 export const resuming = signal(duet.session !== undefined)
 
-/** Counts the people who came and went: what is shown may depend on who looks. */
+/** Changes with each sign-in and sign-out, because some data depends on the user. */
 export const visits = signal(0)
 
 type Reason = 'wanted' | 'ended'
 
-/** The question that the sign-in window asks now. */
+/** The open question of the sign-in dialog. */
 export const question = signal<{ readonly reason: Reason; readonly answer: (signedIn: boolean) => void } | undefined>(
   undefined,
 )
 
-/** Shows the sign-in window above whatever is on the page. Returns whether somebody signed in. */
+/** Shows the sign-in dialog over the current page. Returns whether the user signed in. */
 export function askToSignIn(reason: Reason): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const earlier = question.peek()
@@ -50,17 +50,17 @@ export async function signOut(everywhere: boolean): Promise<void> {
   see(undefined)
 }
 
-/** After a reload: the token is still here. */
+/** After a reload the token is still stored. */
 export async function resumeSession(): Promise<void> {
   try {
     if (duet.session !== undefined) await readOneself()
   } catch {
-    // The person stays unknown. Whatever needs a session says so.
+    // The user stays unknown. Requests that need a session will report the error.
   }
   resuming.value = false
 }
 
-/** Does something. If the session turns out to be over, it asks to sign in again and then does it once more. */
+/** Runs `work`. If the session has ended, it asks the user to sign in again and then repeats the work. */
 export async function withSession<Result>(work: () => Promise<Result>): Promise<Result> {
   const before = who.peek()
   try {
@@ -72,12 +72,12 @@ export async function withSession<Result>(work: () => Promise<Result>): Promise<
   }
 }
 
-/** Whether the person who is signed in may change what this author wrote. The service decides; this only hides buttons. */
+/** Whether the signed-in user may change content of this author. The service decides; this only hides buttons. */
 export function mayChange(author: { readonly id: string }): boolean {
   return who.value !== undefined && (who.value.role === 'admin' || String(who.value.id) === author.id)
 }
 
-/** If this user is the one who is signed in, the new name and e-mail are shown everywhere. */
+/** If this is the signed-in user, updates the name and e-mail that are shown. */
 export function userChanged({ id, name, email }: Pick<Person, 'id' | 'name' | 'email'>): void {
   const person = who.peek()
   if (person?.id === id) who.value = { ...person, name, email }
@@ -95,7 +95,7 @@ function see(person: Person | undefined): void {
 
 duet.onSession((_session, change) => {
   if (change !== 'ended' || who.peek() === undefined) return
-  // The name stays until somebody signs in or declines, so that nothing that was written disappears.
+  // The user name stays until the user signs in or declines, so that no draft disappears.
   askToSignIn('ended').then(signedIn => {
     if (!signedIn) see(undefined)
   })

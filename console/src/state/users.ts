@@ -7,13 +7,13 @@ const pageSize = 10
 export interface UserPage {
   readonly items: readonly User[]
   readonly more: boolean
-  /** The ids after which this page and those before it begin; `undefined` for the first. */
+  /** The `after` ids of this page and of all pages before it; `undefined` for the first page. */
   readonly trail: readonly (number | undefined)[]
-  /** The e-mail that was searched for, or an empty text. */
+  /** The e-mail of the search, or an empty string. */
   readonly email: string
 }
 
-/** The page of the list that is shown. */
+/** The current page of the list. */
 export const userPage = signal<UserPage | undefined>(undefined)
 
 export async function readUsers(email: string, trail: UserPage['trail'] = [undefined]): Promise<void> {
@@ -33,7 +33,7 @@ export async function previousUsers(): Promise<void> {
   if (page !== undefined) await readUsers(page.email, page.trail.slice(0, -1))
 }
 
-/** The same page again, after something has changed. */
+/** Reads the current page again, after a change. */
 export async function readUsersAgain(): Promise<void> {
   const page = userPage.peek()
   if (page !== undefined) await readUsers(page.email, page.trail)

@@ -5,7 +5,7 @@ import { Face, RoleBadge } from '../parts/person.tsx'
 import { toast } from '../state/messages.ts'
 import { askToSignIn, resuming, signOut, who } from '../state/session.ts'
 
-/** Who is signed in, with a menu; or the button to sign in. */
+/** The signed-in user with a menu, or the button to sign in. */
 export function Account() {
   const person = who.value
   if (resuming.value) return null

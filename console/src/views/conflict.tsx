@@ -3,7 +3,7 @@ import type { User, UserInput } from '../../../client/src/index.ts'
 interface Props {
   readonly mine: UserInput
   readonly theirs: User
-  /** The names of the fields that were changed here. */
+  /** The names of the fields that this user changed. */
   readonly changed: readonly string[]
   readonly busy: boolean
   readonly onMine: () => void
@@ -18,7 +18,7 @@ const rows = [
 
 const words: Readonly<Record<string, string>> = { name: 'name', email: 'e-mail', age: 'age', password: 'password' }
 
-/** Both versions of a user, side by side, for a person to choose. Nothing was written yet. */
+/** Both versions of a user next to each other, for a choice. Nothing is saved yet. */
 export function Conflict({ mine, theirs, changed, busy, onMine, onTheirs }: Props) {
   return (
     <>

@@ -12,7 +12,7 @@ import { toast } from '../state/messages.ts'
 import { askToSignIn, resuming, who } from '../state/session.ts'
 import { PostCard } from './post.tsx'
 
-/** Posts and comments. New ones come in by themselves. */
+/** Posts and comments. New ones appear automatically. */
 export function Feed() {
   const reading = useAction()
   useEffect(() => {
@@ -67,7 +67,7 @@ function Invitation() {
   )
 }
 
-/** A line that becomes a form. What was written stays, whatever happens. */
+/** A line that opens a form. The draft is kept in any case. */
 function Composer() {
   const title = draft('title')
   const content = draft('content')

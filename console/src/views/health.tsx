@@ -28,7 +28,7 @@ const charts: readonly { title: string; unit: string; field: keyof Point; format
   { title: 'Delay of the event loop, p99', unit: 'ms', field: 'loopDelayMs', format: fine },
 ]
 
-/** How the service is, looked at every two seconds. */
+/** The health of the service, updated every two seconds. */
 export function Health() {
   useEffect(watchHealth, [])
   const [tone, title, text] = states[readiness.value]

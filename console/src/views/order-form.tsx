@@ -21,10 +21,10 @@ interface Line extends NewItem {
 const amounts = new Intl.NumberFormat('en')
 const mostItems = 100
 
-/** The price is not filled in: an order of nothing but zeros is refused. */
+/** The price starts empty, because an order with an amount of zero is refused. */
 const emptyLine: NewItem = { name: '', quantity: 1, price: Number.NaN }
 
-/** What a number field shows. Without a number it is empty. */
+/** The text of a number field: empty without a number. */
 const shown = (value: number) => (Number.isNaN(value) ? '' : value)
 
 export function OrderForm({ userId, onClose, onCreated }: Props) {

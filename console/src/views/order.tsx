@@ -8,7 +8,7 @@ import { toast } from '../state/messages.ts'
 
 interface Props {
   readonly order: Order
-  /** With the order as it is now, or nothing if it is gone. */
+  /** Called with the current order, or with nothing if it was cancelled. */
   readonly onChange: (order: Order | undefined) => void
 }
 

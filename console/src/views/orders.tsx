@@ -13,7 +13,7 @@ import { OrderForm } from './order-form.tsx'
 
 const pageSize = 10
 
-/** The orders of a user: one's own, or those of the user whose number was entered. */
+/** The orders of the signed-in user, or of the user with the entered id. */
 export function Orders() {
   const chosen = useSignal<number | undefined>(undefined)
   const status = useSignal<OrderStatus | ''>('')

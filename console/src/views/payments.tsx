@@ -16,12 +16,12 @@ interface Receipt extends MadePayment {
 
 const mostReceipts = 50
 
-/** What was sent from this page, newest first. */
+/** Payments that were sent from this page, newest first. */
 const receipts = signal<readonly Receipt[]>([])
 
 const amounts = new Intl.NumberFormat('en', { minimumFractionDigits: 2 })
 
-/** Sends payments. The same key again shows that nothing is paid twice. */
+/** Sends payments. Repeating a key shows that nothing is paid twice. */
 export function Payments() {
   const amount = useSignal('49.90')
   const key = useSignal<string>(crypto.randomUUID())

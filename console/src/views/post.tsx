@@ -25,7 +25,7 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
     deleting.value = false
   }
   useEffect(() => {
-    if (!editing.value && edited.current) card.current?.focus() // the form that had it is gone
+    if (!editing.value && edited.current) card.current?.focus() // the form that had the focus is gone
     edited.current = editing.value
   }, [editing.value])
   if (editing.value) return <Editor post={post} onDone={close} />
@@ -109,7 +109,7 @@ export function PostCard({ post }: { readonly post: FeedPost }) {
 
 const longText = 800
 
-/** The text of a post. A long one is cut until somebody wants all of it. */
+/** The text of a post. A long text is cut until the user expands it. */
 function Content({ text }: { readonly text: string }) {
   const whole = useSignal(text.length <= longText)
   if (whole.value) return <p class="prose">{text}</p>

@@ -5,7 +5,7 @@ import { Icon } from '../parts/icon.tsx'
 import { toast } from '../state/messages.ts'
 import { clearRequests, curl, type LoggedRequest, requests } from '../state/requests.ts'
 
-/** Every call that this page made. */
+/** Every request of this page. */
 export function Requests() {
   const withBackground = useSignal(false)
   const shown = requests.value.filter(({ background }) => withBackground.value || !background)
@@ -105,7 +105,7 @@ function toneOf(status: number | undefined): string {
   return status >= 400 ? 'warn' : 'good'
 }
 
-/** The name of a GraphQL operation, since all of them have the same path. */
+/** The name of a GraphQL operation, because all of them have the same path. */
 function operationOf({ body }: LoggedRequest) {
   const name = /^\{"query":"(?:query|mutation) (\w+)/.exec(body ?? '')?.[1]
   return name && <span class="muted">{name}</span>

@@ -24,7 +24,7 @@ const views: Readonly<Record<TabName, () => unknown>> = {
   health: Health,
 }
 
-/** The frame: navigation, who is signed in, and the view of the tab. */
+/** The frame of the page: navigation, account, and the view of the current tab. */
 export function Shell() {
   const main = useRef<HTMLElement>(null)
   const shown = useRef(tab.value)
@@ -34,7 +34,7 @@ export function Shell() {
     document.title = `${title} · Duet console`
     if (shown.current === name) return
     shown.current = name
-    main.current?.focus() // a screen reader goes on there
+    main.current?.focus() // screen readers continue there
     scrollTo(0, 0)
   }, [name, title])
   return (
@@ -102,7 +102,7 @@ function ConnectionState() {
   )
 }
 
-/** Says that the service is away, while it is, and when the console tries again. */
+/** A banner while the service is not reachable, with the time of the next attempt. */
 function Away() {
   const state = connection.value
   if (online.value && state.state !== 'waiting') return null

@@ -12,7 +12,7 @@ interface Props {
   readonly onDone: (signedIn: boolean) => void
 }
 
-/** Signs in, above whatever is on the page, so that nothing on it is lost. */
+/** The sign-in dialog. It opens over the current page, so that nothing is lost. */
 export function SignIn({ reason, onDone }: Props) {
   const busy = useSignal(false)
   const problem = useSignal<Problem | undefined>(undefined)

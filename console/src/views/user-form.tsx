@@ -12,22 +12,22 @@ import { readUsersAgain } from '../state/users.ts'
 import { Conflict } from './conflict.tsx'
 
 interface Props {
-  /** Absent: a new one. */
+  /** Absent for a new user. */
   readonly user?: User
   readonly email?: string
   readonly onClose: () => void
 }
 
-/** Creates a user, or changes one: only if nobody else has changed the user meanwhile. */
+/** Creates a user, or changes one if nobody else has changed it meanwhile. */
 export function UserForm({ user, email = '', onClose }: Props) {
-  /** The user as the form began with it. */
+  /** The user when the form was opened. */
   const base = useSignal<User | undefined>(undefined)
   const conflict = useSignal<{ readonly mine: UserInput; readonly theirs: User } | undefined>(undefined)
   const changes = (mine: UserInput) => (base.value === undefined ? {} : changesOf(base.value, mine))
   const reading = useAction()
   const saving = useAction()
   useEffect(() => {
-    // The list has no version of each user, so the user is read once more.
+    // The list has no ETags, so the user is read once more.
     if (user !== undefined) {
       reading.run(async () => {
         base.value = await api.users.get(user.id)
@@ -123,7 +123,10 @@ function inputOf({ name = '', email = '', age = '', password = '' }: Readonly<Re
   return { name, email, age: age === '' ? null : Number(age), ...(password !== '' && { password }) }
 }
 
-/** What differs from the user as the form began with it. Nothing else is written, so that nobody else's changes are lost. */
+/**
+ * The fields that differ from the user when the form was opened. Only these are written, so that no other change is
+ * lost.
+ */
 function changesOf(user: User, { name, email, age = null, password }: UserInput) {
   return {
     ...(name !== user.name && { name }),

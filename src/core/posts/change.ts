@@ -33,7 +33,7 @@ export function isForOwner(change: RequestedChange): change is WithoutReach<OfOw
 }
 
 /** In these changes the caller is the author, so the private fields of the author may be read. */
-export const isOwn: Readonly<Partial<Record<RequestedChange['kind'], true>>> = {
+export const isByCaller: Readonly<Partial<Record<RequestedChange['kind'], true>>> = {
   'create post': true,
   'add comment': true,
 }

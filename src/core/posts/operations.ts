@@ -8,8 +8,8 @@ import {
   changeError,
   checkStoredBytes,
   checkTexts,
+  isByCaller,
   isForOwner,
-  isOwn,
   operationOf,
   type RequestedChange,
 } from './change.ts'
@@ -65,8 +65,8 @@ export class Posts {
     if (isForOwner(change)) this.#access.reach(actor, operation)
     else this.#access.require(actor, operation)
     if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
-    const mine = isOwn[change.kind] ? "its author's" : undefined
-    if (change.show.selection.fields.some(field => field.kind === 'one' && showsPrivate(field, mine)))
+    const readable = isByCaller[change.kind] ? "its author's" : undefined
+    if (change.show.selection.fields.some(field => field.kind === 'one' && showsPrivate(field, readable)))
       throw notPermitted(actor)
   }
 

@@ -55,7 +55,7 @@ export class Users {
 
   async create(actor: Actor, decode: Decode<UserInput>, client?: string): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#whole(decode(), client), actor))
+    return accepted(actor, await this.#store.create(await this.#valuesOf(decode(), client), actor))
   }
 
   async replace(
@@ -69,7 +69,7 @@ export class Users {
     const input = decode()
     const condition = decodeCondition()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
-    const values = await this.#whole(input, client)
+    const values = await this.#valuesOf(input, client)
     const outcome = await this.#store.replace(id, values, this.#rights(actor, id), condition)
     if (outcome === 'creation refused') throw notPermitted(actor)
     const replaced = accepted(actor, outcome)
@@ -88,7 +88,7 @@ export class Users {
     const { password, ...values } = decode()
     const condition = decodeCondition()
     if (id === undefined) throw absentUser()
-    const changes = { ...values, ...(password !== undefined && (await this.#secret(password, client))) }
+    const changes = { ...values, ...(password !== undefined && (await this.#newPassword(password, client))) }
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
@@ -96,7 +96,7 @@ export class Users {
     return changed
   }
 
-  /** The condition holds for the beginning: once a part of the content is deleted, the rest has to follow. */
+  /** Only the first step checks the condition: once a part of the content is deleted, the rest must be deleted too. */
   async delete(actor: Actor, id: number | undefined, decodeCondition = always): Promise<void> {
     this.#access.require(actor, 'delete a user', id)
     let condition = decodeCondition()
@@ -117,16 +117,19 @@ export class Users {
     }
   }
 
-  async #whole(input: UserInput, client: string | undefined): Promise<UserValues> {
+  async #valuesOf(input: UserInput, client: string | undefined): Promise<UserValues> {
     const { name, email, password } = input
-    const secret =
+    const stored =
       password === undefined
         ? { password: null, tokenVersion: this.#randomness.id() }
-        : await this.#secret(password, client)
-    return { name, email, ...profileOf(field => input[field] ?? null), ...secret }
+        : await this.#newPassword(password, client)
+    return { name, email, ...profileOf(field => input[field] ?? null), ...stored }
   }
 
-  async #secret(password: string, client: string | undefined): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
+  async #newPassword(
+    password: string,
+    client: string | undefined,
+  ): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
     return { password: { hash: await this.#passwords.hash(password, client) }, tokenVersion: this.#randomness.id() }
   }
 }
@@ -143,6 +146,7 @@ function present<Item>(user: Item | undefined): Item {
   return user
 }
 
+/** Throws the error for an outcome that is a refusal. */
 function accepted<Outcome>(
   actor: Actor,
   outcome: Outcome | WriteRefusal | Unmet,

@@ -37,7 +37,7 @@ export const userBounds = Object.freeze({
   password: { least: 8, most: 128 },
 })
 
-/** What the fields that every user has, and a password, must be. */
+/** The rules for the required fields of a user, and for a password. */
 export const userRules = {
   name: (value: unknown) => nonBlankText('name', value, userBounds.name),
   email(value: unknown) {
@@ -56,8 +56,8 @@ export const userRules = {
 }
 
 /**
- * The optional fields of a user, and what each must be. Decoding, storing and representing users follow from this table;
- * what GraphQL shows of them is in `core/entities.ts`.
+ * The optional fields of a user, and the rule for each. Decoding, storing and representing users use this table.
+ * `core/entities.ts` describes the fields that GraphQL shows.
  */
 export const profileRules = {
   age: (value: unknown) => integer('age', value, 0, userBounds.age),
@@ -70,7 +70,7 @@ export type Profile = {
 
 export const profileFields = Object.keys(profileRules) as readonly (keyof Profile)[]
 
-/** The fields of a profile, made one by one. */
+/** A profile whose fields come from `make`. */
 export function profileOf(make: (name: keyof Profile) => string | number | null): Profile {
   return Object.fromEntries(profileFields.map(name => [name, make(name)])) as unknown as Profile
 }

@@ -4,7 +4,7 @@ import { userBounds } from '../../core/users/user.ts'
 import { isObject } from '../../server/fields.ts'
 import { fieldsOf } from './fields.ts'
 
-/** Whether a body lacks credentials altogether, so that the request can only be about the token that it carries. */
+/** Whether a body has no credentials at all, so that the request can only be a renewal of its token. */
 export function hasNoCredentials(body: unknown): boolean {
   return body === undefined || (isObject(body) && body.email === undefined && body.password === undefined)
 }

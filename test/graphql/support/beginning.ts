@@ -33,7 +33,7 @@ export const beginning: Data = {
   })),
 }
 
-/** Restores the initial data: no events, and known ids for the next rows. */
+/** Restores the initial data, without events and with fixed ids for the next rows. */
 export async function resetData({ engine, database: { kind } }: Stage): Promise<void> {
   await engine.write('run', [...insertsOf(beginning, kind), sql`delete from outbox`, numbering[kind]])
 }
@@ -86,13 +86,13 @@ const nextIds: Readonly<Record<TestDatabase['kind'], Statement>> = {
                 from posts_id_seq as p, comments_id_seq as c`,
 }
 
-/** Without the ids to come, of which PostgreSQL leaves some out when it undoes a change. */
+/** The rows without the next ids, because PostgreSQL skips some ids when it rolls back a change. */
 export function contentsOf({ users, posts, comments, events }: NaiveState): Data & Pick<NaiveState, 'events'> {
   const byId = (one: { id: number }, other: { id: number }) => one.id - other.id
   return { users, posts: posts.toSorted(byId), comments: comments.toSorted(byId), events }
 }
 
-/** When something was published in the course of the test is not known before. */
+/** Replaces the instants of the test run, which are not known in advance. */
 export function withoutNow(text: string): string {
   return text.replaceAll(/"\d{4}-\d\d-\d\dT[\d:.]{12}Z"/g, instant =>
     instants.includes(instant.slice(1, -1)) ? instant : JSON.stringify(now),

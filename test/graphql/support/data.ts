@@ -33,7 +33,7 @@ export interface CommentRow {
   readonly createdAt: string
 }
 
-/** Few, so that posts share them. */
+/** A few instants only, so that several posts have the same one. */
 export const instants: readonly string[] = [
   '2026-01-31T12:00:00.000Z',
   '2026-01-31T12:00:00.001Z',
@@ -43,13 +43,16 @@ export const instants: readonly string[] = [
   '9999-12-31T23:59:59.999Z',
 ]
 
-/** Each could be misread in JSON or in SQL. */
+/** Texts that could be misread in JSON or in SQL. */
 const doubtful = [
   ...['"', '\\', "'", '\u2028\u2029', '\u0001\b\f\n\r\t\u001f\u007f', '👩‍👩‍👧‍👦 Zoë 漢字 \u{10ffff}', '\ufeff', ' '],
   ...['{"a":1}', '[]', 'null', 'true', '1', '1e3', '$1', '?1', '%s', "'; drop table posts; --", '\\u0041', '</script>'],
 ]
 
-/** Any but U+0000 and halves of pairs. fast-check's own `binary` does the same, after a second of preparation. */
+/**
+ * Any character except U+0000 and surrogates. The `binary` unit of fast-check is the same, but needs a second to
+ * prepare.
+ */
 const character = fc
   .oneof(
     fc.integer({ min: 1, max: 0x7f }),
@@ -58,7 +61,7 @@ const character = fc
   )
   .map(code => String.fromCodePoint(code))
 
-/** Any text that may be stored, of so many characters at most. */
+/** Any text that can be stored, up to this length. */
 function texts(longest: number): fc.Arbitrary<string> {
   const any = fc.string({ unit: character, minLength: 1, maxLength: Math.min(longest, 12) })
   return fc.oneof(
@@ -80,11 +83,11 @@ export interface DataSize {
   readonly users: number
   readonly posts: number
   readonly comments: number
-  /** Of contents and comments. */
+  /** The maximum length of contents and comments. */
   readonly longest: number
 }
 
-/** Ids are given in no order, with gaps, up to the highest there is. */
+/** Ids in random order, with gaps, up to the largest valid id. */
 function ids(count: number): fc.Arbitrary<number[]> {
   const id = fc.oneof(
     { weight: 6, arbitrary: fc.integer({ min: 1, max: 4 * count + 1 }) },
@@ -163,7 +166,7 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
   ]
 }
 
-/** Names only the columns that have a value, so that it also fits a schema without the latest ones. */
+/** Inserts only the columns that have a value, so that it also works with an older schema. */
 function insertUser(user: UserRow): Statement {
   const given = Object.entries({ ...user, tokenMark: tokenVersionOf(user.id) }).filter(([, value]) => value !== null)
   const columns = given.map(([name]) => name.replaceAll(/[A-Z]/g, letter => `_${letter.toLowerCase()}`))

@@ -19,7 +19,7 @@ export interface Failure {
   readonly path: readonly unknown[]
 }
 
-/** Represents any instant during the test. */
+/** Stands for any instant during the test. */
 export const now = 'now'
 
 /** The answer of a mutation and the rows afterwards, or the error if nothing was changed. */
@@ -39,7 +39,7 @@ export function naiveMutation(text: string, variables: Variables, actor: Actor, 
 
 function executed(text: string, variableValues: Variables, rootValue: object): unknown {
   const result = execute({ schema: naiveSchema, document: parse(text), rootValue, variableValues })
-  if (result instanceof Promise || !('data' in result)) throw new Error('Nothing here takes its time')
+  if (result instanceof Promise || !('data' in result)) throw new Error('Execution must be synchronous')
   if (result.errors?.some(({ originalError }) => !(originalError instanceof Refused)))
     throw new Error(JSON.stringify(result.errors))
   return result.data

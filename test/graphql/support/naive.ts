@@ -13,8 +13,8 @@ import {
 import type { CommentRow, Data, PostRow, UserRow } from './data.ts'
 
 /**
- * The same schema as graphql-js itself executes it, each field by a function that looks through plain arrays. Slow, and
- * simple enough to be obviously right. It shares no code with the service.
+ * The same schema, executed by graphql-js. Each resolver searches in plain arrays: slow, but obviously right. It shares
+ * no code with the service.
  */
 export const naiveSchema: GraphQLSchema = schemaOf()
 
@@ -28,13 +28,13 @@ function schemaOf(): GraphQLSchema {
   return schema
 }
 
-/** The functions for all mutations, each made from what its mutation returns. */
+/** Selects an implementation for each mutation, by the type that the mutation returns. */
 export function mutationsBy<Made>(made: Readonly<Record<string, Made>>): Readonly<Record<string, Made>> {
   const fields = Object.entries(naiveSchema.getMutationType()?.getFields() ?? {})
   return Object.fromEntries(
     fields.map(([name, { type }]) => {
       const own = made[getNamedType(type).name]
-      if (own === undefined) throw new Error(`No test knows what to return from ${name}: ${type}`)
+      if (own === undefined) throw new Error(`The tests have no implementation of ${name}: ${type}`)
       return [name, own]
     }),
   )
@@ -55,7 +55,7 @@ interface Row {
   readonly id: number
 }
 
-/** `order` is that of the items, which are sorted. */
+/** `order` is the sort order of the items. */
 function page<Item extends Row>(
   items: readonly Item[],
   { limit, offset, after }: PageArgs,
@@ -74,7 +74,7 @@ function instantOf({ publishedAt }: PostRow): number {
   return publishedAt === null ? Number.NaN : Date.parse(publishedAt)
 }
 
-/** What graphql-js finds at the top of a query over this data. Rows are looked up when they are asked for. */
+/** The root value of a query over this data. Rows are looked up when they are requested. */
 export class NaiveQuery {
   readonly #data: () => Data
   readonly #me: number | undefined
@@ -150,19 +150,19 @@ export class NaiveQuery {
   })
 }
 
-/** The JSON of the data that graphql-js answers an operation with, its keys in their order. */
+/** The JSON of the data that graphql-js returns for an operation, with its keys in order. */
 export function naiveAnswer(
   text: string,
   variableValues: Readonly<Record<string, unknown>>,
   rootValue: object,
 ): string {
   const result = execute({ schema: naiveSchema, document: parsed(text), rootValue, variableValues })
-  if (result instanceof Promise) throw new Error('Nothing here takes its time')
+  if (result instanceof Promise) throw new Error('Execution must be synchronous')
   if (!('data' in result) || result.errors !== undefined) throw new Error(JSON.stringify(result))
   return JSON.stringify(result.data)
 }
 
-/** An operation is done several times in a row, with other variables. */
+/** Parses a text once for several calls in a row with different variables. */
 function parsed(text: string): DocumentNode {
   if (text !== latest.text) latest = { text, document: parse(text) }
   return latest.document
@@ -170,7 +170,7 @@ function parsed(text: string): DocumentNode {
 
 let latest = { text: '{ __typename }', document: parse('{ __typename }') }
 
-/** A JSON text without what its writers are free in: blanks between its parts, and how characters are escaped. */
+/** A JSON text without optional differences: white space between tokens, and the way characters are escaped. */
 export function normalised(json: string): string {
   return json.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|\s+/g, part =>
     part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : '',

@@ -24,7 +24,7 @@ interface Field {
 const paging = { limit: 'Int', after: 'Cursor', offset: 'Int' } as const
 const values = (...names: string[]): Field[] => names.map(name => ({ name }))
 
-/** What operations are made of. Counterexamples shrink to what comes first. */
+/** The fields of each type. Counterexamples are reduced towards the first ones. */
 export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
   Query: [
     ...values('__typename'),
@@ -79,7 +79,7 @@ export const fieldsOf: Readonly<Record<Type, readonly Field[]>> = {
 
 const longestName = 'a_name_of_sixty_three_characters_'.padEnd(63, 'x')
 
-/** Names that could cause errors in a part of the code. */
+/** Aliases that often cause errors. */
 const aliases: readonly string[] = [
   ...[
     'a',
@@ -128,7 +128,7 @@ const limits = [1, 0, 2, 3, 5, 10]
 const offsets = [0, 1, 2, 5, 12, 40]
 const impossibleIds = ['999999', 'abc', '', '01', '-1', '1.5', "1' OR '1'='1", '9007199254740993', '1e3', '\u2028"\\']
 const goodStrings = ['Post', 'User', '__Type', 'a \'b\' "c" \\ $1 \u2028 👩‍👧', '\u0001', '{"a":1}']
-/** Names of types, and texts: fine ones, and such as a title must not be. */
+/** Names of types, and texts: valid ones, and some that are not valid as a title. */
 const strings = [...goodStrings, ...goodStrings, ...goodStrings, ' \n ', '', 'x'.repeat(301), 'a\u0000b']
 
 /** The instants of the data in several notations, and other instants. */
@@ -141,19 +141,19 @@ const dateTimes: readonly string[] = [
   '2026-02-28T23:59:59.9Z',
 ]
 
-/** The form in which a counterexample is reduced: any numbers, from which a valid operation is made. */
+/** A selected field as random numbers. fast-check reduces the numbers, and a valid operation is made from them. */
 interface RawNode {
   readonly form: 'field' | 'inline' | 'typed inline' | 'spread'
   readonly field: number
-  /** Of the aliases above; beyond them `k0`, `k1`, …, none at -1. */
+  /** An index of `aliases`; above them `k0`, `k1`, …; -1 for no alias. */
   readonly alias: number
   readonly args: readonly RawArgument[]
-  /** None at 0. */
+  /** 0 for none. */
   readonly conditions: number
   readonly inner: readonly RawNode[]
 }
 
-/** How it is given, and which value it has. Not given at all at 0. */
+/** Encodes how an argument is given and its value; 0 for an argument that is not given. */
 type RawArgument = number
 
 interface RawVariable {
@@ -173,7 +173,7 @@ interface RawOperation {
   readonly fragments: readonly RawFragment[]
   readonly variables: readonly RawVariable[]
   readonly name: number
-  /** Without named fragments, keys may mean another thing in every place. */
+  /** Without named fragments, the same key may be a different field in every place. */
   readonly withFragments: boolean
 }
 
@@ -215,7 +215,7 @@ const rawAlias = fc.oneof(
   { weight: 2, arbitrary: fc.nat(aliases.length - 1) },
 )
 
-/** Selections of so many nodes at most, level by level, fields and inline fragments together. */
+/** Selections with at most this many nodes per level, fields and inline fragments together. */
 function rawNodes([most = 1, ...further]: readonly number[]): fc.Arbitrary<RawNode[]> {
   const inner: fc.Arbitrary<RawNode[]> = further.length === 0 ? fc.constant([]) : rawNodes(further)
   const node = fc.record(
@@ -251,7 +251,7 @@ function rawOperations(levels: readonly number[]): fc.Arbitrary<RawOperation> {
 const anyRaw = rawOperations([2, 3, 2, 2, 2, 1, 1])
 const flatRaw = rawOperations([4, 3, 2, 1])
 
-/** One object with more keys than a function of SQL has arguments. */
+/** One object with more keys than an SQL function can have arguments. */
 const wideRaw: fc.Arbitrary<RawOperation> = fc
   .record({
     at: fc.nat(5),
@@ -262,7 +262,7 @@ const wideRaw: fc.Arbitrary<RawOperation> = fc
     const leaf = { form: 'field', conditions: 0, inner: [], args: [] } as const
     const nodes: RawNode[] = fields.map((choice, index) => {
       const alias = index === longAt ? aliases.length - 1 : aliases.length + index
-      // A document may have so many tokens only: few fields lead further.
+      // The number of tokens of a document is limited, so only few fields have subfields.
       const field = index % 50 === 0 ? choice : at === 0 ? 0 : (choice % 3) * 3
       return { ...leaf, field, alias }
     })
@@ -273,7 +273,7 @@ const wideRaw: fc.Arbitrary<RawOperation> = fc
     return { nodes: top, fragments: [], variables: [], name: 0, withFragments: false }
   })
 
-/** Everything that the schema knows, valid, as deep as is allowed; of the usual size. */
+/** A valid query that may use the whole schema, up to the allowed depth, of usual size. */
 export function anyQuery(data: Data): fc.Arbitrary<Operation> {
   return anyRaw.map(raw => new Writer(raw, data).operation('Query'))
 }
@@ -282,20 +282,20 @@ export function wideQuery(data: Data): fc.Arbitrary<Operation> {
   return wideRaw.map(raw => new Writer(raw, data).operation('Query'))
 }
 
-/** Several changes, among them such as fail. `soon` are ids that may be there by then. */
+/** Several changes, some of which fail. `soon` are ids that may exist by then. */
 export function anyMutation(data: Data, soon: readonly string[]): fc.Arbitrary<Operation> {
   const ids = data.posts.map(({ id }) => String(id))
   const options = { ids: [...ids, ...ids, ...ids, ...ids, ...soon, ...impossibleIds.slice(0, 2)] }
   return flatRaw.map(raw => new Writer(raw, data, options).operation('Mutation'))
 }
 
-/** Keys mean anything anywhere, so that fields meet that cannot be merged. */
+/** A query in which any key may be any field, so that some fields cannot be merged. */
 export function anyConflict(data: Data): fc.Arbitrary<Operation> {
   return anyRaw.map(raw => new Writer(raw, data, { mergeable: false }).operation('Query'))
 }
 
 interface WriterOptions {
-  /** Whether fields with the same key are the same field everywhere they could meet. */
+  /** Whether fields with the same key are the same field wherever they could be merged. */
   readonly mergeable?: boolean
   /** Ids to choose from. */
   readonly ids?: readonly string[]
@@ -303,11 +303,11 @@ interface WriterOptions {
 
 interface Place {
   readonly level: number
-  /** Where keys mean the same thing, unless they do so everywhere. */
+  /** The place in the operation. Within one place, a key is always the same field. */
   readonly path: string
-  /** About how many objects there will be. */
+  /** The approximate number of objects in the answer. */
   readonly factor: number
-  /** Only fragments behind this one may be spread: so they go round in no circle. */
+  /** Only fragments after this one may be spread, so that there are no cycles. */
   readonly fragment: number
 }
 
@@ -423,7 +423,7 @@ class Writer {
     return (['Post', 'User', 'Comment'] as const)[type] ?? this.#root
   }
 
-  /** Of the fragments that a text leads to. */
+  /** The definitions of all fragments that a text uses, directly or indirectly. */
   #definitionsFor(text: string): readonly string[] {
     const found = new Set<string>()
     const follow = (from: string): void => {
@@ -442,11 +442,11 @@ class Writer {
     let isAfter = false
     const written = Object.entries(args).flatMap(([name, type], at) => {
       const { given, value } = argumentOf(raw[at] ?? 0)
-      // Where `after` is given, nothing else may say where the list starts. A third of the lists have it.
+      // With `after`, no other argument may set the start of the list. A third of the lists have `after`.
       if (type === 'Cursor' && value % 3 > 0) return []
       if (isAfter && name !== 'limit') return []
       isAfter ||= type === 'Cursor' && given !== 'not' && given !== 'null'
-      // Long lists within long lists would be refused for their cost.
+      // Long lists inside long lists would exceed the cost limit.
       if (name === 'limit' && factor >= 20) return [`limit: ${value % 3}`]
       if (given === 'variable') return [`${name}: ${this.#variable(type, value)}`]
       const isOptional = name === 'includeDeprecated' || !isNeeded(type)
@@ -460,7 +460,7 @@ class Writer {
   #literal(type: InputType, name: string, value: number): string {
     if (name === 'offset') return String(offsets[value % offsets.length])
     const literal = this.#value(type, value)
-    // An id may be written as a number, too.
+    // An id may also be written as a number.
     if (isId(type) && value % 2 === 0 && /^[1-9]\d*$/.test(String(literal))) return String(literal)
     return JSON.stringify(literal)
   }
@@ -519,7 +519,7 @@ class Writer {
 
 function chosenField(type: Type, choice: number, leads: boolean): Field {
   const fields = fieldsOf[type]
-  // Where there is something to select below, what leads there is chosen more often than by chance.
+  // If there are further levels, fields with subfields are chosen more often.
   const leading = fields.filter(({ to }) => to !== undefined)
   const among = leads && type !== 'Mutation' && choice % 3 > 0 ? leading : fields
   const chosen = among[Math.floor(choice / 3) % among.length]
@@ -531,7 +531,7 @@ function isId(type: InputType): boolean {
   return type === 'ID' || type === 'Cursor'
 }
 
-/** Whether null is not allowed. */
+/** Whether the type is non-null. */
 function isNeeded(type: InputType): boolean {
   return type === 'ID' || type === 'String' || type === 'Boolean'
 }

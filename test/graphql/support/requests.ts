@@ -5,7 +5,7 @@ import { SocketClient } from '../../support/sockets.ts'
 /** The members of a request, as clients send them. */
 export type Members = Readonly<Record<string, unknown>>
 
-/** What a client gets. Over a socket there is no status. */
+/** The answer to a client. Over a socket there is no status. */
 export interface Answered {
   readonly status: number | undefined
   readonly data?: unknown
@@ -48,7 +48,7 @@ export function sha256(text: string): string {
   return createHash('sha256').update(text).digest('hex')
 }
 
-/** `extensions` with a hash, as Apollo's protocol has it. */
+/** `extensions` with a hash, in the format of Apollo. */
 export function persisted(sha256Hash: unknown, version: unknown = 1): { readonly extensions: Members } {
   return { extensions: { persistedQuery: { version, sha256Hash } } }
 }

@@ -13,7 +13,7 @@ import type { EngineKind, OpenOptions, TestDatabase } from '../../support/engine
 import { type Data, insertsOf, tokenVersionOf } from './data.ts'
 import { catalogue, type verbs } from './planting-verbs.ts'
 
-/** A database for any test data, and the real path of an operation from its text to that database. */
+/** A database with test data, and the real code path from the text of an operation to that database. */
 export class Stage implements AsyncDisposable {
   readonly database: TestDatabase
   readonly engine: Engine<typeof verbs>
@@ -48,7 +48,7 @@ export interface ServiceOptions {
 
 export type Service = (text: string, variables?: Readonly<Record<string, unknown>>, actor?: Actor) => Promise<string>
 
-/** All of the service between HTTP and the engine, wired as the app wires it. */
+/** All parts of the service between HTTP and the engine, connected as in the app. */
 export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOptions = {}): Service {
   const { maxComplexity = 1000, policy = 'open' } = options
   const posts = new Posts({ store: createStore(engine).posts, access: new Access(policy), bus: new MemoryEventBus() })

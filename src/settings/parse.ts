@@ -1,0 +1,123 @@
+import { isIP } from 'node:net'
+import { availableParallelism } from 'node:os'
+import type { SettingName } from './table.ts'
+
+// The values of settings, from the texts of the environment. Each function throws an error that names the variable.
+
+/** An invalid setting. The message is one line that names the variable. It never contains a secret. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+export type DatabaseConfig =
+  | { readonly kind: 'sqlite'; readonly path: string }
+  | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
+
+export interface RedisConfig {
+  readonly host: string
+  readonly port: number
+  readonly username?: string
+  readonly password?: string
+  readonly database: number
+  readonly tls: boolean
+}
+
+export function parseInteger(name: SettingName, value: string, least: number, most: number): number {
+  const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw new ConfigError(`${name}: must be a whole number from ${least} to ${most}`)
+}
+
+/** Threads can share a port only where the system distributes its connections among them. */
+const canShare = process.platform === 'linux'
+const usualThreads = canShare ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1
+
+export function parseThreads(value: string): number {
+  const count = value === '' ? usualThreads : parseInteger('THREADS', value, 1, 8)
+  if (count === 1 || canShare) return count
+  throw new ConfigError('THREADS: must be 1 on this system; more than one needs Linux')
+}
+
+export function parseChoice<Choice extends string>(
+  name: SettingName,
+  value: string,
+  choices: readonly Choice[],
+): Choice {
+  const choice = choices.find(candidate => candidate === value.toLowerCase())
+  if (choice !== undefined) return choice
+  throw new ConfigError(`${name}: must be one of ${choices.join(', ')}`)
+}
+
+export function parseToken(name: SettingName, value: string): string | undefined {
+  if (value === '') return undefined
+  if (/^[\x21-\x7e]+$/.test(value)) return value
+  throw new ConfigError(`${name}: must be visible ASCII characters without blanks`)
+}
+
+export function parseDatabase(value: string, poolMax: number, pooler: boolean): DatabaseConfig {
+  if (/^postgres(ql)?:\/\//.test(value)) {
+    if (!URL.canParse(value)) throw new ConfigError('DATABASE_URL: is not a valid postgres:// address')
+    return Object.freeze({ kind: 'postgres', url: value, poolMax, pooler })
+  }
+  const path = /^sqlite:(.+)$/.exec(value)?.[1]
+  if (path !== undefined) return Object.freeze({ kind: 'sqlite', path: path.replace(/^\/\/(?=\/)/, '') })
+  throw new ConfigError('DATABASE_URL: must be sqlite:<path>, sqlite::memory: or postgres://…')
+}
+
+export function parseRedis(value: string): RedisConfig | undefined {
+  if (value === '') return undefined
+  try {
+    const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(value)
+    const database = /^\/?(\d{0,6})$/.exec(pathname)?.[1]
+    const sound = /^rediss?:$/.test(protocol) && hostname !== '' && port !== '0' && search + hash === ''
+    if (sound && database !== undefined) {
+      return Object.freeze({
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: Number(port || 6379),
+        ...(username !== '' && { username: decodeURIComponent(username) }),
+        ...(password !== '' && { password: decodeURIComponent(password) }),
+        database: Number(database),
+        tls: protocol === 'rediss:',
+      })
+    }
+  } catch {
+    // The error below does not quote the address, which holds a password.
+  }
+  throw new ConfigError('REDIS_URL: must be redis://… or rediss://…, with host[:port][/database] and no parameters')
+}
+
+export function parseLinkPrefix(value: string): string {
+  if (value === '' || /^(?:https?:\/\/[^\s/?#]+)?(?:\/[\w.~-]+)*$/.test(value)) return value
+  throw new ConfigError('LINK_PREFIX: must be a path such as /shop, or an http(s) address, without a slash at its end')
+}
+
+export function parsePaths(value: string): readonly string[] {
+  const list = value.split(',').map(path => path.trim())
+  if (list.every(path => /^\/[^\s?#]*$/.test(path))) return Object.freeze(list)
+  throw new ConfigError('RATE_LIMIT_PATHS: must be paths such as /api/, separated by commas')
+}
+
+export function parseProxies(value: string): readonly string[] {
+  const list = value === '' ? [] : value.split(',').map(range => range.trim())
+  for (const range of list) {
+    const [address = '', prefix, ...rest] = range.split('/')
+    const family = isIP(address)
+    const longest = family === 4 ? 32 : 128
+    const isValidPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest)
+    if (family === 0 || !isValidPrefix || rest.length > 0) {
+      throw new ConfigError('TRUST_PROXY: must be addresses or CIDR ranges such as 10.0.0.0/8, separated by commas')
+    }
+  }
+  return Object.freeze(list)
+}
+
+export function parseOrigins(value: string): readonly string[] {
+  const list = value.split(',').map(origin => origin.trim())
+  for (const origin of list) {
+    if (origin === '*') continue
+    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+      throw new ConfigError('CORS_ORIGINS: must be * or origins such as https://app.example.com, separated by commas')
+    }
+  }
+  return Object.freeze(list)
+}
