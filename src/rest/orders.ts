@@ -6,7 +6,7 @@ import { decodeCondition, sendRevised } from './conditions.ts'
 import { decodeItems, decodeOrderList } from './decode/orders.ts'
 import { decodeKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
-import { orderOperations } from './order-operations.ts'
+import { orderOperations } from './openapi/orders.ts'
 import { accessCheck, keyCheck, markReplay } from './payments.ts'
 import { headerOf, idIn, queryOf, type RestServer } from './routes.ts'
 

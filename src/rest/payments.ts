@@ -4,7 +4,7 @@ import type { Payment } from '../core/payments/payment.ts'
 import { sendRevised } from './conditions.ts'
 import { decodeCents, decodeRequiredKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
-import { paymentOperations } from './payment-operations.ts'
+import { paymentOperations } from './openapi/payments.ts'
 import { headerOf, idIn, type RestServer } from './routes.ts'
 
 /** `/payments`. Each route decodes the request, calls one operation and builds the response. */

@@ -1,8 +1,8 @@
 import type { Tokens } from '../core/tokens/operations.ts'
 import { bearerOf } from '../server/authentication.ts'
 import { decodeLogin, hasNoCredentials } from './decode/tokens.ts'
+import { tokenOperations } from './openapi/tokens.ts'
 import { clientOf, type RestServer } from './routes.ts'
-import { tokenOperations } from './token-operations.ts'
 
 /**
  * `POST /tokens` logs in, or renews the token of the request if the body has no credentials. With credentials it ignores

@@ -3,8 +3,8 @@ import { profileFields, type User } from '../core/users/user.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import { decodeUser, decodeUserChanges, decodeUserList } from './decode/users.ts'
 import type { Links } from './links.ts'
+import { userOperations } from './openapi/users.ts'
 import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
-import { userOperations } from './user-operations.ts'
 
 /** `/users`. Each route decodes the request, calls one operation and builds the response. */
 export function serveUsers({ server, authenticate, prefix, proxies }: RestServer, users: Users, links: Links): void {

@@ -5,7 +5,7 @@ import { serveGraphiqlAssets } from '../graphql/http/graphiql/page.ts'
 import type { TrustedProxies } from '../server/client-address.ts'
 import { serveClientScript } from '../server/client-script.ts'
 import { serveConsole } from '../server/console.ts'
-import { serveDocument } from '../server/openapi.ts'
+import { serveDocument } from '../server/openapi/document.ts'
 import { serveHome } from '../server/pages/home.ts'
 import { servePages } from '../server/pages/serve.ts'
 

@@ -1,4 +1,4 @@
-import type { Part } from '../openapi.ts'
+import type { Part } from '../openapi/document.ts'
 import type { Chapter } from './contents.ts'
 import { escapeHtml } from './frame.ts'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
-import { commonComponents } from './openapi-parts.ts'
-import { version } from './version.ts'
+import { version } from '../version.ts'
+import { commonComponents } from './parts.ts'
 
 /** Any object of an OpenAPI document that our code only passes on. */
 export type Part = Readonly<Record<string, unknown>>

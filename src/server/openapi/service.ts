@@ -1,4 +1,4 @@
-import type { OpenApiOperation, Part } from './openapi.ts'
+import type { OpenApiOperation, Part } from './document.ts'
 import {
   always,
   answerHeaders,
@@ -8,7 +8,7 @@ import {
   retryAfterHeader,
   tokenIgnored,
   unlimitedFailure,
-} from './openapi-parts.ts'
+} from './parts.ts'
 
 const tags = ['Service'] as const
 const requestId = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } }

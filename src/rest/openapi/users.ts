@@ -1,4 +1,4 @@
-import type { OpenApiOperation } from '../server/openapi.ts'
+import type { OpenApiOperation } from '../../server/openapi/document.ts'
 import {
   always,
   answerHeaders,
@@ -7,7 +7,7 @@ import {
   tokenNeeded,
   tokenOptional,
   withBody,
-} from '../server/openapi-parts.ts'
+} from '../../server/openapi/parts.ts'
 import { answer, badCondition, badPage, filters, json, paging, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Users'] as const

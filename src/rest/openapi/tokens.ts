@@ -1,5 +1,5 @@
-import { demoLogin } from '../core/demo.ts'
-import type { OpenApiOperation } from '../server/openapi.ts'
+import { demoLogin } from '../../core/demo.ts'
+import type { OpenApiOperation } from '../../server/openapi/document.ts'
 import {
   always,
   answerHeaders,
@@ -9,7 +9,7 @@ import {
   tokenNeeded,
   tokenOptional,
   withBody,
-} from '../server/openapi-parts.ts'
+} from '../../server/openapi/parts.ts'
 import { json, schema } from './schemas.ts'
 
 const token = 'eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCJ9.eyJpc3MiOiJkdWV0Iiwic3ViIjoiMSJ9.c2lnbmF0dXJl'

@@ -1,6 +1,6 @@
-import type { OpenApiOperation } from '../server/openapi.ts'
-import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
-import { keyMalformed } from './payment-operations.ts'
+import type { OpenApiOperation } from '../../server/openapi/document.ts'
+import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../../server/openapi/parts.ts'
+import { keyMalformed } from './payments.ts'
 import { answer, badCondition, badPage, filters, json, paging, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Orders'] as const

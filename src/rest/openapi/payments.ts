@@ -1,5 +1,5 @@
-import type { OpenApiOperation } from '../server/openapi.ts'
-import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../server/openapi-parts.ts'
+import type { OpenApiOperation } from '../../server/openapi/document.ts'
+import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../../server/openapi/parts.ts'
 import { answer, json, parameter, schema, tagHeader } from './schemas.ts'
 
 const tags = ['Payments'] as const

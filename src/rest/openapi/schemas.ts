@@ -1,7 +1,7 @@
-import { orderBounds, orderStatuses } from '../core/orders/order.ts'
-import { pageBounds } from '../core/page.ts'
-import { type Profile, userBounds } from '../core/users/user.ts'
-import { answerHeaders, failure } from '../server/openapi-parts.ts'
+import { orderBounds, orderStatuses } from '../../core/orders/order.ts'
+import { pageBounds } from '../../core/page.ts'
+import { type Profile, userBounds } from '../../core/users/user.ts'
+import { answerHeaders, failure } from '../../server/openapi/parts.ts'
 
 const id = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
 const name = { type: 'string', maxLength: userBounds.name, pattern: '\\S', description: 'Not blank.' }
