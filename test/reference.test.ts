@@ -83,8 +83,8 @@ test('docs/http.md: every example is answered as printed, one after the other', 
       value.replace('$TOKEN', token).replace('$ETAG', etag),
     ])
     if (request.body !== '') headers.push(['Content-Type', 'application/json'])
-    const body = request.body === '' ? null : request.body
-    const response = await ask(app.url + path, { method, headers: headers as [string, string][], body })
+    const body = request.body === '' ? {} : { body: request.body }
+    const response = await ask(app.url + path, { method, headers: Object.fromEntries(headers), ...body })
     assert.equal(`${response.status} ${STATUS_CODES[response.status]}`, answer.first, `${example}${response.body}`)
     for (const [name, value] of answer.headers)
       assertLike(response.headers.get(name.toLowerCase()) ?? '', value, example)

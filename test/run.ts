@@ -12,7 +12,8 @@ import { groupsFolder } from './support/left-behind.ts'
 
 /**
  * Runs the tests of the given files, or of all files.
- * `--quick`: on SQLite, without tests that start processes or measure for long. `--full`: with all long forms.
+ * `--quick`: on SQLite, without tests that start processes, build something or measure for long. `--full`: with all long
+ * forms.
  * `--seed N`: in the random order of an earlier run, which printed this number as its seed.
  * `--threads N`: servers have so many threads, unless a test needs one or says how many.
  */
@@ -32,9 +33,10 @@ const processesAtOnce = 3
 
 /**
  * Loading the program takes longer than the tests of many files, and code that has run before is faster. So there are
- * few processes; but when one has ended, the others still have work to share.
+ * few processes; but when one has ended, the others still have work to share. The tests of a quick run hardly wait, so
+ * they end at about the same time, and more processes would only load more.
  */
-const mostProcesses = 2 * processesAtOnce
+const mostProcesses = values.quick ? processesAtOnce : 2 * processesAtOnce
 const fewestFiles = 10
 
 const seed = Number(values.seed ?? randomInt(1_000_000))
@@ -60,12 +62,14 @@ try {
 function chosenFiles(): readonly string[] {
   if (positionals.length > 0) return globSync(positionals, { cwd: root })
   const all = globSync('test/**/*.test.ts', { cwd: root }).sort()
-  return values.quick ? all.filter(file => !startsProcesses(file)) : all
+  return values.quick ? all.filter(file => !isSlow(file)) : all
 }
 
-function startsProcesses(file: string): boolean {
+/** Whether a file has tests that start processes or a browser, or needs packages that take long to load. */
+function isSlow(file: string): boolean {
   const code = readFileSync(join(root, file), 'utf8')
-  return /^test\/(faults|fuzz)\//.test(file) || /from '(.*\/support\/process\.ts|node:child_process)'/.test(code)
+  const slow = /from '(.*\/support\/(process|browser)\.ts|node:child_process|vite)'/
+  return /^test\/(faults|fuzz|bench)\//.test(file) || slow.test(code)
 }
 
 /** Modules that import some of the files each. Neighbours are in different ones, since they often take about as long. */
@@ -103,6 +107,9 @@ async function runAll(modules: readonly string[]): Promise<boolean> {
         `--test-random-seed=${seed}`,
         // Every test has its own timeouts (support/wait.ts). This one is for all other waiting.
         '--test-timeout=900000',
+        // Tests create many objects that live briefly. With more room for them, the collector runs less often.
+        '--min-semi-space-size=16',
+        '--max-semi-space-size=64',
       ],
     })
     const durations = new Durations(events)

@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { gzipSync } from 'node:zlib'
 import { build, type Rollup } from 'vite'
 import { buildClient } from '../../client/build.ts'
 import { schemaTypes } from '../../client/generate-schema.ts'
@@ -12,13 +11,9 @@ import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { notInQuick } from '../support/form.ts'
-import { ask } from '../support/http.ts'
-import { assertRefusal } from '../support/refusal.ts'
 
 const client = join(import.meta.dirname, '..', '..', 'client')
 const dist = join(client, 'dist')
-const script = readFileSync(join(dist, 'duet-client.js'), 'utf8')
-const mostBytes = 12 * 1024
 
 test('client/dist equals a new build of the sources; `npm run client` writes it', { skip: notInQuick }, async () => {
   using folder = temporaryFolder()
@@ -36,14 +31,6 @@ test('client/src/schema.ts has the types of api/schema.graphql; `npm run client`
     readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()),
     'client/src/schema.ts is out of date',
   )
-})
-
-test('the client is one small module without imports', () => {
-  assert.doesNotMatch(script, /\bimport\b/)
-  const bytes = gzipSync(script).length
-  assert.ok(bytes <= mostBytes, `${bytes} bytes`)
-  const { dependencies } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
-  assert.equal(dependencies, undefined)
 })
 
 for (const [name, entry] of [
@@ -70,26 +57,6 @@ for (const [name, entry] of [
     assert.deepEqual(partsOf(await bundled('payments')), ['payments', 'session'])
   })
 }
-
-test('GET /client.js serves the client to pages of any origin, and browsers revalidate it', async () => {
-  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  const headers = { origin: 'https://app.example' }
-  const served = await ask(`${app.url}/client.js`, { headers })
-  assert.deepEqual([served.status, served.body], [200, script])
-  assert.equal(served.headers.get('content-type'), 'text/javascript; charset=utf-8')
-  assert.equal(served.headers.get('cache-control'), 'no-cache')
-  assert.equal(served.headers.get('access-control-allow-origin'), '*')
-  const known = { ...headers, 'if-none-match': served.headers.get('etag') ?? assert.fail() }
-  assert.equal((await ask(`${app.url}/client.js`, { headers: known })).status, 304)
-  for (const path of ['/client', '/client/dist/duet-client.js', '/index.d.ts', '/client/package.json']) {
-    assertRefusal(await ask(app.url + path), 404, 'Not found')
-  }
-})
-
-test('with EXPLORERS=off there is no /client.js', async () => {
-  await using app = await startTestApp({ EXPLORERS: 'off' })
-  assertRefusal(await ask(`${app.url}/client.js`), 404, 'Not found')
-})
 
 test('README: a page of another origin uses the client without a build', {
   skip: browserMissing || notInQuick,

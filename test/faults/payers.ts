@@ -1,5 +1,5 @@
 import type { History, Intent } from '../support/history.ts'
-import { ask, type RawResponse } from '../support/http.ts'
+import { askByFetch, type RawResponse } from '../support/http.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 
 /** Sends one request and records the result. Returns undefined if there was no answer. */
@@ -9,7 +9,7 @@ export async function attempt(history: History, url: string, intent: Intent): Pr
   const headers = { 'idempotency-key': key, ...(orderId === null && { 'content-type': 'application/json' }) }
   const body = orderId === null ? { body: JSON.stringify({ amount: cents / 100 }) } : {}
   const path = orderId === null ? '/payments' : `/orders/${orderId}/payment`
-  const answer = await ask(url + path, {
+  const answer = await askByFetch(url + path, {
     method: 'POST',
     headers,
     ...body,

@@ -39,7 +39,7 @@ test('an invalid document is refused every time, and not cached', { skip: notInQ
   assert.ok(grown < 8 * 1024 * 1024, megabytes(grown))
 })
 
-test('a stream of new documents does not evict a document that is used all the time', () => {
+test('a stream of new documents does not evict a document that is used all the time', { skip: notInQuick }, () => {
   const documents = newDocuments()
   const text = 'query Used { posts { id title author { name } } }'
   const prepared = documents.prepare(text)
@@ -58,7 +58,7 @@ for (const [what, others, text] of [
     (count: number) => `{ posts(limit: 1) { x${count}: id ${repeat(600, n => `a${n}: id`)} } }`,
   ],
 ] as const) {
-  test(`an unused document is evicted after ${what}, and not much earlier`, () => {
+  test(`an unused document is evicted after ${what}, and not much earlier`, { skip: notInQuick }, () => {
     const documents = newDocuments()
     const prepared = documents.prepare(text(0))
     for (let count = 1; count < others / 3; count++) documents.prepare(text(count))

@@ -158,7 +158,7 @@ describe('Plans', () => {
     assert.notEqual(plans.get(again, again.coerce({ n: 1, yes: true })), first, 'another operation has another plan')
   })
 
-  it('that are used all the time are not evicted by a stream of others', () => {
+  it('that are used all the time are not evicted by a stream of others', { skip: notInQuick }, () => {
     const plans = newPlans()
     const operation = prepared('{ posts { id } }')
     const used = plans.get(operation, {})

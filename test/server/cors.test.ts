@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp, startTestServer } from '../support/app.ts'
-import { ask, postJson, type RawResponse } from '../support/http.ts'
+import { type Asked, ask, postJson, type RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
 const app1 = 'https://app.example'
@@ -20,11 +20,11 @@ function allowHeaders({ headers }: RawResponse): string[] {
   return [...headers.keys()].filter(name => name.startsWith('access-control-allow'))
 }
 
-function from(origin: string, more: Record<string, string> = {}): RequestInit {
+function from(origin: string, more: Record<string, string> = {}): Asked {
   return { headers: { origin, ...more } }
 }
 
-const preflight = (origin: string): RequestInit => ({
+const preflight = (origin: string): Asked => ({
   method: 'OPTIONS',
   ...from(origin, { 'access-control-request-method': 'DELETE', 'access-control-request-headers': 'authorization' }),
 })

@@ -8,11 +8,12 @@ import { createStore } from '../../src/storage/store.ts'
 import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { notInQuick } from '../support/form.ts'
 import { within } from '../support/wait.ts'
 
 for (const kind of engineKinds) {
   describe(`The result of a mutation on ${kind.name}`, { skip: kind.skip }, () => {
-    it('with much data delays other writes by one such mutation at most', async () => {
+    it('with much data delays other writes by one such mutation at most', { skip: notInQuick }, async () => {
       await using stage = await stageWithData(kind)
       const store = createStore(stage.engine)
       await store.ping()

@@ -4,9 +4,10 @@ import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { Stage, withMethods } from '../graphql/support/stage.ts'
 import { sqlite } from '../support/engines.ts'
+import { notInQuick } from '../support/form.ts'
 
 describe('A quick read on SQLite', () => {
-  it('does not wait for earlier reads that are known to be slow', async () => {
+  it('does not wait for earlier reads that are known to be slow', { skip: notInQuick }, async () => {
     await using stage = await Stage.open(sqlite)
     await stage.engine.read(slow(0))
     const finished: string[] = []
@@ -38,7 +39,7 @@ describe('A quick read on SQLite', () => {
     assert.deepEqual(finished, ['first', 'second'])
   })
 
-  it('shares its turn with one slow read at most', async () => {
+  it('shares its turn with one slow read at most', { skip: notInQuick }, async () => {
     await using stage = await Stage.open(sqlite)
     await stage.engine.read(slow(0))
     let turns = 0

@@ -9,7 +9,7 @@ import { rememberMethods } from '../../src/server/routing.ts'
 import { createServer, type ServerOptions } from '../../src/server/server.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
 import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
-import type { EngineKind, TestDatabase } from './engines.ts'
+import { type EngineKind, sqlite, type TestDatabase } from './engines.ts'
 import { testThreads } from './form.ts'
 import { tokenKeys } from './keys.ts'
 import { collectLogs, type LogLine } from './logs.ts'
@@ -31,10 +31,13 @@ export async function startTestApp(
   env: Environment = {},
   dependencies: Partial<Dependencies> = {},
 ): Promise<Running & { readonly app: App }> {
+  await using parts = new AsyncDisposableStack()
+  // To copy a file with the schema takes less time than to create one.
+  const database = env.DATABASE_URL === undefined ? parts.use(await sqlite.create()) : undefined
   const config = readConfig({
     ...generous,
     PORT: '0',
-    DATABASE_URL: 'sqlite::memory:',
+    DATABASE_URL: `sqlite:${database?.location}`,
     LOG_LEVEL: 'info',
     DRAIN_MS: '0',
     DEMO_DATA: 'false',
@@ -45,7 +48,7 @@ export async function startTestApp(
   // On a busy machine, a client may read nothing for longer than the usual limit.
   const unread = { bounds: { stalledMs: 10 * testTimeoutMs } }
   const { passwords = cheapPasswords(), ...others } = dependencies
-  const app =
+  const app = parts.use(
     config.threads > 1 && Object.keys(others).length === 0
       ? await startThreads(config, { logger, passwords, ...threadLogs(logs) })
       : await startApp(config, {
@@ -55,13 +58,15 @@ export async function startTestApp(
           unread,
           ...dependencies,
           passwords,
-        })
+        }),
+  )
+  const all = parts.move()
   return {
     app,
     url: app.url,
     port: Number(new URL(app.url).port),
     logs,
-    [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
 }
 

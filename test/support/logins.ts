@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ask, postJson, type RawResponse } from './http.ts'
+import { type Asked, ask, postJson, type RawResponse } from './http.ts'
 
 export const password = 'correct horse battery'
 
@@ -20,8 +20,8 @@ export async function tokenOf(url: string, email?: string, secret?: string): Pro
   return JSON.parse(response.body).token
 }
 
-export async function askAs(token: string, url: string, init: RequestInit = {}): Promise<RawResponse> {
-  return await ask(url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } })
+export async function askAs(token: string, url: string, asked: Asked = {}): Promise<RawResponse> {
+  return await ask(url, { ...asked, headers: { ...asked.headers, authorization: `Bearer ${token}` } })
 }
 
 /** Whether the service still accepts the token. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
-import { inForm } from '../support/form.ts'
+import { inForm, notInQuick } from '../support/form.ts'
 import { type Register, staleReads } from '../support/registers.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
 
@@ -62,7 +62,9 @@ async function registersOf(app: Awaited<ReturnType<typeof startTestApp>>, { send
   return registers
 }
 
-test('a write that was acknowledged on one connection is seen by the next read on any thread', async () => {
+test('a write that was acknowledged on one connection is seen by the next read on any thread', {
+  skip: notInQuick,
+}, async () => {
   await using app = await startTestApp({ THREADS: '2', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
   using connections = connect(app.port)
   const registers = await registersOf(app, connections)

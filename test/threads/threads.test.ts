@@ -6,7 +6,7 @@ import type { Worker } from 'node:worker_threads'
 import { readConfig } from '../../src/config.ts'
 import { startThreads } from '../../src/threads/supervisor.ts'
 import { startTestApp } from '../support/app.ts'
-import { onlyInFull } from '../support/form.ts'
+import { notInQuick, onlyInFull } from '../support/form.ts'
 import { query } from '../support/graphql.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
@@ -32,7 +32,9 @@ async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<n
   return sent
 }
 
-test('two threads report their metrics as one server, and a thread that ends is replaced while the other continues', async () => {
+test('two threads report their metrics as one server, and a thread that ends is replaced while the other continues', {
+  skip: notInQuick,
+}, async () => {
   const workers: Worker[] = []
   const note = (worker: Worker) => workers.push(worker)
   process.on('worker', note)

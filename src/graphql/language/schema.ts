@@ -4,8 +4,16 @@ import { buildSchema, type GraphQLSchema, isObjectType, isScalarType, Kind } fro
 import { type Entity, entities, type Field, type Relation } from '../../core/entities.ts'
 import { dateTimeOf } from './date-time.ts'
 
-/** Loads `api/schema.graphql` and adds the parser of its own scalar, DateTime. */
+let loaded: GraphQLSchema | undefined
+
+/** The schema, which nothing changes. All apps of a thread share it; tests start hundreds of them. */
 export function loadSchema(): GraphQLSchema {
+  loaded ??= readSchema()
+  return loaded
+}
+
+/** Reads `api/schema.graphql` and adds the parser of its own scalar, DateTime. */
+function readSchema(): GraphQLSchema {
   const schema = buildSchema(readFileSync(join(import.meta.dirname, '..', '..', '..', 'api', 'schema.graphql'), 'utf8'))
   const dateTime = schema.getType('DateTime')
   if (!isScalarType(dateTime)) throw new Error('api/schema.graphql has no scalar DateTime')

@@ -90,11 +90,12 @@ comes with an \`ETag\`: a client may keep it and ask with \`If-None-Match\` whet
   license: { name: 'MIT', identifier: 'MIT' },
 } as const
 
-/** `GET /openapi.json`. The document is built once, at the start. */
+/** `GET /openapi.json`. The text is made once, at the first request. */
 export function serveDocument(server: FastifyInstance, document: object): void {
-  const text = JSON.stringify(document)
+  let text: string | undefined
   server.get('/openapi.json', (_request, reply) => {
     reply.header('cache-control', 'no-cache').type('application/json; charset=utf-8')
+    text ??= JSON.stringify(document)
     return reply.send(text)
   })
 }
