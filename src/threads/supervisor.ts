@@ -32,12 +32,13 @@ export interface ThreadsParts {
 export async function startThreads(config: Config, parts: ThreadsParts): Promise<App> {
   await using opened = new AsyncDisposableStack()
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
+  const given = await givenKeys(config) // keys are checked before the database is opened
   const database = opened.use(
     await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), config.threads, trouble),
   )
   const { address } = database.database
   // Created here, because threads that create them at the same time would create different ones.
-  if ((await givenKeys(config)) === undefined && address.kind === 'sqlite') {
+  if (given === undefined && address.kind === 'sqlite') {
     await readOrCreateKeys(`${address.path}-keys.json`)
   }
   opened.use(await holdPort(config))
