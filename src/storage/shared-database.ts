@@ -4,7 +4,6 @@ import { claimDatabase, type DatabaseAddress, type OpenDatabase, type OpenOption
 import { closed, returnWriterThread, startWriterThread } from './sqlite/writer-link.ts'
 import type { ToWriter } from './sqlite/writer-thread.ts'
 import type { Timeouts } from './timeouts.ts'
-import { catalogue } from './verbs.ts'
 
 /** A claimed database, as the main thread tells it to the threads that serve. */
 export interface ThreadDatabase {
@@ -61,7 +60,7 @@ export class SharedDatabase implements AsyncDisposable {
   #start(): Worker {
     const { address } = this.database
     const path = address.kind === 'sqlite' ? address.path : ''
-    const worker = startWriterThread({ path, catalogueUrl: catalogue.url, busyMs: this.#busyMs })
+    const worker = startWriterThread({ path, catalogueUrl: verbsUrl, busyMs: this.#busyMs })
     worker.on('error', error => this.#trouble('The writer thread failed', error))
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#ended = promise
@@ -83,6 +82,9 @@ export class SharedDatabase implements AsyncDisposable {
     await this.#parts.disposeAsync()
   }
 }
+
+/** Only the writer thread and those that serve load the verbs. */
+const verbsUrl = import.meta.resolve('./verbs.ts')
 
 /** Opens, in a thread that serves, the database that the main thread has claimed. */
 export function openShared(
