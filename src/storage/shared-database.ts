@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { claimDatabase, type DatabaseAddress, type OpenDatabase, type OpenOptions, openClaimed } from './database.ts'
+import type { SharedGuard } from './sqlite/guard.ts'
 import { closed, returnWriterThread, startWriterThread } from './sqlite/writer-link.ts'
 import type { ToWriter } from './sqlite/writer-thread.ts'
 import type { Timeouts } from './timeouts.ts'
@@ -10,7 +11,7 @@ export interface ThreadDatabase {
   readonly address: DatabaseAddress
   readonly threads: number
   /** Only set for SQLite. */
-  readonly descriptor: number | undefined
+  readonly guard: SharedGuard | undefined
 }
 
 /**
@@ -36,7 +37,8 @@ export class SharedDatabase implements AsyncDisposable {
     const claimed = await claimDatabase(address, parts)
     const descriptor = claimed.kind === 'sqlite' ? openSync(claimed.path, 'r') : undefined
     if (descriptor !== undefined) parts.defer(() => closeSync(descriptor))
-    return new SharedDatabase({ address: claimed, threads, descriptor }, operation, trouble, parts.move())
+    const guard = descriptor === undefined ? undefined : { descriptor, lost: new SharedArrayBuffer(4) }
+    return new SharedDatabase({ address: claimed, threads, guard }, operation, trouble, parts.move())
   }
 
   private constructor(
@@ -88,9 +90,9 @@ const verbsUrl = import.meta.resolve('./verbs.ts')
 
 /** Opens, in a thread that serves, the database that the main thread has claimed. */
 export function openShared(
-  { address, threads, descriptor }: ThreadDatabase,
+  { address, threads, guard }: ThreadDatabase,
   options: OpenOptions,
   connect: (port: MessagePort) => void,
 ): Promise<OpenDatabase> {
-  return openClaimed(address, options, descriptor === undefined ? undefined : { descriptor, threads, connect })
+  return openClaimed(address, options, guard && { guard, threads, connect })
 }
