@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { ownCpu } from './core/processes.ts'
 import { BenchServer } from './core/server.ts'
 import { fillSqlite } from './plant.ts'
 import { drive, hasWrk, type Workload } from './threads/drive.ts'
@@ -10,7 +11,8 @@ import { printIsolation } from './threads/isolation.ts'
 // Duet with 1 to N threads on SQLite: requests per second and CPU per request of four kinds of requests, the time of a
 // start and the memory. Then how the slowest percent of reads changes while a client on another thread sends the most
 // expensive reads it may. The servers take turns in one run. The client uses the same cores, so throughput only grows
-// while there are cores left; CPU per request tells what threads cost in any case.
+// while there are cores left, which the printed use of cores tells: a client that uses a whole one was the limit. CPU per
+// request tells what threads cost in any case.
 
 const { values } = parseArgs({
   options: {
@@ -48,11 +50,19 @@ const workloads: readonly Workload[] = [
   },
 ]
 
+interface Sum {
+  answers: number
+  seconds: number
+  /** Microseconds, of the server and of the client. */
+  cpu: number
+  client: number
+}
+
 interface Measured {
   readonly server: BenchServer
   readonly startMs: number
   readonly idle: number
-  readonly sums: Map<string, { answers: number; seconds: number; cpu: number }>
+  readonly sums: Map<string, Sum>
 }
 
 const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
@@ -71,13 +81,14 @@ try {
   for (let round = -warm; round < rounds; round++) {
     for (const { server, sums } of all.values()) {
       for (const workload of workloads) {
-        const before = server.cpu()
+        const [before, clientBefore] = [server.cpu(), ownCpu()]
         const { answers, seconds: took } = await drive(server.port, workload, connections, seconds)
         if (round < 0) continue // each thread compiles its code for itself
-        const sum = sums.get(workload.name) ?? { answers: 0, seconds: 0, cpu: 0 }
+        const sum = sums.get(workload.name) ?? { answers: 0, seconds: 0, cpu: 0, client: 0 }
         sum.answers += answers
         sum.seconds += took
         sum.cpu += server.cpu() - before
+        sum.client += ownCpu() - clientBefore
         sums.set(workload.name, sum)
       }
     }
@@ -104,11 +115,11 @@ function print(all: ReadonlyMap<number, Measured>): void {
     console.log(name)
     const [first] = Array.from(all.values(), ({ sums }) => rates(sums.get(name)))
     for (const [threads, { sums }] of all) {
-      const { perSecond, cpu } = rates(sums.get(name))
+      const { perSecond, cpu, serverCores, clientCores } = rates(sums.get(name))
       const times = (perSecond / (first?.perSecond ?? 1)).toFixed(2)
       const cost = (cpu / (first?.cpu ?? 1)).toFixed(2)
       console.log(
-        `  ${threads} threads  ${Math.round(perSecond).toString().padStart(6)} requests/s  ${times} x  ${cpu.toFixed(0).padStart(4)} µs of CPU each  ${cost} x`,
+        `  ${threads} threads  ${Math.round(perSecond).toString().padStart(6)} requests/s  ${times} x  ${cpu.toFixed(0).padStart(4)} µs of CPU each  ${cost} x  cores: server ${serverCores.toFixed(2)}, client ${clientCores.toFixed(2)}`,
       )
     }
   }
@@ -122,6 +133,7 @@ function print(all: ReadonlyMap<number, Measured>): void {
   }
 }
 
-function rates(sum = { answers: 0, seconds: 1, cpu: 0 }): { perSecond: number; cpu: number } {
-  return { perSecond: sum.answers / sum.seconds, cpu: sum.cpu / sum.answers }
+function rates({ answers, seconds, cpu, client }: Sum = { answers: 0, seconds: 1, cpu: 0, client: 0 }) {
+  const cores = (microseconds: number) => microseconds / 1e6 / seconds
+  return { perSecond: answers / seconds, cpu: cpu / answers, serverCores: cores(cpu), clientCores: cores(client) }
 }

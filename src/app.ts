@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
-import { PostgresEventBus } from './cluster/postgres-event-bus.ts'
 import type { Config } from './config.ts'
-import type { EventBus } from './core/events.ts'
 import { Janitor } from './core/janitor.ts'
 import type { Clock, Passwords, Randomness } from './core/ports.ts'
 import { Executor } from './graphql/execute.ts'
@@ -13,7 +11,6 @@ import { Links } from './rest/links.ts'
 import { restComponents } from './rest/openapi/schemas.ts'
 import { serveRest } from './rest/serve.ts'
 import { readOrCreateKeys } from './security/keys.ts'
-import { Argon2Passwords } from './security/passwords.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
@@ -63,8 +60,7 @@ export interface Dependencies {
   readonly logger: Logger
   readonly clock: Clock
   readonly randomness: Randomness
-  /** Default: Argon2id. */
-  readonly passwords?: Passwords
+  readonly passwords: Passwords
   /** When a client that does not read is disconnected. Default: the usual limits. */
   readonly unread?: ServerOptions['unread']
   /** What it shares with other threads of this process. Default: there are none. */
@@ -76,7 +72,7 @@ export { systemClock, systemRandomness } from './wiring/system.ts'
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
 export async function startApp(
   config: Config,
-  { logger, clock, randomness, passwords = new Argon2Passwords(), unread, shared = alone(config, clock) }: Dependencies,
+  { logger, clock, randomness, passwords, unread, shared = alone(config, clock) }: Dependencies,
 ): Promise<ThreadApp> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
@@ -93,7 +89,8 @@ export async function startApp(
   const { heavyChanges: heavyTurns, isFirst } = shared
   const eventsKeptSeconds = config.eventRetentionSeconds
   const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds, heavyTurns })
-  const demoLoginWorks = config.demoData && (await ensureDemoData(engine, store, passwords, randomness))
+  const demoLoginWorks =
+    config.demoData && (await shared.demoLogin(() => ensureDemoData(engine, store, passwords, randomness)))
 
   if (config.accessPolicy === 'open' && !config.loopback && isFirst)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
@@ -101,10 +98,12 @@ export async function startApp(
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
-  const bus: EventBus =
-    database.kind === 'postgres' && !database.pooler // LISTEN has no effect behind a pooler
-      ? parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
-      : shared.bus
+  let { bus } = shared
+  // LISTEN has no effect behind a pooler.
+  if (database.kind === 'postgres' && !database.pooler) {
+    const { PostgresEventBus } = await import('./cluster/postgres-event-bus.ts')
+    bus = parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
+  }
   const operations = createOperations(config, { store, bus, signer, limiter, passwords, clock, randomness })
   const { posts, tokens } = operations
 

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger, standardOutput } from '../server/logging.ts'
+import { settle } from '../threads/settle.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<number> {
@@ -24,12 +25,14 @@ export async function serve(config: Config): Promise<number> {
   process.on('SIGUSR2', () => app?.toggleMaintenance())
   process.on('SIGHUP', () => app?.reloadKeys())
   process.stdout.on('error', () => {}) // the reader of stdout has closed it; keep serving
+  const { Argon2Passwords } = await import('../security/passwords.ts')
+  const passwords = new Argon2Passwords()
   if (config.threads > 1) {
     const { startThreads } = await import('../threads/supervisor.ts')
-    app = await startThreads(config, { logger, write: lines => output.write(lines), onGiveUp: fail })
+    app = await startThreads(config, { logger, passwords, write: lines => output.write(lines), onGiveUp: fail })
   } else {
     const { startApp, systemClock, systemRandomness } = await import('../app.ts')
-    app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness })
+    app = await startApp(config, { logger, clock: systemClock, randomness: systemRandomness, passwords })
   }
   // The listeners stay registered, so a second signal during the shutdown has no effect.
   const stopSignal = new Promise(resolve => {
@@ -37,6 +40,7 @@ export async function serve(config: Config): Promise<number> {
     process.on('SIGINT', resolve)
   })
   if (!config.production) process.stdout.write(greeting(app.url, config.explorers, app.demoLoginWorks))
+  await settle()
   await stopSignal
   logger.info('stopping')
   await app[Symbol.asyncDispose]()

@@ -1,4 +1,6 @@
-import { type CryptoKey, jwtVerify, SignJWT } from 'jose'
+import type { CryptoKey } from 'jose'
+import { SignJWT } from 'jose/jwt/sign'
+import { jwtVerify } from 'jose/jwt/verify'
 import { idOf } from '../core/input.ts'
 import { LruCache } from '../core/lru-cache.ts'
 import type { Claims, Clock, Randomness, Session, TokenSigner } from '../core/ports.ts'

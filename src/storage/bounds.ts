@@ -11,3 +11,6 @@ export const bounds = Object.freeze({
   /** Maximum number of operations that wait for the store. Further ones are rejected immediately. */
   waiting: 10_000,
 })
+
+/** How many heavy changes run at once, and how many may wait. */
+export const heavyChanges = Object.freeze({ atOnce: 1, mayWait: 100 })

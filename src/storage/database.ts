@@ -3,11 +3,12 @@ import { join } from 'node:path'
 import type { Randomness } from '../core/ports.ts'
 import type { Engine, EngineOptions } from './engine.ts'
 import { loadMigrations, type Migration } from './migrate.ts'
-import { migratePostgres, PostgresEngine } from './postgres/engine.ts'
-import { missingSettings } from './postgres/pool.ts'
-import { type SharedSqlite, SqliteEngine } from './sqlite/engine.ts'
+import type { SharedSqlite } from './sqlite/engine.ts'
 import { backupSqlite, claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
-import { catalogue, type verbs } from './verbs.ts'
+import type { verbs } from './verbs.ts'
+
+// Engines and verbs are imported when they are opened. A process needs one of the engines, and a thread that only claims a
+// database needs none.
 
 /** The engine to use, and where its data is. */
 export type DatabaseAddress =
@@ -41,7 +42,7 @@ export async function openClaimed(
   shared?: SharedSqlite,
 ): Promise<OpenDatabase> {
   await using parts = new AsyncDisposableStack()
-  const engine = parts.use(newEngine(address, options, shared))
+  const engine = parts.use(await newEngine(address, options, shared))
   if (address.kind === 'postgres' && address.pooler) await warnOfMissingSettings(engine, options.observer)
   const all = parts.move()
   const path = address.kind === 'sqlite' ? address.path : undefined
@@ -58,6 +59,7 @@ export async function claimDatabase(address: DatabaseAddress, parts: AsyncDispos
 
 /** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
 async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
+  const { missingSettings } = await import('./postgres/pool.ts')
   const missing = await missingSettings(statement => engine.read(statement))
   if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }
@@ -68,13 +70,15 @@ export async function openForCommand(
   options: OpenOptions,
 ): Promise<Engine<typeof verbs> & AsyncDisposable> {
   await migrateDatabase(address)
-  return newEngine(address, options)
+  return await newEngine(address, options)
 }
 
 /** Applies the missing migrations and returns them. */
 export async function migrateDatabase(address: DatabaseAddress): Promise<readonly Migration[]> {
   const migrations = loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', address.kind))
-  return address.kind === 'sqlite' ? migrateSqlite(address.path, migrations) : migratePostgres(address.url, migrations)
+  if (address.kind === 'sqlite') return migrateSqlite(address.path, migrations)
+  const { migratePostgres } = await import('./postgres/engine.ts')
+  return await migratePostgres(address.url, migrations)
 }
 
 /** Copies a SQLite database. A server may be using it meanwhile. */
@@ -86,9 +90,17 @@ export function isMissing(address: DatabaseAddress): boolean {
   return address.kind === 'sqlite' && !existsSync(address.path)
 }
 
-function newEngine(address: DatabaseAddress, options: OpenOptions, shared?: SharedSqlite): Engine<typeof verbs> {
+async function newEngine(
+  address: DatabaseAddress,
+  options: OpenOptions,
+  shared?: SharedSqlite,
+): Promise<Engine<typeof verbs>> {
+  const { catalogue } = await import('./verbs.ts')
   const all = { ...options, catalogue }
-  return address.kind === 'sqlite'
-    ? new SqliteEngine(address.path, all, shared)
-    : new PostgresEngine({ ...all, ...address })
+  if (address.kind === 'sqlite') {
+    const { SqliteEngine } = await import('./sqlite/engine.ts')
+    return new SqliteEngine(address.path, all, shared)
+  }
+  const { PostgresEngine } = await import('./postgres/engine.ts')
+  return new PostgresEngine({ ...all, ...address })
 }

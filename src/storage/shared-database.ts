@@ -1,17 +1,17 @@
 import { closeSync, openSync } from 'node:fs'
 import type { MessagePort, Worker } from 'node:worker_threads'
 import { claimDatabase, type DatabaseAddress, type OpenDatabase, type OpenOptions, openClaimed } from './database.ts'
+import type { SharedGuard } from './sqlite/guard.ts'
 import { closed, returnWriterThread, startWriterThread } from './sqlite/writer-link.ts'
 import type { ToWriter } from './sqlite/writer-thread.ts'
 import type { Timeouts } from './timeouts.ts'
-import { catalogue } from './verbs.ts'
 
 /** A claimed database, as the main thread tells it to the threads that serve. */
 export interface ThreadDatabase {
   readonly address: DatabaseAddress
   readonly threads: number
   /** Only set for SQLite. */
-  readonly descriptor: number | undefined
+  readonly guard: SharedGuard | undefined
 }
 
 /**
@@ -37,7 +37,8 @@ export class SharedDatabase implements AsyncDisposable {
     const claimed = await claimDatabase(address, parts)
     const descriptor = claimed.kind === 'sqlite' ? openSync(claimed.path, 'r') : undefined
     if (descriptor !== undefined) parts.defer(() => closeSync(descriptor))
-    return new SharedDatabase({ address: claimed, threads, descriptor }, operation, trouble, parts.move())
+    const guard = descriptor === undefined ? undefined : { descriptor, lost: new SharedArrayBuffer(4) }
+    return new SharedDatabase({ address: claimed, threads, guard }, operation, trouble, parts.move())
   }
 
   private constructor(
@@ -61,7 +62,7 @@ export class SharedDatabase implements AsyncDisposable {
   #start(): Worker {
     const { address } = this.database
     const path = address.kind === 'sqlite' ? address.path : ''
-    const worker = startWriterThread({ path, catalogueUrl: catalogue.url, busyMs: this.#busyMs })
+    const worker = startWriterThread({ path, catalogueUrl: verbsUrl, busyMs: this.#busyMs })
     worker.on('error', error => this.#trouble('The writer thread failed', error))
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#ended = promise
@@ -84,11 +85,14 @@ export class SharedDatabase implements AsyncDisposable {
   }
 }
 
+/** Only the writer thread and those that serve load the verbs. */
+const verbsUrl = import.meta.resolve('./verbs.ts')
+
 /** Opens, in a thread that serves, the database that the main thread has claimed. */
 export function openShared(
-  { address, threads, descriptor }: ThreadDatabase,
+  { address, threads, guard }: ThreadDatabase,
   options: OpenOptions,
   connect: (port: MessagePort) => void,
 ): Promise<OpenDatabase> {
-  return openClaimed(address, options, descriptor === undefined ? undefined : { descriptor, threads, connect })
+  return openClaimed(address, options, guard && { guard, threads, connect })
 }

@@ -2,6 +2,7 @@ import type { Revised } from '../core/condition.ts'
 import { FairQueue, type Turns } from '../core/fair-queue.ts'
 import type { Selection, SlotValues } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
+import { heavyChanges } from './bounds.ts'
 import type { Engine } from './engine.ts'
 import { callerOf } from './entities/actors.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
@@ -103,8 +104,6 @@ export function createStore(
     events: createEventLog(engine, eventsKeptSeconds),
   }
 }
-
-export const heavyChanges = { atOnce: 1, mayWait: 100 }
 
 function weightShownBy(changes: readonly Change[]): number {
   return changes.reduce(

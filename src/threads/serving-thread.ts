@@ -15,6 +15,7 @@ import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
 import type { Shared } from '../wiring/shared.ts'
 import { LogLines } from './log-lines.ts'
 import { sharedLimiter, type ThreadMemory } from './memory.ts'
+import { settle } from './settle.ts'
 import { turnsOf } from './turns.ts'
 
 /** One of the threads that serve: a whole app, whose shared parts are in the main thread or in shared memory. */
@@ -83,6 +84,13 @@ const shared: Shared = {
   tally: name => new SharedTally(name, counts),
   heavyChanges: turnsOf(main),
   texts: new ThreadTexts(`texts ${group}`),
+  // The first thread writes the demo data and tries its login.
+  demoLogin: async ensure => {
+    if (index > 0) return main.call<boolean>('demoLoginWorks')
+    const works = await ensure()
+    await main.call('foundDemoLogin', [works])
+    return works
+  },
   mayListen: () => main.call('mayListen'),
   siblings,
   collectMetrics: () => main.call<MetricsOfThread[]>('collectMetrics'),
@@ -96,3 +104,4 @@ try {
   await main.call('failed', [toSent(error)])
   exit(1)
 }
+await settle()

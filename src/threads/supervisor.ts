@@ -6,16 +6,15 @@ import type { Handlers } from '../cluster/thread-calls.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
 import { readOrCreateKeys } from '../security/keys.ts'
-import { Argon2Passwords } from '../security/passwords.ts'
-import type { MetricsOfThread } from '../server/metrics.ts'
+import { heavyChanges } from '../storage/bounds.ts'
 import { SharedDatabase } from '../storage/shared-database.ts'
-import { heavyChanges } from '../storage/store.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
 import { holdPort } from './held-port.ts'
 import { forgetThread, newThreadMemory } from './memory.ts'
 import { Rendezvous } from './rendezvous.ts'
-import { Serving, within } from './serving.ts'
+import { Serving } from './serving.ts'
+import { ThreadMetrics } from './thread-metrics.ts'
 import { type ThreadTurns, TurnOffice } from './turns.ts'
 
 export interface ThreadsParts {
@@ -24,20 +23,21 @@ export interface ThreadsParts {
   readonly write: (lines: string) => void
   /** Called if threads end again and again. */
   readonly onGiveUp: (error: Error) => void
-  /** Default: Argon2id. All threads use this one, so that no more hashes run at once than with one thread. */
-  readonly passwords?: Passwords
+  /** All threads use this one, so that no more hashes run at once than with one thread. */
+  readonly passwords: Passwords
 }
 
 /** A server with several threads that serve. This thread supervises them, and has what exists only once. */
 export async function startThreads(config: Config, parts: ThreadsParts): Promise<App> {
   await using opened = new AsyncDisposableStack()
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
+  const given = await givenKeys(config) // keys are checked before the database is opened
   const database = opened.use(
     await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), config.threads, trouble),
   )
   const { address } = database.database
   // Created here, because threads that create them at the same time would create different ones.
-  if ((await givenKeys(config)) === undefined && address.kind === 'sqlite') {
+  if (given === undefined && address.kind === 'sqlite') {
     await readOrCreateKeys(`${address.path}-keys.json`)
   }
   opened.use(await holdPort(config))
@@ -70,16 +70,14 @@ class Supervisor {
   readonly #config: Config
   readonly #parts: ThreadsParts
   readonly #database: SharedDatabase
-  readonly #passwords: Passwords
   readonly #group = randomUUID()
   readonly #memory = newThreadMemory()
   readonly #turns = new TurnOffice(heavyChanges)
   readonly #meeting: Rendezvous
   readonly #threads = new Map<number, Serving>()
   readonly #turnsOf = new Map<number, ThreadTurns>()
-  /** The last metrics of each thread. Without those of a late one, sums would fall, which Prometheus takes for a restart. */
-  readonly #metricsOf = new Map<number, MetricsOfThread>()
-  #collecting: Promise<readonly MetricsOfThread[]> | undefined
+  readonly #metrics = new ThreadMetrics(this.#threads)
+  readonly #demoLogin = Promise.withResolvers<boolean>()
   readonly #ends: number[] = []
   #maintenance: boolean
   #stopping: Promise<void> | undefined
@@ -88,7 +86,6 @@ class Supervisor {
     this.#config = config
     this.#database = database
     this.#parts = parts
-    this.#passwords = parts.passwords ?? new Argon2Passwords()
     this.#meeting = new Rendezvous(config)
     this.#maintenance = config.maintenance
   }
@@ -120,32 +117,17 @@ class Supervisor {
   #handlersFor(index: number, turns: ThreadTurns): Handlers {
     return {
       connectWriter: (port: MessagePort) => this.#database.connect(port),
-      hash: (password: string, client?: string) => this.#passwords.hash(password, client),
+      hash: (password: string, client?: string) => this.#parts.passwords.hash(password, client),
       matches: (password: string, hash: string | undefined, client?: string) =>
-        this.#passwords.matches(password, hash, client),
+        this.#parts.passwords.matches(password, hash, client),
       beginTurn: (client: string, waitMs?: number) => turns.begin(client, waitMs),
       endTurn: (turn: number) => turns.end(turn),
       mayListen: () => this.#meeting.mayListen(index),
       stoppedListening: () => this.#meeting.stoppedListening(this.#threads.size),
-      collectMetrics: () => this.#collectMetrics(),
+      collectMetrics: () => this.#metrics.collect(),
+      foundDemoLogin: (works: boolean) => this.#demoLogin.resolve(works),
+      demoLoginWorks: () => this.#demoLogin.promise,
     }
-  }
-
-  /** All that ask at the same time get the same. */
-  #collectMetrics(): Promise<readonly MetricsOfThread[]> {
-    this.#collecting ??= this.#collectNow().finally(() => {
-      this.#collecting = undefined
-    })
-    return this.#collecting
-  }
-
-  async #collectNow(): Promise<readonly MetricsOfThread[]> {
-    const asked = Array.from(this.#threads.values(), async thread => {
-      const told = await within(thread.call<MetricsOfThread | undefined>('metrics'), metricsMs).catch(() => undefined)
-      if (told !== undefined && this.#threads.get(thread.index) === thread) this.#metricsOf.set(thread.index, told)
-    })
-    await Promise.all(asked)
-    return [...this.#metricsOf.values()]
   }
 
   async tellAll(name: string, ...args: readonly unknown[]): Promise<void> {
@@ -162,7 +144,7 @@ class Supervisor {
   #lost({ index }: Serving): void {
     this.#threads.delete(index)
     this.#turnsOf.get(index)?.leave()
-    this.#metricsOf.delete(index)
+    this.#metrics.forget(index)
     forgetThread(this.#memory, index + 1)
     if (this.#stopping !== undefined) return
     const now = performance.now()
@@ -187,7 +169,6 @@ class Supervisor {
   }
 }
 
-const metricsMs = 1_000
 /** Longer than a thread takes for the slowest clients, so that the process exits within ten seconds. */
 const stopMs = 9_000
 const mostEnds = 3

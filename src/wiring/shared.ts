@@ -8,8 +8,8 @@ import type { Clock, Tally } from '../core/ports.ts'
 import type { TextExchange } from '../graphql/persisted/automatic.ts'
 import type { Siblings } from '../server/lifecycle.ts'
 import type { MetricsOfThread } from '../server/metrics.ts'
+import { heavyChanges } from '../storage/bounds.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
-import { heavyChanges } from '../storage/store.ts'
 
 /** The parts that the threads of one process share. */
 export interface Shared {
@@ -24,6 +24,8 @@ export interface Shared {
   readonly heavyChanges: Turns
   /** The persisted queries that other threads have learnt. */
   readonly texts?: TextExchange
+  /** Ensures the demo data once for all threads. Returns whether its login works. */
+  demoLogin(ensure: () => Promise<boolean>): Promise<boolean>
   /** Resolves when all threads are ready to listen. */
   mayListen(): Promise<{ readonly port: number; readonly reusePort: boolean }>
   readonly siblings?: Siblings
@@ -41,6 +43,7 @@ export function alone({ database, port }: Config, clock: Clock): Shared {
     limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
     tally: () => new MemoryTally(),
     heavyChanges: new FairQueue(heavyChanges),
+    demoLogin: ensure => ensure(),
     mayListen: async () => ({ port, reusePort: false }),
   }
 }

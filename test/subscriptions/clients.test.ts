@@ -149,7 +149,7 @@ for (const [name, webSocketImpl] of [
         webSocketImpl,
         lazy: false,
         connectionParams: { Authorization: `Bearer ${token}` },
-        retryAttempts: 100,
+        retryAttempts: Number.POSITIVE_INFINITY, // a start may take long on a busy machine
         retryWait: () => new Promise(resolve => setTimeout(resolve, 20)),
         shouldRetry: () => true,
         on: { closed: event => codes.push((event as { code: number }).code) },

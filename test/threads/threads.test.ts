@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { mock, test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { readConfig } from '../../src/config.ts'
+import { demoLogin } from '../../src/core/demo.ts'
 import { startThreads } from '../../src/threads/supervisor.ts'
 import { startTestApp } from '../support/app.ts'
 import { notInQuick, onlyInFull } from '../support/form.ts'
@@ -58,6 +59,36 @@ test('two threads report their metrics as one server, and a thread that ends is 
     assert.equal(status, 200)
   }
   assert.equal((await createUser(app)).id, user.id + 1)
+})
+
+test('the demo login works on every thread and every thread shows it, also one that replaces another', async () => {
+  const workers: Worker[] = []
+  const note = (worker: Worker) => workers.push(worker)
+  process.on('worker', note)
+  const passwords = cheapPasswords()
+  const [hash, matches] = [mock.method(passwords, 'hash'), mock.method(passwords, 'matches')]
+  await using app = await startTestApp({ ...two, DEMO_DATA: 'true' }, { passwords })
+  assert.equal(hash.mock.callCount(), 1, 'one thread writes the demo data')
+  assert.equal(matches.mock.callCount(), 1, 'one thread tries the login')
+  assert.equal(app.app.demoLoginWorks, true)
+
+  const body = JSON.stringify(demoLogin)
+  const login = `POST /tokens HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  const page = 'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
+  /** The threads that have answered on a path, from the end of their start on. */
+  const answeredOn = (path: string, from: number) => servedBy(app.logs.slice(from).filter(line => line.path === path))
+  const loginOnBoth = async (from: number) => {
+    while (answeredOn('/tokens', from).size < 2 || answeredOn('/', from).size < 2) {
+      const [token, shown] = [await sendRaw(app.port, login), await sendRaw(app.port, page)]
+      assert.equal(token.status, 200)
+      assert.ok(shown.body.includes(demoLogin.password))
+    }
+  }
+  await loginOnBoth(0)
+  await workers.find(({ threadName }) => threadName === 'serving 2')?.terminate()
+  process.off('worker', note)
+  await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
+  await loginOnBoth(app.logs.length)
 })
 
 test('two threads count the requests, connections, sockets and different subscriptions of a client together', async () => {

@@ -5,7 +5,7 @@ import { sqliteDialect } from '../select/dialect.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from '../verb.ts'
 import { SqliteConnection } from './connection.ts'
-import { SqliteGuard } from './guard.ts'
+import { type SharedGuard, SqliteGuard } from './guard.ts'
 import { SqliteReader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 import { linkToOwn, linkToShared } from './writer-link.ts'
@@ -13,8 +13,7 @@ import type { WriterData } from './writer-thread.ts'
 
 /** What the threads of one process share of a file. The main thread has it. */
 export interface SharedSqlite {
-  /** An open descriptor of the file, for the guard. */
-  readonly descriptor: number
+  readonly guard: SharedGuard
   /** How many threads read. Together they keep as many pages in memory as one would. */
   readonly threads: number
   /** Passes a port on to the writer thread. */
@@ -34,7 +33,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     const now = () => clock.now()
     const reading = new SqliteConnection(path, 'read', timeouts.operation, shared?.threads)
     const [userVersion] = reading.run({ text: 'pragma user_version', values: [] })
-    this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer, shared?.descriptor)
+    this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer, shared?.guard)
     this.#reader = new SqliteReader(reading, this.#guard, now)
     const data: WriterData = { path, catalogueUrl: catalogue.url, busyMs: timeouts.operation }
     const open = () => (shared === undefined ? linkToOwn(data) : linkToShared(shared.connect))

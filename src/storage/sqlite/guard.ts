@@ -13,7 +13,8 @@ export class SqliteGuard implements Disposable {
   readonly #observer: Pick<StoreObserver, 'trouble'>
   /** Stays open until the end. Closing any descriptor of the file would release the locks that SQLite holds on it. */
   readonly #descriptor: number
-  readonly #isShared: boolean
+  /** Only set if threads share the file. */
+  readonly #flag: Int32Array | undefined
   readonly #timer: NodeJS.Timeout
   readonly #known = new Map<string, Stats>()
   /** Valid values of `user_version` in the file's header: the current one, and the one that is still in the WAL. */
@@ -22,14 +23,14 @@ export class SqliteGuard implements Disposable {
   #lost: Error | undefined
 
   /**
-   * `userVersion` is the database's `user_version` as SQLite reads it. `descriptor` is one that other threads use too;
-   * its owner closes it when all of them have ended.
+   * `userVersion` is the database's `user_version` as SQLite reads it. `shared`: what guards of other
+   * threads use too. Its owner closes the descriptor when all of them have ended.
    */
-  constructor(path: string, userVersion: number, observer: Pick<StoreObserver, 'trouble'>, descriptor?: number) {
+  constructor(path: string, userVersion: number, observer: Pick<StoreObserver, 'trouble'>, shared?: SharedGuard) {
     this.#path = path
     this.#observer = observer
-    this.#isShared = descriptor !== undefined
-    this.#descriptor = descriptor ?? openSync(path, 'r')
+    this.#flag = shared && new Int32Array(shared.lost)
+    this.#descriptor = shared?.descriptor ?? openSync(path, 'r')
     this.#userVersions = new Set([userVersion, readHeader(this.#descriptor)?.userVersion ?? userVersion])
     this.#look(['']) // a WAL file here may belong to another process, which deletes it when it closes the file
     this.#timer = setInterval(() => this.#lookAround(), checkEveryMs).unref()
@@ -37,6 +38,8 @@ export class SqliteGuard implements Disposable {
 
   /** Throws if the file is known to be lost. */
   require(): void {
+    if (this.#flag !== undefined && Atomics.load(this.#flag, 0) !== 0)
+      this.#lose('is lost, as another thread has found')
     if (this.#lost !== undefined) throw unavailable(this.#lost)
   }
 
@@ -78,6 +81,7 @@ export class SqliteGuard implements Disposable {
   #lose(how: string): void {
     if (this.#lost !== undefined) return
     this.#lost = new Error(`The database file ${this.#path} ${how}`)
+    if (this.#flag !== undefined && Atomics.exchange(this.#flag, 0, 1) !== 0) return // another thread has reported it
     this.#observer.trouble('The database file is lost. Nothing is read or written until a restart.', this.#lost)
   }
 
@@ -115,8 +119,15 @@ export class SqliteGuard implements Disposable {
 
   [Symbol.dispose](): void {
     this.rest()
-    if (!this.#isShared) closeSync(this.#descriptor)
+    if (this.#flag === undefined) closeSync(this.#descriptor)
   }
+}
+
+/** What the guards of several threads share. */
+export interface SharedGuard {
+  readonly descriptor: number
+  /** 1 as soon as one of them has found that the file is lost: then it is lost for all. */
+  readonly lost: SharedArrayBuffer
 }
 
 const checkEveryMs = 500

@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { createRequire, flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import type { ErrorCode } from '../../core/errors.ts'
@@ -109,6 +109,7 @@ function answer(results: readonly Result[], senders: readonly MessagePort[]): vo
 function openDatabase({ path, catalogueUrl, busyMs }: WriterData): void {
   const { verbs } = load(fileURLToPath(catalogueUrl)) as Catalogue
   open = { connection: new SqliteConnection(path, 'write', busyMs), verbs: { ...verbs, [pingVerb]: ping } }
+  setImmediate(flushCompileCache) // a process that is killed would keep nothing
 }
 
 /** Writes a number that the file has already. So it fails when nothing can be written, for example on a full disk. */
