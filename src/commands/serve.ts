@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8'
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
@@ -7,6 +8,10 @@ import { settle } from '../threads/settle.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<number> {
+  // By default V8 learns which places in the code create objects that live long, and puts further objects of such a
+  // place into the old space at once. Lists of listeners live long if they belong to connections. Then those of requests
+  // come into the old space too, and each keeps its whole request in memory until the next full garbage collection.
+  setFlagsFromString('--no-allocation-site-pretenuring')
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)
   let app: App | undefined

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../core/errors.ts'
+import { Slots } from '../core/slots.ts'
 import { logAbandoned } from './logging.ts'
 
 /** The other threads of this process that listen on the same port. */
@@ -26,17 +27,16 @@ export class Lifecycle {
   /** Closes the connections that are WebSockets now. */
   closeSockets: () => void = () => {}
   readonly #siblings: Siblings | undefined
-  readonly #inFlight = new Map<ServerResponse, FastifyReply>()
+  readonly #inFlight = new Slots<FastifyReply>()
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
   constructor({ maintenance }: { readonly maintenance: boolean }, siblings?: Siblings) {
     this.maintenance = maintenance
     this.#siblings = siblings
-    const inFlight = this.#inFlight
+    const release = (response: ServerResponse) => this.release(response)
     this.#forget = function () {
-      const reply = inFlight.get(this)
-      inFlight.delete(this)
+      const reply = release(this)
       if (reply !== undefined && !this.writableFinished) logAbandoned(reply)
     }
   }
@@ -69,20 +69,23 @@ export class Lifecycle {
   track(reply: FastifyReply): void {
     const response = reply.raw
     this.#noteArrival()
-    this.#inFlight.set(response, reply)
+    response.slot = this.#inFlight.add(reply)
     response.on('close', this.#forget)
     if (this.draining) response.shouldKeepAlive = false
   }
 
   /** Stops tracking a request that gets no HTTP response. */
-  release(response: ServerResponse): void {
-    this.#inFlight.delete(response)
+  release(response: ServerResponse): FastifyReply | undefined {
+    const { slot } = response
+    if (slot === undefined) return undefined
+    response.slot = undefined
+    return this.#inFlight.take(slot)
   }
 
   /** From now on every response, also to requests in progress, closes its connection: clients connect elsewhere. */
   drain(): void {
     this.draining = true
-    for (const response of this.#inFlight.keys()) response.shouldKeepAlive = false
+    for (const { raw } of this.#inFlight) raw.shouldKeepAlive = false
   }
 }
 
@@ -92,6 +95,13 @@ export function refuseUnderMaintenance(server: FastifyInstance, lifecycle: Lifec
     if (!lifecycle.maintenance || request.routeOptions.config.servedUnderMaintenance) return next()
     next(new AppError('maintenance', 'Service under maintenance. Try again later.'))
   })
+}
+
+declare module 'node:http' {
+  interface ServerResponse {
+    /** Its place among the requests in flight. */
+    slot?: number | undefined
+  }
 }
 
 declare module 'fastify' {

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
  */
 export function boundBodies(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, payload, next) => {
-    if (hasBody(request)) {
+    if (mayHaveManyPieces(request)) {
       let pieces = 0
       payload.on('data', () => {
         // The parser compares this with the limit of the body's size.
@@ -20,6 +20,11 @@ export function boundBodies(server: FastifyInstance): void {
     if (!request.raw.complete && hasBody(request)) closeSoon(request)
     next()
   })
+}
+
+/** A body of known length has at most as many pieces as bytes. */
+function mayHaveManyPieces({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? '0') > mostPieces
 }
 
 function hasBody({ headers }: FastifyRequest): boolean {

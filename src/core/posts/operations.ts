@@ -32,7 +32,8 @@ export class Posts {
     this.#bus = bus
   }
 
-  async read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
+  /** Throws at once if the actor may not read all selected fields. */
+  read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
     this.authorise(actor, selection, values)
     return this.#store.read(selection, values)
   }

@@ -40,7 +40,7 @@ export function serveGraphQL(parts: GraphQLServer): void {
     return `{"data":${data}}`
   }
 
-  server.post('/graphql', options, async (request, reply) => answer(operationIn(request.body), request, reply))
+  server.post('/graphql', options, (request, reply) => answer(operationIn(request.body), request, reply))
 
   // A socket's token is checked after the socket is open. If the upgrade failed, a browser could not see why.
   const authenticateUnlessSocket: onRequestHookHandler = function (request, reply, next) {

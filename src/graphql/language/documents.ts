@@ -132,6 +132,7 @@ export class PreparedOperation {
   readonly tree: readonly Node[]
   readonly fragments: ReadonlyMap<string, FragmentDefinitionNode>
   readonly definition: OperationDefinitionNode
+  readonly variableNames: readonly string[]
   readonly #document: ValidDocument
   readonly #options: OperationOptions
   /** The cost without variables, which never changes. */
@@ -148,6 +149,7 @@ export class PreparedOperation {
     this.name = definition.name?.value
     this.tree = tree
     this.definition = definition
+    this.variableNames = (definition.variableDefinitions ?? []).map(({ variable }) => variable.name.value)
     this.fragments = fragments
     this.#document = document
     this.#options = options
@@ -164,8 +166,7 @@ export class PreparedOperation {
     if (variableDefinitions.length === 0) return none
     const { schema, suggestions } = this.#options
     // The schema takes no objects and no lists. graphql-js would print all that was sent into its message.
-    const names = variableDefinitions.map(({ variable }) => variable.name.value)
-    const large = names.find(name => Object.hasOwn(inputs, name) && valuesIn(inputs[name]) > mostValues)
+    const large = this.variableNames.find(name => Object.hasOwn(inputs, name) && valuesIn(inputs[name]) > mostValues)
     if (large !== undefined) throw refusal('BAD_USER_INPUT', `Variable "$${large}" has more than ${mostValues} values.`)
     const options = { maxErrors: 10, hideSuggestions: !suggestions }
     const { variableValues, errors } = getVariableValues(schema, variableDefinitions, inputs, options)

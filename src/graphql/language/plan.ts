@@ -184,24 +184,19 @@ export function showOf(plan: ShownPlan, request: Request): Show {
 }
 
 /**
- * A key of everything in the variables that changes the shape of a plan: whether conditions are true, whether arguments
- * are given, and whether a limit is 0. Requests with the same key share a plan; only the values of its slots differ.
+ * A key of everything in an operation's variables that changes the shape of a plan: whether conditions are true, whether
+ * arguments are given, and whether a limit is 0. Requests with the same key share a plan; only the values of its slots
+ * differ.
  */
-export function shapeKey(variables: Variables): string {
+export function shapeKey(names: readonly string[], variables: Variables): string {
   let key = ''
-  for (const name in variables) {
+  for (const name of names) {
     const value = variables[name]
-    key +=
-      value === null || value === undefined
-        ? 'n'
-        : value === 0
-          ? '0'
-          : value === true
-            ? 't'
-            : value === false
-              ? 'f'
-              : 's'
-    key += `${name} `
+    if (value === undefined) key += '-'
+    else if (value === null) key += 'n'
+    else if (value === 0) key += '0'
+    else if (value === true) key += 't'
+    else key += value === false ? 'f' : 's'
   }
   return key
 }

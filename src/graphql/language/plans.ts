@@ -18,7 +18,7 @@ export class Plans<Plan> {
   }
 
   get(operation: PreparedOperation, variables: Variables): Plan {
-    const key = operation.id + shapeKey(variables)
+    const key = operation.id + shapeKey(operation.variableNames, variables)
     const known = this.#known.get(key)
     if (known !== undefined) return known.plan
     const size = new PlanSize()

@@ -38,7 +38,7 @@ export class SqliteWriter implements AsyncDisposable {
     return new Promise((resolve, reject) => {
       this.#guard.require()
       const id = ++this.#lastId
-      this.#waiting.set(id, { resolve, reject, since: performance.now() })
+      this.#waiting.set(id, { settle: { resolve, reject }, since: performance.now() })
       this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
       this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
@@ -90,21 +90,29 @@ export class SqliteWriter implements AsyncDisposable {
   }
 
   #settle([id, outcome, failure]: SentResult, loss: AppError | undefined): void {
-    const waiting = this.#waiting.get(id)
-    this.#waiting.delete(id)
+    const waiting = this.#take(id)
     if (loss !== undefined) waiting?.reject(loss)
     else if (failure === undefined) waiting?.resolve(outcome)
     else
       waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail), at: failure.at }))
   }
 
+  // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection;
+  // see `Slots`.
+  #take(id: number): Settle | undefined {
+    const waiting = this.#waiting.get(id)
+    const settle = waiting?.settle
+    this.#waiting.delete(id)
+    if (waiting !== undefined) waiting.settle = undefined
+    return settle
+  }
+
   // If the disk hangs, not even an error arrives. A write that is rejected here may still be committed.
   #refuseForgotten(): void {
     const late = performance.now() - this.#timeouts.hang
-    for (const [id, { since, reject }] of this.#waiting) {
+    for (const [id, { since }] of this.#waiting) {
       if (since > late) return
-      this.#waiting.delete(id)
-      reject(unavailable(new Error('The disk does not respond')))
+      this.#take(id)?.reject(unavailable(new Error('The disk does not respond')))
     }
     if (this.#waiting.size > 0) return
     clearInterval(this.#watch)
@@ -116,8 +124,7 @@ export class SqliteWriter implements AsyncDisposable {
   #lost(link: WriterLink): void {
     if (this.#link === link) this.#link = undefined
     const lost = unavailable(new Error('The writer thread ended'))
-    for (const { reject } of this.#waiting.values()) reject(lost)
-    this.#waiting.clear()
+    for (const id of this.#waiting.keys()) this.#take(id)?.reject(lost)
     this.#outgoing = []
   }
 
@@ -141,6 +148,10 @@ export interface WriterOptions {
 
 interface Waiting {
   readonly since: number
+  settle: Settle | undefined
+}
+
+interface Settle {
   resolve(outcome: unknown): void
   reject(error: AppError): void
 }
