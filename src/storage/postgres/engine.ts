@@ -21,7 +21,7 @@ import {
   type Verb,
   type Verbs,
 } from '../verb.ts'
-import { type Failure, failureOf, postgresError } from './errors.ts'
+import { type Failure, failureOf, isAlreadyThere, postgresError } from './errors.ts'
 import { getTypeParser, PostgresPool } from './pool.ts'
 import type { PostgresSession, TransactionKind } from './session.ts'
 
@@ -264,8 +264,9 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
   client.on('error', () => {})
   await client.connect()
   try {
+    await createLock(client)
     await client.query("begin; set local lock_timeout = '60s'")
-    await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
+    await client.query('select id from migration_lock for update')
     const applied = await drive(migrate(migrations), async step => {
       if ('script' in step) await client.query(step.script)
       else return (await client.query({ text: step.text, values: [...step.values], rowMode: 'array' })).rows
@@ -279,5 +280,18 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
   }
 }
 
-// An arbitrary number. Every version of the program must use the same one.
-const migrationLock = 4_041_980
+/**
+ * Creates the row that migrations lock. If several instances create the table at the same moment, PostgreSQL refuses
+ * all but one, although the statement says `if not exists`. The next try then finds the table.
+ */
+async function createLock(client: pg.Client): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await client.query('create table if not exists migration_lock (id integer primary key check (id = 1))')
+      await client.query('insert into migration_lock (id) values (1) on conflict do nothing')
+      return
+    } catch (error) {
+      if (tries === 10 || !isAlreadyThere(error)) throw error
+    }
+  }
+}
