@@ -22,7 +22,8 @@ import {
   type Verbs,
 } from '../verb.ts'
 import { type Failure, failureOf, isAlreadyThere, postgresError } from './errors.ts'
-import { getTypeParser, PostgresPool } from './pool.ts'
+import { columnOf } from './exchange.ts'
+import { PostgresPool } from './pool.ts'
 import type { PostgresSession, TransactionKind } from './session.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
@@ -199,7 +200,7 @@ async function transact(
 ): Promise<unknown> {
   let outcome: unknown
   try {
-    await session.begin(kind, deadline)
+    session.begin(kind, deadline)
     outcome = await drive(guarded(steps()), statement => {
       if (!kind.events && statement.text.includes('into outbox')) throw fault(new Error('An event without its lock'))
       return session.run(statement, deadline)
@@ -216,8 +217,9 @@ async function transact(
     await session.commit()
     return outcome
   } catch (error) {
-    if (error instanceof AppError || failureOf(error) !== 'lost') throw error
-    return new CommitInDoubt(session, outcome, error)
+    if (!(error instanceof AppError) && failureOf(error) === 'lost') return new CommitInDoubt(session, outcome, error)
+    await session.rollback() // a statement that was sent with the commit has failed
+    throw error
   }
 }
 
@@ -260,7 +262,11 @@ function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
 
 /** Applies the missing migrations. Instances that start at the same time wait for their turn. */
 export async function migratePostgres(url: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, types: { getTypeParser } })
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    types: { getTypeParser: columnOf },
+  })
   client.on('error', () => {})
   await client.connect()
   try {
