@@ -13,6 +13,18 @@ export interface Statement {
   readonly values: readonly Value[]
   /** Whether the statement may be slow, as estimated before it runs. */
   readonly heavy?: boolean | undefined
+  /** Set by a verb that does not use the rows. PostgreSQL then gets the statement together with the following one. */
+  readonly unread?: boolean | undefined
+  /**
+   * The statement that the verb yields next, unless the rows of this one forbid it. PostgreSQL gets both in one round
+   * trip. If the verb does not yield it, it was executed nevertheless: it must be a read, or the verb must roll back.
+   */
+  readonly next?: Statement | undefined
+}
+
+/** The same statement, for a verb that does not use its rows. */
+export function unread({ text, values }: Statement): Statement {
+  return { text, values, unread: true }
 }
 
 /** Builds a statement from a template: sql`select name from users where id = ${id}`. */

@@ -6,7 +6,7 @@ import { type Actor, anonymous } from '../../src/core/actor.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import type { CompiledChange } from '../../src/storage/entities/posts.ts'
-import { getTypeParser } from '../../src/storage/postgres/pool.ts'
+import { columnOf } from '../../src/storage/postgres/exchange.ts'
 import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { numbering } from '../graphql/support/beginning.ts'
@@ -183,7 +183,7 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
 
 /** A connection that detects a deadlock at once, and has no lock timeout. */
 async function connected(t: TestContext, location: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: location, types: { getTypeParser } })
+  const client = new pg.Client({ connectionString: location, types: { getTypeParser: columnOf } })
   await client.connect()
   t.after(() => client.end())
   await client.query("set deadlock_timeout = '5ms'")

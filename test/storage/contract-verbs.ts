@@ -1,5 +1,5 @@
 import type { Migration } from '../../src/storage/migrate.ts'
-import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
+import { type Row, type Statement, sql, unread } from '../../src/storage/sql.ts'
 import { type Catalogue, Rollback, type Steps, serializable } from '../../src/storage/verb.ts'
 
 /** Verbs for the tests of the engines. They use the real schema, and otherwise a plain table. */
@@ -14,6 +14,26 @@ export const verbs = {
     yield sql`insert into notes (key, value) values (${key}, ${value})
               on conflict (key) do update set value = excluded.value`
     return 'put'
+  },
+
+  /** Inserts each key, without looking at the answers. */
+  *putUnread(keys: readonly string[]): Steps<'put'> {
+    for (const key of keys) yield unread(sql`insert into notes (key, value) values (${key}, 'v')`)
+    return 'put'
+  },
+
+  /** Inserts both, and announces the second insertion with the first one. */
+  *putNext(first: string, second: string): Steps<readonly (readonly Row[])[]> {
+    const insert = (key: string) => sql`insert into notes (key, value) values (${key}, 'v') returning key`
+    const next = insert(second)
+    return [yield { ...insert(first), next }, yield next, yield sql`select count(*) from notes`]
+  },
+
+  /** Announces an insertion, and does not want it after all. */
+  *putNextThenRollBack(first: string, second: string): Steps<Rollback<'undone'>> {
+    const insert = (key: string) => sql`insert into notes (key, value) values (${key}, 'v')`
+    yield { ...insert(first), next: insert(second) }
+    return new Rollback('undone' as const)
   },
 
   *putThenFail(key: string): Steps<never> {

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { anonymous, type IdentifiedUser } from '../../src/core/actor.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import type { Row } from '../../src/storage/sql.ts'
-import type { Steps } from '../../src/storage/verb.ts'
+import { Rollback, type Steps } from '../../src/storage/verb.ts'
 import { verbs } from '../../src/storage/verbs.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -124,7 +124,9 @@ async function createAuthor(session: Session): Promise<IdentifiedUser> {
   const tokenVersion = 'version'
   const values = { name: 'Ann', email: 'ann@example.com', ...profileOf(() => null), password: null, tokenVersion }
   const user = await session.run(verbs.createUser(values))
-  return typeof user === 'string' ? assert.fail() : { kind: 'user', id: user.id, role: 'member', tokenVersion }
+  return typeof user === 'string' || user instanceof Rollback
+    ? assert.fail()
+    : { kind: 'user', id: user.id, role: 'member', tokenVersion }
 }
 
 function createPost(author: IdentifiedUser) {

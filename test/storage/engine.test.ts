@@ -54,6 +54,26 @@ function contract(kind: EngineKind): void {
     }
   })
 
+  it('executes statements whose rows the verb does not use, and the verb fails with each of them', async t => {
+    const { engine } = await prepared(t, kind)
+    assert.equal(await engine.write('putUnread', ['a', 'b', 'c']), 'put')
+    assert.deepEqual(await engine.read(sql`select key from notes order by key`), [['a'], ['b'], ['c']])
+    for (const keys of [['x', 'a', 'y'], ['x', 'y', 'a'], ['a']]) {
+      await assert.rejects(engine.write('putUnread', keys), isFault)
+      assert.deepEqual(await engine.read(sql`select count(*) from notes`), [[3]])
+    }
+    assert.equal(await engine.write('putUnread', ['d']), 'put')
+  })
+
+  it('gives a verb the rows of a statement that it has announced, and executes it once', async t => {
+    const { engine } = await prepared(t, kind)
+    assert.deepEqual(await engine.write('putNext', 'a', 'b'), [[['a']], [['b']], [[2]]])
+    assert.equal(await engine.write('putNextThenRollBack', 'c', 'd'), 'undone')
+    assert.deepEqual(await engine.read(sql`select count(*) from notes`), [[2]])
+    await assert.rejects(engine.write('putNext', 'c', 'b'), isFault)
+    assert.deepEqual(await engine.write('putNext', 'c', 'd'), [[['c']], [['d']], [[4]]])
+  })
+
   it('undoes a verb that returns a rollback, returns its outcome, and does not affect other verbs', async t => {
     const { engine } = await prepared(t, kind)
     const outcomes = await Promise.all(

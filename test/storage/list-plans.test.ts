@@ -5,6 +5,7 @@ import type { OrderListRequest } from '../../src/core/orders/order.ts'
 import type { SelectedField, SelectedList, Selection } from '../../src/core/selection.ts'
 import type { UserListRequest } from '../../src/core/users/user.ts'
 import { orderReads } from '../../src/storage/entities/orders.ts'
+import { lockContent } from '../../src/storage/entities/post-locks.ts'
 import { userReads } from '../../src/storage/entities/users.ts'
 import { planning } from '../../src/storage/postgres/pool.ts'
 import { postgresDialect, sqliteDialect } from '../../src/storage/select/dialect.ts'
@@ -129,6 +130,23 @@ describe('The size limit of answers on PostgreSQL', { skip: postgres.skip }, () 
   })
 })
 
+describe('A mutation with several changes on PostgreSQL', { skip: postgres.skip }, () => {
+  it('finds the rows that it locks first by their ids, without reading other ones', async () => {
+    await using planted = await plantedPostgres(20_000, 2_000)
+    for (const statistics of ['without statistics', 'with statistics']) {
+      if (statistics === 'with statistics') await planted.analyze()
+      const steps = lockContent([1, 2, 3], [4, 5])
+      for (let step = steps.next([]); !step.done; step = steps.next([])) {
+        const what = `${step.value.text}, ${statistics}`
+        const nodes = await planted.plan(step.value.text)
+        assert.ok(!nodes.some(({ type }) => /Sort|Seq Scan|Join|Loop/.test(type)), what)
+        const scans = nodes.filter(({ index }) => index !== undefined)
+        assert.ok(scans.length > 0 && scans.every(({ condition }) => condition !== undefined), what)
+      }
+    }
+  })
+})
+
 describe('A list on SQLite', () => {
   it('is read in index order, and skipped without reading the rows', async () => {
     await using database = await sqlite.create()
@@ -207,6 +225,7 @@ interface Node {
   readonly type: string
   readonly index: string | undefined
   readonly filter: string | undefined
+  readonly condition: string | undefined
 }
 
 /** Checks that no rows are sorted, read outside of the index, or read and then discarded. */
@@ -282,12 +301,13 @@ interface Told {
   readonly 'Node Type': string
   readonly 'Index Name'?: string
   readonly Filter?: string
+  readonly 'Index Cond'?: string
   readonly Plans?: readonly Told[]
 }
 
 function nodesOf(explained: Told): readonly Node[] {
-  const node = { type: explained['Node Type'], index: explained['Index Name'], filter: explained.Filter }
-  return [node, ...(explained.Plans ?? []).flatMap(nodesOf)]
+  const { 'Node Type': type, 'Index Name': index, Filter: filter, 'Index Cond': condition } = explained
+  return [{ type, index, filter, condition }, ...(explained.Plans ?? []).flatMap(nodesOf)]
 }
 
 function one(relation: string, fields: readonly SelectedField[]): SelectedField {

@@ -5,11 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
+import pg from 'pg'
 import { loginKeyOf } from '../../src/core/users/user.ts'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { type EngineKind, engineKinds, postgres } from '../support/engines.ts'
+import { DuetProcess } from '../support/process.ts'
+import { TcpProxy } from '../support/tcp-proxy.ts'
 import { migrationsOf } from '../support/templates.ts'
+import { waitUntil } from '../support/wait.ts'
 import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
@@ -63,6 +67,46 @@ for (const kind of engineKinds) {
     })
   })
 }
+
+describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, () => {
+  const all = migrationsOf('postgres')
+
+  it('are applied once when many instances start at the same moment', async () => {
+    for (let round = 0; round < 5; round++) {
+      await using database = await postgres.createEmpty()
+      const runs = await Promise.all(Array.from({ length: 8 }, () => database.migrate()))
+      assert.deepEqual(
+        runs.filter(applied => applied.length > 0),
+        [all],
+      )
+    }
+  })
+
+  it('wait while another instance migrates, and are applied when that one is killed', async () => {
+    await using database = await postgres.createEmpty()
+    const address = new URL(database.location)
+    await using proxy = await TcpProxy.to({ host: address.hostname, port: Number(address.port) })
+    let isMigrating = false
+    proxy.decide = data => {
+      isMigrating ||= data.includes('create table users')
+      return isMigrating ? 'stall' : 'pass'
+    }
+    address.port = String(proxy.port)
+    await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })
+    await waitUntil(() => isMigrating)
+    const second = database.migrate()
+    const watcher = new pg.Client({ connectionString: database.location })
+    await watcher.connect()
+    try {
+      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      await waitUntil(async () => (await watcher.query(waiting)).rowCount === 1)
+      first.child.kill('SIGKILL')
+      assert.deepEqual(await second, all)
+    } finally {
+      await watcher.end()
+    }
+  })
+})
 
 describe('Migration files', () => {
   it('have a checksum of their text that does not depend on line endings', () => {

@@ -30,7 +30,7 @@ describe('A broken connection whose statement PostgreSQL still executes', { skip
       if (count === 0) return
       await pool.use(inAMinute(), async session => {
         assert.notEqual(session.slot.id, broken.slot)
-        await session.begin({ isolation: undefined, events: false }, inAMinute())
+        session.begin({ isolation: undefined, events: false }, inAMinute())
         await beginSome(count - 1)
         await session.commit()
       })
@@ -47,7 +47,7 @@ describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
     await using pool = openPool(database)
     for (const events of [true, false]) {
       await pool.use(inAMinute(), async session => {
-        await session.begin({ isolation: undefined, events }, inAMinute())
+        session.begin({ isolation: undefined, events }, inAMinute())
         const locks = await session.run(
           sql`select locktype from pg_locks where granted and pid = pg_backend_pid() and (locktype = 'transactionid'
               or relation = 'outbox'::regclass and mode = 'RowExclusiveLock') order by locktype`,
@@ -65,7 +65,7 @@ describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
     for (const pooler of [false, true]) {
       await using pool = openPool(database, pooler)
       await pool.use(inAMinute(), async session => {
-        await session.begin({ isolation: undefined, events: true }, inAMinute())
+        session.begin({ isolation: undefined, events: true }, inAMinute())
         const shown = sql`select setting from pg_settings where name = 'idle_in_transaction_session_timeout'`
         timeouts.push(...(await session.run(shown, inAMinute())).flat())
         await session.rollback()
@@ -147,7 +147,7 @@ function breakConnection(pool: PostgresPool, admin: pg.Client): Promise<{ slot: 
   return pool.use(inAMinute(), async session => {
     const [row] = await session.run(sql`select pg_backend_pid()`, inAMinute())
     const pid = Number(row?.[0])
-    await session.begin({ isolation: undefined, events: false }, inAMinute())
+    session.begin({ isolation: undefined, events: false }, inAMinute())
     await assert.rejects(session.run(sql`select pg_sleep(50)`, performance.now()))
     assert.equal(session.broken, true)
     await waitUntil(() => isAsleep(admin, pid))

@@ -260,6 +260,26 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })
 
+  it('sends few messages: the beginning with the first statements, and the commit with the last ones', async () => {
+    await using setup = await preparedThroughProxy({ poolMax: 1 })
+    const { engine, proxy } = setup
+    const sent = async (work: () => Promise<unknown>) => {
+      let pieces = 0
+      proxy.decide = () => {
+        pieces++
+        return 'pass'
+      }
+      await work()
+      return pieces
+    }
+    await engine.write('put', 'a', '1')
+    assert.equal(await sent(() => engine.read(sql`select value from notes where key = 'a'`)), 1)
+    assert.equal(await sent(() => engine.write('put', 'a', '2')), 2)
+    assert.equal(await sent(() => engine.write('increment', 'a')), 3)
+    assert.equal(await sent(() => engine.write('putNext', 'b', 'c')), 3)
+    assert.equal(await sent(() => engine.write('putUnread', ['d', 'e'])), 2)
+  })
+
   it('stores one commit mark per writing connection, however much it writes', async () => {
     await using setup = await prepared({ poolMax: 4 })
     const { engine } = setup

@@ -6,11 +6,11 @@ import type { User } from '../../src/core/users/user.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import { userVerbs } from '../../src/storage/entities/users.ts'
 import { type Row, sql } from '../../src/storage/sql.ts'
-import type { Steps } from '../../src/storage/verb.ts'
+import type { Rollback, Steps } from '../../src/storage/verb.ts'
 import { postgres } from '../support/engines.ts'
 
 /** Creates a user. Another transaction deletes the conflicting user at the moment of the conflict. */
-function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | string> {
+function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | string | Rollback<string>> {
   const steps = userVerbs.createUser(values)
   for (let rows: readonly Row[] = []; ; ) {
     const step = steps.next(rows)

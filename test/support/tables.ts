@@ -8,7 +8,7 @@ export async function tablesOf<V extends Verbs>(engine: Engine<V>): Promise<read
 }
 
 /** Tables that only the engine writes. */
-const ofTheEngine = ['schema_migrations', 'commit_marks']
+const ofTheEngine = ['schema_migrations', 'migration_lock', 'commit_marks']
 
 const listing = {
   sqlite: `select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' order by 1`,

@@ -1,17 +1,28 @@
 import type { Actor } from '../../core/actor.ts'
-import { type Statement, sql } from '../sql.ts'
-import type { Steps } from '../verb.ts'
+import { type Statement, sql, unread } from '../sql.ts'
+import { Rollback, type Steps } from '../verb.ts'
 
 /**
- * Whether the actor's token was revoked after it was checked: the user's token version has changed. With `lock`, the user
- * cannot be deleted before the transaction ends.
+ * Takes the steps, unless the actor's token was revoked after it was checked: the user's token version has changed. With
+ * `lock`, the user cannot be deleted before the transaction ends. PostgreSQL gets the check and the first step in one
+ * round trip, so a refusal undoes that step. The step must not fail if the user does not exist any more.
  */
-export function* isRevoked(actor: Actor, lock = false): Steps<boolean> {
-  if (actor.kind === 'anonymous') return false
-  const [row] = lock
-    ? yield sql`select token_mark from users where id = ${actor.id} for key share`
-    : yield sql`select token_mark from users where id = ${actor.id}`
-  return row?.[0] !== actor.tokenVersion
+export function* unlessRevoked<Outcome, Refusal>(
+  actor: Actor,
+  steps: Steps<Outcome>,
+  refusal: Refusal,
+  lock = false,
+): Steps<Outcome | Rollback<Refusal>> {
+  if (actor.kind === 'anonymous') return yield* steps
+  const { id, tokenVersion } = actor
+  const check = lock
+    ? sql`select token_mark from users where id = ${id} for key share`
+    : sql`select token_mark from users where id = ${id}`
+  let step = steps.next([])
+  const [user] = yield { ...check, next: step.done ? undefined : step.value }
+  if (user?.[0] !== tokenVersion) return new Rollback(refusal)
+  while (!step.done) step = steps.next(yield step.value)
+  return step.value
 }
 
 /** For `Traits.caller`. All callers without a token count as one. */
@@ -21,5 +32,5 @@ export function callerOf(actor: Actor): string {
 
 /** Adds an event that tells every instance that the user's tokens are revoked. */
 export function revoked(id: number): Statement {
-  return sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`
+  return unread(sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`)
 }

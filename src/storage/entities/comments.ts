@@ -1,5 +1,5 @@
 import type { Reach } from '../../core/access.ts'
-import { sql } from '../sql.ts'
+import { sql, unread } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
@@ -7,13 +7,16 @@ import type { Steps } from '../verb.ts'
  * transaction that adds, changes or deletes comments of a post locks the post first.
  */
 export function* addComment(postId: number | null, authorId: number | null, text: string): Steps<number | undefined> {
-  const [post] = yield sql`update posts set comment_count = comment_count + 1 where id = ${postId} returning id`
+  const count = sql`update posts set comment_count = comment_count + 1 where id = ${postId} returning id`
+  const next = sql`insert into comments (post_id, author_id, text, created_at)
+                   select posts.id, users.id, ${text}, now_plus(0) from posts, users
+                   where posts.id = ${postId} and users.id = ${authorId} returning id`
+  const [post] = yield { ...count, next }
   if (post === undefined) return undefined
-  const [row] = yield sql`insert into comments (post_id, author_id, text, created_at)
-                          values (${postId}, ${authorId}, ${text}, now_plus(0)) returning id`
+  const [row] = yield next
   const id = Number(row?.[0])
-  yield sql`insert into outbox (kind, post_id, comment_id, created_at)
-            values ('comment-added', ${postId}, ${id}, now_plus(0))`
+  yield unread(sql`insert into outbox (kind, post_id, comment_id, created_at)
+                   values ('comment-added', ${postId}, ${id}, now_plus(0))`)
   return id
 }
 
@@ -25,7 +28,7 @@ export function* updateComment(
   const comment = yield* lockComment(id)
   if (comment === undefined) return 'comment absent'
   if (reach !== 'everyone' && reach !== comment.authorId) return 'not permitted'
-  yield sql`update comments set text = ${text} where id = ${id}`
+  yield unread(sql`update comments set text = ${text} where id = ${id}`)
   return comment.id
 }
 
@@ -35,8 +38,8 @@ export function* deleteComment(id: number | null, reach: Reach): Steps<boolean |
   if (comment === undefined) return false
   const { authorId, postId, postAuthorId } = comment
   if (reach !== 'everyone' && reach !== authorId && reach !== postAuthorId) return 'not permitted'
-  yield sql`delete from comments where id = ${id}`
-  yield sql`update posts set comment_count = comment_count - 1 where id = ${postId}`
+  yield unread(sql`delete from comments where id = ${id}`)
+  yield unread(sql`update posts set comment_count = comment_count - 1 where id = ${postId}`)
   return true
 }
 
@@ -48,11 +51,13 @@ interface LockedComment {
 }
 
 function* lockComment(id: number | null): Steps<LockedComment | undefined> {
-  const [post] = yield sql`select id, author_id from posts
-                           where id = (select post_id from comments where id = ${id}) for update`
+  const lock = sql`select id, author_id from posts
+                   where id = (select post_id from comments where id = ${id}) for update`
+  const next = sql`select id, author_id from comments where id = ${id}`
+  const [post] = yield { ...lock, next }
   if (post === undefined) return undefined
   // Read after the lock: another transaction may have deleted the comment before.
-  const [comment] = yield sql`select id, author_id from comments where id = ${id}`
+  const [comment] = yield next
   if (comment === undefined) return undefined
   const [[postId, postAuthorId], [commentId, authorId]] = [post.map(Number), comment.map(Number)]
   return { id: commentId, authorId, postId, postAuthorId } as LockedComment

@@ -15,39 +15,38 @@ import { integerIn, oneIn, textIn } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
-import { type Row, type Statement, sql, type Value } from '../sql.ts'
+import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
-import { callerOf, isRevoked } from './actors.ts'
+import { callerOf, unlessRevoked } from './actors.ts'
 import { filtered } from './filtered.ts'
 
 export const orderVerbs = {
-  *createOrder(userId: number, items: readonly OrderItem[], actor: Actor): Steps<Order | 'absent' | 'token revoked'> {
-    if (yield* isRevoked(actor)) return 'token revoked'
-    const [user] = yield sql`select id from users where id = ${userId}`
-    if (user === undefined) return 'absent'
-    const amount = amountOf(items)
-    const [row] = yield sql`insert into orders (user_id, amount_cents, created_at)
-                            values (${userId}, ${amount * 100}, now_plus(0)) returning id`
-    const id = Number(row?.[0])
-    yield itemRows(id, items)
-    return { id, status: 'pending_payment', amount }
-  },
+  createOrder: (userId: number, items: readonly OrderItem[], actor: Actor) =>
+    unlessRevoked(actor, createOrder(userId, items), 'token revoked' as const),
 
-  *cancelOrder(
-    id: number,
-    actor: Actor,
-    reach: Reach,
-    condition: Condition = unconditional,
-  ): Steps<'gone' | 'already shipped' | Unmet | 'token revoked'> {
-    if (yield* isRevoked(actor)) return 'token revoked'
-    const order = yield* lockOrder(id, reach)
-    if (order === undefined) return 'gone'
-    const refusal = unmet(condition, () => revisionOf.order(order))
-    if (refusal !== undefined) return refusal
-    if (!allows(order, 'cancel')) return 'already shipped'
-    yield sql`delete from orders where id = ${id}`
-    return 'gone'
-  },
+  cancelOrder: (id: number, actor: Actor, reach: Reach, condition: Condition = unconditional) =>
+    unlessRevoked(actor, cancelOrder(id, reach, condition), 'token revoked' as const),
+}
+
+function* createOrder(userId: number, items: readonly OrderItem[]): Steps<Order | 'absent'> {
+  const amount = amountOf(items)
+  const [row] = yield sql`insert into orders (user_id, amount_cents, created_at)
+                          select id, cast(${amount * 100} as bigint), now_plus(0) from users where id = ${userId}
+                          returning id`
+  if (row === undefined) return 'absent'
+  const id = Number(row[0])
+  yield unread(itemRows(id, items))
+  return { id, status: 'pending_payment', amount }
+}
+
+function* cancelOrder(id: number, reach: Reach, condition: Condition): Steps<'gone' | 'already shipped' | Unmet> {
+  const order = yield* lockOrder(id, reach)
+  if (order === undefined) return 'gone'
+  const refusal = unmet(condition, () => revisionOf.order(order))
+  if (refusal !== undefined) return refusal
+  if (!allows(order, 'cancel')) return 'already shipped'
+  yield unread(sql`delete from orders where id = ${id}`)
+  return 'gone'
 }
 
 export const orderTraits: TraitsOf<typeof orderVerbs> = {
@@ -71,9 +70,10 @@ export function ship(id: number, paymentId: number, secondsFromNow = 0): Stateme
  * Reads and locks an order until the end of the transaction. So if paying and cancelling happen at the same time, the
  * second one sees the result of the first.
  */
-export function* lockOrder(id: number, reach: Reach): Steps<Order | undefined> {
-  const [row] = yield sql`select id, status, amount_cents from orders
-                          where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0) for update`
+export function* lockOrder(id: number, reach: Reach, next?: Statement): Steps<Order | undefined> {
+  const lock = sql`select id, status, amount_cents from orders
+                   where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0) for update`
+  const [row] = yield { ...lock, next }
   return row === undefined ? undefined : orderOf(row)
 }
 

@@ -4,27 +4,18 @@ import { allows } from '../../core/orders/order.ts'
 import type { Payment } from '../../core/payments/payment.ts'
 import type { Claim, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
 import { integerIn, integerOrNullIn, textIn } from '../columns.ts'
-import { type Row, sql } from '../sql.ts'
-import type { Steps, TraitsOf } from '../verb.ts'
-import { callerOf, isRevoked } from './actors.ts'
+import { type Row, type Statement, sql, unread } from '../sql.ts'
+import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
+import { callerOf, unlessRevoked } from './actors.ts'
 import { lockOf, lockOrder, ownerIn, ship } from './orders.ts'
 
 export const paymentVerbs = {
-  *pay(actor: Actor, purpose: Purpose, claim: Claim | null): Steps<Paid | PaymentRefusal> {
-    if (yield* isRevoked(actor)) return 'token revoked'
-    // Lock the order before looking up the key. A request that waits here for another one then sees that one's key.
-    const order = 'orderId' in purpose ? yield* lockOrder(purpose.orderId, purpose.reach) : null
-    if (order === undefined) return 'order absent'
-    const known = claim === null ? undefined : yield* findKey(claim)
-    if (known !== undefined) return { payment: known, order, replayed: true }
-    if (order !== null && !allows(order, 'pay')) return 'order already paid'
-    const payerId = actor.kind === 'user' ? actor.id : null
-    const cents = 'cents' in purpose ? purpose.cents : (order?.amount ?? 0) * 100
-    const payment = yield* insertPayment(cents, payerId, order?.id ?? null)
-    if (order !== null) yield ship(order.id, payment.id)
-    if (claim !== null) yield insertKey(claim, payment.id)
-    return { payment, order: order && { ...order, status: 'shipped' }, replayed: false }
-  },
+  pay: (actor: Actor, purpose: Purpose, claim: Claim | null): Steps<PayOutcome> =>
+    unlessRevoked(
+      actor,
+      'orderId' in purpose ? payOrder(actor, purpose, claim) : payCents(actor, purpose.cents, claim),
+      'token revoked' as const,
+    ),
 
   *purgeKeys(atMost: number): Steps<number> {
     const gone = yield sql`delete from idempotency_keys where id in (
@@ -75,23 +66,56 @@ export function claimedOf(row: Row): Payment | undefined {
   return row[5] === 1 ? paymentOf(row) : undefined
 }
 
-function* findKey(claim: Claim): Steps<Payment | undefined> {
-  const [row] = yield paymentReads.byKey(claim)
-  const payment = row && claimedOf(row)
-  if (row !== undefined && payment === undefined) yield sql`delete from idempotency_keys where id = ${row[4] ?? null}`
-  return payment
+type PayOutcome = Paid | PaymentRefusal | Rollback<Paid | PaymentRefusal>
+
+function* payOrder(
+  actor: Actor,
+  { orderId, reach }: Extract<Purpose, { orderId: number }>,
+  claim: Claim | null,
+): Steps<PayOutcome> {
+  // Lock the order before looking up the key. A request that waits here for another one then sees that one's key.
+  const next = claim === null ? undefined : paymentReads.byKey(claim)
+  const order = yield* lockOrder(orderId, reach, next)
+  if (order === undefined) return 'order absent'
+  const [row] = next === undefined ? [] : yield next
+  const known = row && claimedOf(row)
+  if (known !== undefined) return { payment: known, order, replayed: true }
+  if (!allows(order, 'pay')) return 'order already paid'
+  const cents = order.amount * 100
+  const payment = paidOf(yield insertPayment(cents, actor), cents, order.id)
+  yield unread(ship(order.id, payment.id))
+  if (claim !== null) yield* keep(claim, row, payment.id)
+  return { payment, order: { ...order, status: 'shipped' }, replayed: false }
 }
 
-// If another transaction inserts the same key at the same time (PostgreSQL only), this insert fails. The verb is then
-// retried and finds the key.
-function insertKey({ callerId, scope, key, ttlSeconds }: Claim, paymentId: number) {
-  return sql`insert into idempotency_keys (caller_id, scope, key, payment_id, expires_at)
-             values (${callerId}, ${scope}, ${key}, ${paymentId}, now_plus(${ttlSeconds}))`
+/** Pays without waiting for the answer whether the key is known, and undoes the payment if it is. */
+function* payCents(actor: Actor, cents: number, claim: Claim | null): Steps<PayOutcome> {
+  const next = insertPayment(cents, actor)
+  const [row] = claim === null ? [] : yield { ...paymentReads.byKey(claim), next }
+  const known = row && claimedOf(row)
+  if (known !== undefined) return new Rollback({ payment: known, order: null, replayed: true })
+  const payment = paidOf(yield next, cents, null)
+  if (claim !== null) yield* keep(claim, row, payment.id)
+  return { payment, order: null, replayed: false }
 }
 
-function* insertPayment(cents: number, payerId: number | null, orderId: number | null): Steps<Payment> {
-  const [row] = yield sql`insert into payments (amount_cents, payer_id, created_at)
-                          values (${cents}, ${payerId}, now_plus(0)) returning id, created_at`
+/**
+ * Keeps the key, in place of an expired one. If another transaction inserts the same key at the same time (PostgreSQL
+ * only), this insert fails. The verb is then retried and finds the key.
+ */
+function* keep({ callerId, scope, key, ttlSeconds }: Claim, expired: Row | undefined, paymentId: number): Steps<void> {
+  if (expired !== undefined) yield unread(sql`delete from idempotency_keys where id = ${expired[4] ?? null}`)
+  yield unread(sql`insert into idempotency_keys (caller_id, scope, key, payment_id, expires_at)
+                   values (${callerId}, ${scope}, ${key}, ${paymentId}, now_plus(${ttlSeconds}))`)
+}
+
+function insertPayment(cents: number, actor: Actor): Statement {
+  const payerId = actor.kind === 'user' ? actor.id : null
+  return sql`insert into payments (amount_cents, payer_id, created_at)
+             values (${cents}, (select id from users where id = ${payerId}), now_plus(0)) returning id, created_at`
+}
+
+function paidOf([row]: readonly Row[], cents: number, orderId: number | null): Payment {
   const [id = null, createdAt = null] = row ?? []
   return paymentOf([id, cents, orderId, createdAt])
 }

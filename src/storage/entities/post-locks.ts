@@ -1,4 +1,4 @@
-import type { Statement } from '../sql.ts'
+import { type Statement, unread } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
@@ -17,24 +17,27 @@ export function* lockContent(postIds: readonly number[], commentIds: readonly nu
   for (const [id] of commentIds.length > 0 ? yield postsOf(commentIds) : []) posts.add(Number(id))
   if (posts.size === 0) return
   // When a row changes twice in one transaction, PostgreSQL checks its author again, which locks the author.
-  yield lockAuthors([...posts], commentIds)
-  yield lockPosts(posts)
+  yield unread(lockAuthors([...posts], commentIds))
+  yield unread(lockPosts(posts))
 }
 
 function postsOf(commentIds: readonly number[]): Statement {
   return { text: `select post_id from comments where id in (${places(commentIds)})`, values: commentIds }
 }
 
+/** One subquery for each author: given a set of them, PostgreSQL would read all users to find them in order. */
 function lockAuthors(postIds: readonly number[], commentIds: readonly number[]): Statement {
-  const ofPosts = `select author_id from posts where id in (${places(postIds)})`
-  const ofComments = `select author_id from comments where id in (${places(commentIds, postIds.length)})`
-  const authors = commentIds.length > 0 ? `${ofPosts} union ${ofComments}` : ofPosts
+  const ofPosts = postIds.map((_, index) => `(select author_id from posts where id = $${index + 1})`)
+  const ofComments = commentIds.map(
+    (_, index) => `(select author_id from comments where id = $${postIds.length + index + 1})`,
+  )
+  const authors = [...ofPosts, ...ofComments].join(', ')
   return {
     text: `select id from users where id in (${authors}) order by id for key share`,
     values: [...postIds, ...commentIds],
   }
 }
 
-function places(ids: readonly number[], before = 0): string {
-  return ids.map((_, index) => `$${before + index + 1}`).join(', ')
+function places(ids: readonly number[]): string {
+  return ids.map((_, index) => `$${index + 1}`).join(', ')
 }

@@ -4,9 +4,9 @@ import { answerTooLarge } from '../../core/errors.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
-import { sql } from '../sql.ts'
+import { type Statement, sql, unread } from '../sql.ts'
 import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
-import { callerOf, isRevoked } from './actors.ts'
+import { callerOf, unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
 import { lockContent } from './post-locks.ts'
 
@@ -29,22 +29,8 @@ export const postVerbs = {
   ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
     // A new row refers to its author, which locks the author. Users are locked before posts.
     const isInserting = changes.some(({ kind }) => traitsOf[kind].inserts)
-    if (yield* isRevoked(actor, isInserting)) return { refused: 'token revoked', at: 0 }
-    // A single change locks what it needs by itself.
-    if (changes.length > 1) yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
-    const results: ChangeResult[] = []
-    let bytes = 0
-    for (const [at, change] of changes.entries()) {
-      const outcome = yield* perform(actor, change)
-      if (isRefusal(outcome)) {
-        // If the first change is refused, there is nothing to roll back, which would take time.
-        return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
-      }
-      if (typeof outcome === 'string') bytes += Buffer.byteLength(outcome)
-      if (bytes > bounds.answerBytes) throw answerTooLarge()
-      results.push(outcome)
-    }
-    return results
+    const revoked: ChangeRefusal = { refused: 'token revoked', at: 0 }
+    return yield* unlessRevoked(actor, performAll(actor, changes), revoked, isInserting)
   },
 }
 
@@ -82,6 +68,27 @@ function distinct(ids: readonly (number | null)[]): readonly number[] {
   return [...new Set(ids.filter(id => id !== null))]
 }
 
+function* performAll(
+  actor: Actor,
+  changes: readonly CompiledChange[],
+): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
+  // A single change locks what it needs by itself.
+  if (changes.length > 1) yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
+  const results: ChangeResult[] = []
+  let bytes = 0
+  for (const [at, change] of changes.entries()) {
+    const outcome = yield* perform(actor, change)
+    if (isRefusal(outcome)) {
+      // If the first change is refused, there is nothing to roll back, which would take time.
+      return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
+    }
+    if (typeof outcome === 'string') bytes += Buffer.byteLength(outcome)
+    if (bytes > bounds.answerBytes) throw answerTooLarge()
+    results.push(outcome)
+  }
+  return results
+}
+
 type Refused = Exclude<ChangeRefusal['refused'], 'token revoked'>
 
 /** The text of an answer is JSON, and so none of these. */
@@ -92,37 +99,39 @@ function isRefusal(outcome: ChangeResult | Refused): outcome is Refused {
 function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Refused> {
   switch (change.kind) {
     case 'create post':
-      return yield* show(yield* createPost(actor, change.title, change.content), change.show)
+      return answerOf(yield shown(yield* createPost(actor, change.title, change.content), change.show))
     case 'like post': {
       // GraphQL's Int has 32 bits.
-      const [post] = yield sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
-                               where id = ${change.id} returning id`
-      return post === undefined ? 'post absent' : yield* show(Number(post[0]), change.show)
+      const like = sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
+                       where id = ${change.id} returning id`
+      const next = shown(change.id, change.show)
+      const [post] = yield { ...like, next }
+      return post === undefined ? 'post absent' : answerOf(yield next)
     }
     case 'update post': {
       const { id, title, content } = change
       const post = yield* lockPost(id, change.reach)
       if (post === undefined) return 'post absent'
       if (post === 'not permitted') return post
-      yield sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content)
-                where id = ${id}`
-      return yield* show(post, change.show)
+      yield unread(sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content)
+                       where id = ${id}`)
+      return answerOf(yield shown(post, change.show))
     }
     case 'delete post': {
       const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
       if (post === 'not permitted') return post
-      yield sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${post}, now_plus(0))`
-      yield sql`delete from posts where id = ${post}`
+      yield unread(sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${post}, now_plus(0))`)
+      yield unread(sql`delete from posts where id = ${post}`)
       return true
     }
     case 'add comment': {
       const id = yield* addComment(change.postId, idOf(actor), change.text)
-      return id === undefined ? 'post absent' : yield* show(id, change.show)
+      return id === undefined ? 'post absent' : answerOf(yield shown(id, change.show))
     }
     case 'update comment': {
       const id = yield* updateComment(change.commentId, change.text, change.reach)
-      return typeof id === 'number' ? yield* show(id, change.show) : id
+      return typeof id === 'number' ? answerOf(yield shown(id, change.show)) : id
     }
     case 'delete comment':
       return yield* deleteComment(change.commentId, change.reach)
@@ -138,14 +147,15 @@ function* lockPost(id: number | null, reach: Reach): Steps<number | undefined | 
 
 function* createPost(actor: Actor, title: string, content: string): Steps<number> {
   const [row] = yield sql`insert into posts (author_id, title, content, published_at)
-                          values (${idOf(actor)}, ${title}, ${content}, now_plus(0)) returning id`
+                          select id, ${title}, ${content}, now_plus(0) from users where id = ${idOf(actor)}
+                          returning id`
   const id = Number(row?.[0])
-  yield sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`
+  yield unread(sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`)
   return id
 }
 
-function* show(id: number, { text, values, id: slot }: CompiledShow): Steps<string> {
-  return answerOf(yield { text, values: values.with(slot, id) })
+function shown(id: number | null, { text, values, id: slot }: CompiledShow): Statement {
+  return { text, values: values.with(slot, id) }
 }
 
 function idOf(actor: Actor): number | null {

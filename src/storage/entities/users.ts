@@ -14,89 +14,24 @@ import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
-import { type Row, type Statement, sql, type Value } from '../sql.ts'
+import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
 import type { Steps, TraitsOf } from '../verb.ts'
-import { callerOf, isRevoked, revoked } from './actors.ts'
+import { callerOf, revoked, unlessRevoked } from './actors.ts'
 import { filtered } from './filtered.ts'
 import { deleteSomeContent } from './user-content.ts'
 
 export const userVerbs = {
-  *createUser(
-    values: UserValues,
-    actor: Actor = anonymous,
-    role: Role = 'member',
-  ): Steps<User | 'email taken' | 'token revoked'> {
-    if (yield* isRevoked(actor)) return 'token revoked'
-    for (;;) {
-      const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
-      const id = Number(row?.[0])
-      const created = yield* insertUser(id, values, role)
-      if (created !== 'id taken') return created
-      // A client has chosen this id with PUT. Move the counter past the run of used ids to the next free one. If the
-      // user with this id is gone by now, just try the next id: the next used id may be the largest possible one.
-      yield sql`update counters set next = (
-                  select taken.id + 1 from users as taken
-                  where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
-                  order by taken.id limit 1
-                ) where name = 'users' and exists (select 1 from users where id = ${id})`
-    }
-  },
+  createUser: (values: UserValues, actor: Actor = anonymous, role: Role = 'member') =>
+    unlessRevoked(actor, createUser(values, role), 'token revoked' as const),
 
-  *replaceUser(
-    id: number,
-    values: UserValues,
-    rights: WriteRights,
-    condition: Condition = unconditional,
-  ): Steps<Replaced | 'creation refused' | Unmet | WriteRefusal> {
-    if (yield* isRevoked(rights.actor)) return 'token revoked'
-    for (;;) {
-      const known = yield* lockUser(id)
-      if (known === undefined && !rights.mayCreate) return 'creation refused'
-      const refusal = unmet(condition, () => known && revisionOf.user(known.user))
-      if (refusal !== undefined) return refusal
-      if (known !== undefined) {
-        const replaced = yield* updateUser(known, values, rights)
-        return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
-      }
-      const created = yield* insertUser(id, values, 'member')
-      // If another transaction created the user meanwhile, the next pass finds it. The loop copes with any number of
-      // others that create and delete the user.
-      if (created !== 'id taken') return created === 'email taken' ? created : { user: created, created: true }
-    }
-  },
+  replaceUser: (id: number, values: UserValues, rights: WriteRights, condition: Condition = unconditional) =>
+    unlessRevoked(rights.actor, replaceUser(id, values, rights, condition), 'token revoked' as const),
 
-  *changeUser(
-    id: number,
-    changes: Partial<UserValues>,
-    rights: WriteRights,
-    condition: Condition = unconditional,
-  ): Steps<User | 'absent' | Unmet | WriteRefusal> {
-    if (yield* isRevoked(rights.actor)) return 'token revoked'
-    const known = yield* lockUser(id)
-    if (known === undefined) return 'absent'
-    const refusal = unmet(condition, () => revisionOf.user(known.user))
-    if (refusal !== undefined) return refusal
-    return yield* updateUser(known, { ...known.user, password: null, tokenVersion: '', ...changes }, rights)
-  },
+  changeUser: (id: number, changes: Partial<UserValues>, rights: WriteRights, condition: Condition = unconditional) =>
+    unlessRevoked(rights.actor, changeUser(id, changes, rights, condition), 'token revoked' as const),
 
-  /** A user with much content is deleted in several transactions, so that other writes can run between them. */
-  *deleteUser(
-    id: number,
-    actor: Actor,
-    condition: Condition = unconditional,
-  ): Steps<'gone' | 'more' | Unmet | 'token revoked'> {
-    if (yield* isRevoked(actor)) return 'token revoked'
-    // The lock stops new posts and comments. They would be deleted with the user, posts without an event, and comments
-    // without a change of the number that their post has.
-    const known = yield* lockUser(id)
-    if (known === undefined) return 'gone'
-    const refusal = unmet(condition, () => revisionOf.user(known.user))
-    if (refusal !== undefined) return refusal
-    if (yield* deleteSomeContent(id)) return 'more'
-    yield sql`delete from users where id = ${id}`
-    yield revoked(id)
-    return 'gone'
-  },
+  deleteUser: (id: number, actor: Actor, condition: Condition = unconditional) =>
+    unlessRevoked(actor, deleteUser(id, condition), 'token revoked' as const),
 
   *revokeTokens({ id, tokenVersion: current }: IdentifiedUser, next: string): Steps<'revoked' | 'token revoked'> {
     const rows =
@@ -115,6 +50,71 @@ export const userVerbs = {
     yield revoked(Number(row[0]))
     return 'set'
   },
+}
+
+function* createUser(values: UserValues, role: Role): Steps<User | 'email taken'> {
+  for (;;) {
+    const [row] = yield sql`update counters set next = next + 1 where name = 'users' returning next - 1`
+    const id = Number(row?.[0])
+    const created = yield* insertUser(id, values, role)
+    if (created !== 'id taken') return created
+    // A client has chosen this id with PUT. Move the counter past the run of used ids to the next free one. If the
+    // user with this id is gone by now, just try the next id: the next used id may be the largest possible one.
+    yield sql`update counters set next = (
+                select taken.id + 1 from users as taken
+                where taken.id >= ${id} and not exists (select 1 from users where id = taken.id + 1)
+                order by taken.id limit 1
+              ) where name = 'users' and exists (select 1 from users where id = ${id})`
+  }
+}
+
+function* replaceUser(
+  id: number,
+  values: UserValues,
+  rights: WriteRights,
+  condition: Condition,
+): Steps<Replaced | 'creation refused' | Unmet | WriteRefusal> {
+  for (;;) {
+    const known = yield* lockUser(id)
+    if (known === undefined && !rights.mayCreate) return 'creation refused'
+    const refusal = unmet(condition, () => known && revisionOf.user(known.user))
+    if (refusal !== undefined) return refusal
+    if (known !== undefined) {
+      const replaced = yield* updateUser(known, values, rights)
+      return typeof replaced === 'string' ? replaced : { user: replaced, created: false }
+    }
+    const created = yield* insertUser(id, values, 'member')
+    // If another transaction created the user meanwhile, the next pass finds it. The loop copes with any number of
+    // others that create and delete the user.
+    if (created !== 'id taken') return created === 'email taken' ? created : { user: created, created: true }
+  }
+}
+
+function* changeUser(
+  id: number,
+  changes: Partial<UserValues>,
+  rights: WriteRights,
+  condition: Condition,
+): Steps<User | 'absent' | Unmet | WriteRefusal> {
+  const known = yield* lockUser(id)
+  if (known === undefined) return 'absent'
+  const refusal = unmet(condition, () => revisionOf.user(known.user))
+  if (refusal !== undefined) return refusal
+  return yield* updateUser(known, { ...known.user, password: null, tokenVersion: '', ...changes }, rights)
+}
+
+/** A user with much content is deleted in several transactions, so that other writes can run between them. */
+function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | Unmet> {
+  // The lock stops new posts and comments. They would be deleted with the user, posts without an event, and comments
+  // without a change of the number that their post has.
+  const known = yield* lockUser(id)
+  if (known === undefined) return 'gone'
+  const refusal = unmet(condition, () => revisionOf.user(known.user))
+  if (refusal !== undefined) return refusal
+  if (yield* deleteSomeContent(id)) return 'more'
+  yield unread(sql`delete from users where id = ${id}`)
+  yield revoked(id)
+  return 'gone'
 }
 
 const lockOf = (id: number) => [`user ${id}`]
@@ -231,7 +231,7 @@ function* updateUser(
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
   const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
-  yield { text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] }
+  yield unread({ text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] })
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }
 }

@@ -21,8 +21,9 @@ import {
   type Verb,
   type Verbs,
 } from '../verb.ts'
-import { type Failure, failureOf, postgresError } from './errors.ts'
-import { getTypeParser, PostgresPool } from './pool.ts'
+import { type Failure, failureOf, isAlreadyThere, postgresError } from './errors.ts'
+import { columnOf } from './exchange.ts'
+import { PostgresPool } from './pool.ts'
 import type { PostgresSession, TransactionKind } from './session.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
@@ -199,7 +200,7 @@ async function transact(
 ): Promise<unknown> {
   let outcome: unknown
   try {
-    await session.begin(kind, deadline)
+    session.begin(kind, deadline)
     outcome = await drive(guarded(steps()), statement => {
       if (!kind.events && statement.text.includes('into outbox')) throw fault(new Error('An event without its lock'))
       return session.run(statement, deadline)
@@ -216,8 +217,9 @@ async function transact(
     await session.commit()
     return outcome
   } catch (error) {
-    if (error instanceof AppError || failureOf(error) !== 'lost') throw error
-    return new CommitInDoubt(session, outcome, error)
+    if (!(error instanceof AppError) && failureOf(error) === 'lost') return new CommitInDoubt(session, outcome, error)
+    await session.rollback() // a statement that was sent with the commit has failed
+    throw error
   }
 }
 
@@ -260,12 +262,17 @@ function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
 
 /** Applies the missing migrations. Instances that start at the same time wait for their turn. */
 export async function migratePostgres(url: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000, types: { getTypeParser } })
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 10_000,
+    types: { getTypeParser: columnOf },
+  })
   client.on('error', () => {})
   await client.connect()
   try {
+    await createLock(client)
     await client.query("begin; set local lock_timeout = '60s'")
-    await client.query(`select pg_advisory_xact_lock(${migrationLock})`)
+    await client.query('select id from migration_lock for update')
     const applied = await drive(migrate(migrations), async step => {
       if ('script' in step) await client.query(step.script)
       else return (await client.query({ text: step.text, values: [...step.values], rowMode: 'array' })).rows
@@ -279,5 +286,18 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
   }
 }
 
-// An arbitrary number. Every version of the program must use the same one.
-const migrationLock = 4_041_980
+/**
+ * Creates the row that migrations lock. If several instances create the table at the same moment, PostgreSQL refuses
+ * all but one, although the statement says `if not exists`. The next try then finds the table.
+ */
+async function createLock(client: pg.Client): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await client.query('create table if not exists migration_lock (id integer primary key check (id = 1))')
+      await client.query('insert into migration_lock (id) values (1) on conflict do nothing')
+      return
+    } catch (error) {
+      if (tries === 10 || !isAlreadyThere(error)) throw error
+    }
+  }
+}

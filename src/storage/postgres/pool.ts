@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { unavailable } from '../../core/errors.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
@@ -6,7 +5,7 @@ import { bounds } from '../bounds.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { isTooManyConnections, postgresError } from './errors.ts'
-import { type CommitSlot, idleTimeout, PostgresSession } from './session.ts'
+import { type CommitSlot, idleTimeout, lockTimeout, PostgresSession, statementTimeout } from './session.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -42,145 +41,203 @@ export async function missingSettings(
   return missing
 }
 
-/** A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. */
+/**
+ * A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. Whoever
+ * waits gets the next connection that is free, in the order of asking.
+ */
 export class PostgresPool implements AsyncDisposable {
-  readonly #pool: pg.Pool
+  readonly #url: string
+  readonly #observer: StoreObserver
   readonly #randomness: Randomness
   readonly #timeouts: Timeouts
-  readonly #sessions = new WeakMap<pg.PoolClient, PostgresSession>()
+  readonly #pooler: boolean
+  readonly #max: number
+  /** How many connections there may be at the moment. Less than `#max` while PostgreSQL refuses further ones. */
+  #limit: number
+  /** Connections that are open or being opened. */
+  #open = 0
+  /** The one that was used last is lent first. */
+  readonly #idle: { readonly session: PostgresSession; readonly since: number }[] = []
+  readonly #waiting = new Set<Waiter>()
   /**
    * Commit slots of connections that were closed without an error. They are reused, so that an instance leaves few rows
    * in `commit_marks`.
    */
   readonly #freeSlots: CommitSlot[] = []
-  /** Functions that reject the callers waiting for a connection. A `pg.Pool` that is closing never settles them. */
-  readonly #waiting = new Set<(cause: Error) => void>()
-  readonly #max: number
-  readonly #pooler: boolean
+  readonly #sweeping: NodeJS.Timeout
   #growing: NodeJS.Timeout | undefined
-  #closed = false
+  #closed: PromiseWithResolvers<void> | undefined
 
   constructor({ url, poolMax, pooler, observer, randomness, timeouts }: PoolOptions) {
+    this.#url = url
     this.#max = poolMax
+    this.#limit = poolMax
     this.#pooler = pooler
+    this.#observer = observer
     this.#randomness = randomness
     this.#timeouts = timeouts
-    this.#pool = new pg.Pool({
-      connectionString: url,
-      max: poolMax,
-      application_name: 'duet',
-      connectionTimeoutMillis: timeouts.operation,
-      idleTimeoutMillis: 60_000,
-      keepAlive: true,
-      ...(!pooler && sessionSettings(timeouts)), // a pooler accepts none
-      types: { getTypeParser },
-    })
-    // Losing a connection while it is idle, or between two statements of a verb, must not crash the process.
-    this.#pool.on('error', error => observer.trouble('An idle database connection was lost', postgresError(error)))
-    this.#pool.on('connect', client => client.on('error', () => {}))
-    this.#pool.on('remove', client => this.#recycleSlot(client))
+    this.#sweeping = setInterval(() => this.#closeIdle(), idleMs / 4).unref()
   }
 
   async use<Outcome>(deadline: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
-    if (this.#closed) throw unavailable(new Error('The store is closed'))
-    if (this.#pool.waitingCount >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
-    const client = await this.#connect(deadline)
-    const session = this.#sessionOf(client)
+    if (this.#closed !== undefined) throw unavailable(new Error('The store is closed'))
+    const session = this.#idle.pop()?.session ?? (await this.#next(deadline))
     try {
       return await work(session)
     } finally {
-      client.release(session.broken)
+      this.#take(session)
     }
   }
 
-  /** If PostgreSQL gives no further connection, the caller waits for one that is in use. */
-  async #connect(deadline: number): Promise<pg.PoolClient> {
-    for (;;) {
-      try {
-        return await this.#connectOnce(deadline)
-      } catch (error) {
-        if (!isTooManyConnections(error) || this.#closed) throw error
-        this.#stopGrowing()
-        // All connections belong to other programs. Ask again soon.
-        if (this.#pool.totalCount === 0) await delay(refusedMs)
-        if (performance.now() > deadline) throw error
+  #next(deadline: number): Promise<PostgresSession> {
+    if (this.#waiting.size >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
+    const { promise, resolve, reject } = Promise.withResolvers<PostgresSession>()
+    const left = Math.max(0, deadline - performance.now())
+    const late = () =>
+      waiter.reject(waiter.refused ?? unavailable(new Error('No database connection was free in time')))
+    const timer = setTimeout(late, left)
+    const leave = () => {
+      clearTimeout(timer)
+      this.#waiting.delete(waiter)
+    }
+    const waiter: Waiter = {
+      resolve: session => {
+        leave()
+        resolve(session)
+      },
+      reject: error => {
+        leave()
+        reject(error)
+      },
+      refused: undefined,
+    }
+    this.#waiting.add(waiter)
+    if (this.#open < this.#limit) this.#grow(waiter)
+    return promise
+  }
+
+  /** Opens a connection. It is given to whoever waits for the longest time. */
+  async #grow(waiter: Waiter): Promise<void> {
+    this.#open++
+    try {
+      this.#take(await this.#connect())
+    } catch (error) {
+      this.#forgetOne()
+      // If PostgreSQL gives no further connection, the caller waits for one that is in use.
+      if (isTooManyConnections(error)) this.#stopGrowing(waiter, error)
+      else {
+        waiter.reject(error)
+        this.#growForWaiting()
       }
     }
   }
 
-  /** For some seconds, the pool makes do with the connections that it has. */
-  #stopGrowing(): void {
-    const { options } = this.#pool
-    options.max = Math.max(1, Math.min(this.#pool.totalCount, this.#max))
-    this.#growing ??= setTimeout(() => {
-      this.#growing = undefined
-      options.max = this.#max
-    }, refusedMs * 100).unref()
-  }
-
-  async #connectOnce(deadline: number): Promise<pg.PoolClient> {
-    const connecting = this.#pool.connect()
-    const { promise: late, reject } = Promise.withResolvers<never>()
-    const refuse = (cause: Error) => reject(unavailable(cause))
-    const left = Math.max(0, deadline - performance.now())
-    const timer = setTimeout(() => refuse(new Error('No database connection was free in time')), left)
-    this.#waiting.add(refuse)
+  async #connect(): Promise<PostgresSession> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'duet',
+      connectionTimeoutMillis: this.#timeouts.operation,
+      keepAlive: true,
+      ...(!this.#pooler && sessionSettings(this.#timeouts)), // a pooler accepts none
+    })
+    const slot = this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 }
+    const session = new PostgresSession(client, slot, this.#timeouts, this.#pooler)
+    // Losing a connection while it is idle, or between two statements of a verb, must not crash the process.
+    client.on('error', error => this.#lose(session, error))
     try {
-      return await Promise.race([connecting, late])
+      await client.connect()
     } catch (error) {
-      connecting.then(
-        client => client.release(),
-        () => {},
-      )
+      this.#freeSlots.push(slot)
       throw error
-    } finally {
-      this.#waiting.delete(refuse)
-      clearTimeout(timer)
-    }
-  }
-
-  #sessionOf(client: pg.PoolClient): PostgresSession {
-    let session = this.#sessions.get(client)
-    if (session === undefined) {
-      const slot = this.#freeSlots.pop() ?? { id: this.#randomness.id(), attempt: 0 }
-      session = new PostgresSession(client, slot, this.#timeouts, this.#pooler)
-      this.#sessions.set(client, session)
     }
     return session
   }
 
-  // The slot of a broken connection is not reused: the server may still be running its transaction and hold a lock on
-  // the slot's row.
-  #recycleSlot(client: pg.PoolClient): void {
-    const session = this.#sessions.get(client)
-    if (session !== undefined && !session.broken) this.#freeSlots.push(session.slot)
+  /** For some seconds, the pool makes do with the connections that it has. */
+  #stopGrowing(waiter: Waiter, refused: unknown): void {
+    this.#limit = Math.max(1, Math.min(this.#open, this.#max))
+    this.#growing ??= setTimeout(() => {
+      this.#growing = undefined
+      this.#limit = this.#max
+    }, refusedMs * 100).unref()
+    waiter.refused = refused
+    // If all connections belong to other programs, ask again soon.
+    if (this.#open === 0) setTimeout(() => this.#growForWaiting(), refusedMs)
+  }
+
+  #growForWaiting(): void {
+    const [waiter] = this.#waiting
+    if (waiter !== undefined && this.#open < this.#limit) this.#grow(waiter)
+  }
+
+  /** Takes a connection back, or a new one. */
+  #take(session: PostgresSession): void {
+    const [waiter] = this.#waiting
+    if (session.broken || this.#closed !== undefined) this.#close(session)
+    else if (waiter === undefined) this.#idle.push({ session, since: performance.now() })
+    else waiter.resolve(session)
+  }
+
+  #lose(session: PostgresSession, error: Error): void {
+    session.broken = true
+    const at = this.#idle.findIndex(idle => idle.session === session)
+    if (at < 0) return // whoever uses it finds out
+    this.#idle.splice(at, 1)
+    this.#close(session)
+    this.#observer.trouble('An idle database connection was lost', postgresError(error))
+  }
+
+  /**
+   * The slot of a broken connection is not reused: the server may still be running its transaction and hold a lock on
+   * the slot's row.
+   */
+  #close(session: PostgresSession): void {
+    session.client.end(() => {})
+    if (!session.broken) this.#freeSlots.push(session.slot)
+    this.#forgetOne()
+    this.#growForWaiting()
+  }
+
+  #forgetOne(): void {
+    this.#open--
+    if (this.#open === 0) this.#closed?.resolve()
+  }
+
+  #closeIdle(): void {
+    const stale = this.#idle.findLastIndex(({ since }) => since < performance.now() - idleMs)
+    for (const { session } of this.#idle.splice(0, stale + 1)) this.#close(session)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed = true
+    this.#closed = Promise.withResolvers()
+    clearInterval(this.#sweeping)
     clearTimeout(this.#growing)
-    for (const refuse of this.#waiting) refuse(new Error('The store is closed'))
-    await this.#pool.end()
+    for (const { reject } of this.#waiting) reject(unavailable(new Error('The store is closed')))
+    for (const { session } of this.#idle.splice(0)) this.#close(session)
+    if (this.#open > 0) await this.#closed.promise
   }
 }
 
-function sessionSettings(timeouts: Timeouts): pg.PoolConfig {
+/** Somebody who waits for a connection. */
+interface Waiter {
+  resolve(session: PostgresSession): void
+  reject(error: unknown): void
+  /** Why PostgreSQL gave no connection. */
+  refused: unknown
+}
+
+function sessionSettings(timeouts: Timeouts): pg.ClientConfig {
   const options = Object.entries(planning).map(([name, value]) => `-c ${name}=${value}`)
   return {
-    statement_timeout: timeouts.operation,
-    lock_timeout: timeouts.lock,
+    statement_timeout: statementTimeout(timeouts),
+    lock_timeout: lockTimeout(timeouts),
     idle_in_transaction_session_timeout: idleTimeout(timeouts),
     options: options.join(' '),
   }
 }
 
-// Integers become numbers (the schema keeps them below 2^53). All other values stay strings as PostgreSQL sends them,
-// including JSON.
-export function getTypeParser(oid: number): (text: string) => string | number {
-  return integerTypes.has(oid) ? Number : text => text
-}
-
 /** How long to wait before asking for a connection again. */
 const refusedMs = 50
 
-const integerTypes = new Set([20, 21, 23])
+/** How long a connection stays open without being used. */
+const idleMs = 60_000

@@ -1,11 +1,12 @@
-import type { PoolClient, QueryArrayConfig, QueryConfig, QueryResult } from 'pg'
+import type { Client } from 'pg'
 import { fault } from '../../core/errors.ts'
 import { LruCache } from '../../core/lru-cache.ts'
 import { bounds } from '../bounds.ts'
-import type { Row, Statement } from '../sql.ts'
+import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import type { Verb } from '../verb.ts'
 import { failureOf } from './errors.ts'
+import { type Answer, Exchange, type Prepared, type Request } from './exchange.ts'
 
 /** The id of a row in `commit_marks`, and the number of the last transaction that was begun with it. */
 export interface CommitSlot {
@@ -20,118 +21,165 @@ export interface TransactionKind {
 
 /** A connection with its prepared statements, and with the commit mark that shows whether its last commit happened. */
 export class PostgresSession {
-  readonly #client: PoolClient
+  readonly client: Client
   readonly slot: CommitSlot
   readonly #timeouts: Timeouts
   readonly #pooler: boolean
   /** The connection must not be used again. */
   broken = false
   readonly #statements = new LruCache<string, Prepared>(bounds.statements, {
-    dropped: ({ name }) => {
-      if (name !== undefined) this.#stale.push(name)
-    },
-    weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
+    dropped: known => this.#forget(known),
+    weights: { of: ({ text }) => text.length, most: bounds.statementText.postgres },
   })
-  #stale: string[] = []
+  /** Statements that the next exchange makes PostgreSQL forget. */
+  #forgotten: string[] = []
   #names = 0
+  /** What is sent with the next statement that somebody waits for. */
+  #queued: Request[] = []
+  /** Answers to statements that were sent because they were expected to be next, in their order. */
+  #ahead: { readonly statement: Statement; readonly rows: readonly Row[] }[] = []
+  /** Whether `begin` and the commit mark are still queued. */
+  #isBeginning = false
 
   /** Behind a pooler, no statement is prepared under a name: the next one may run on another connection. */
-  constructor(client: PoolClient, slot: CommitSlot, timeouts: Timeouts, pooler: boolean) {
-    this.#client = client
+  constructor(client: Client, slot: CommitSlot, timeouts: Timeouts, pooler: boolean) {
+    this.client = client
     this.slot = slot
     this.#timeouts = timeouts
     this.#pooler = pooler
   }
 
   /**
-   * Begins a transaction and writes its commit mark, in one round trip. The lock timeout is random: if two transactions
-   * wait for each other, one of them gives up first. A transaction that may write events locks the outbox before its
-   * first write, because that write gives it its number; see `entities/outbox.ts`. Such locks do not exclude each other.
+   * Begins a transaction and writes its commit mark, together with the first statement. A transaction that may write
+   * events locks the outbox before its first write, because that write gives it its number; see `entities/outbox.ts`.
+   * Such locks do not exclude each other.
    */
-  async begin({ isolation, events }: TransactionKind, deadline: number): Promise<void> {
+  begin({ isolation, events }: TransactionKind, deadline: number): void {
     const attempt = ++this.slot.attempt
-    const lockWait = Math.round(this.#timeouts.lock * (0.3 + Math.random()))
+    this.#isBeginning = true
+    this.#queue(isolation === 'serializable' ? beginSerializable : begin)
     // Slightly less than the remaining time, so that PostgreSQL gives up before we do and the connection stays usable.
     const left = Math.max(1, Math.round(deadline - performance.now() - 50))
-    await this.#ask(
-      `begin${isolation === 'serializable' ? ' isolation level serializable' : ''};
-       set local lock_timeout = ${lockWait}; set local statement_timeout = ${left};
-       ${this.#pooler ? `set local idle_in_transaction_session_timeout = ${idleTimeout(this.#timeouts)};` : ''}
-       ${events ? 'lock table outbox in row exclusive mode;' : ''}
-       insert into commit_marks (slot, attempt, marked_at) values ('${this.slot.id}', ${attempt}, now())
-       on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at
-       ${attempt === 1 ? forgetOldMarks : ''}`,
-      deadline,
-    )
+    if (this.#pooler) this.#queue(setAll(left, lockTimeout(this.#timeouts), idleTimeout(this.#timeouts)))
+    else if (left < statementTimeout(this.#timeouts)) this.#queue(setStatementTimeout(left))
+    if (events) this.#queue(lockOutbox)
+    this.#queue(mark(this.slot.id, attempt))
+    if (attempt === 1) this.#queue(forgetOldMarks)
   }
 
-  /** Has its own timeout, because it is unknown whether a commit that is cut off has happened. */
+  /**
+   * Has its own timeout, because it is unknown whether a commit that is cut off has happened. It is never sent together
+   * with its own commit mark: whoever looks for the mark later must find it, or a transaction that holds it locked.
+   */
   async commit(): Promise<void> {
-    const command = await this.#ask('commit', performance.now() + this.#timeouts.commit)
+    const deadline = performance.now() + this.#timeouts.commit
+    if (this.#isBeginning) await this.#exchange(deadline)
+    this.#queue(commit)
+    const command = (await this.#exchange(deadline)).at(-1)?.command
     if (command !== 'COMMIT') throw fault(new Error(`COMMIT was answered with ${command}`))
   }
 
   /** Never throws: the caller has the original error to report. */
   async rollback(): Promise<void> {
-    if (this.broken) return
-    await this.#ask('rollback', performance.now() + this.#timeouts.commit).catch(() => {
+    const isBegun = !this.#isBeginning
+    this.#queued = []
+    this.#ahead = []
+    this.#isBeginning = false
+    if (this.broken || !isBegun) return
+    this.#queue(rollback)
+    await this.#exchange(performance.now() + this.#timeouts.commit).catch(() => {
       this.broken = true
     })
   }
 
   /**
-   * Runs a statement. It is prepared under a name only from its second use on, because most ad-hoc queries of clients
-   * occur once.
+   * Runs a statement, and those that were queued before it. If nobody reads its rows, it is only queued. The statements
+   * that are expected to be next are sent with it.
    */
   async run(statement: Statement, deadline: number): Promise<readonly Row[]> {
-    const name = this.#nameOf(statement.text)
-    if (this.#stale.length > 0) await this.#forgetStale(deadline)
-    return this.#query<Row[]>(deadline, async query_timeout => {
-      const { rows } = await this.#client.query<Value[]>({
-        ...(name !== undefined && { name }),
-        text: statement.text,
-        values: [...statement.values],
-        rowMode: 'array',
-        query_timeout,
-      } as QueryArrayConfig)
-      return rows
-    })
-  }
-
-  /** Sends one or more statements without values in one round trip. Returns the command of the last one. */
-  #ask(text: string, deadline: number): Promise<string> {
-    return this.#query(deadline, async query_timeout => {
-      const answer: unknown = await this.#client.query({ text, query_timeout } as QueryConfig)
-      const last = Array.isArray(answer) ? answer.at(-1) : answer
-      return (last as QueryResult).command
-    })
-  }
-
-  async #query<Answer>(deadline: number, send: (timeout: number) => Promise<Answer>): Promise<Answer> {
-    try {
-      return await send(Math.max(1, deadline - performance.now()))
-    } catch (error) {
-      if (failureOf(error) === 'lost') this.broken = true
-      throw error
+    const first = this.#ahead.shift()
+    if (first?.statement === statement) return first.rows
+    this.#ahead = []
+    this.#queue(statement)
+    if (statement.unread) return []
+    let sent = 1
+    for (let { next } = statement; next !== undefined; { next } = next) {
+      this.#queue(next)
+      sent++
     }
+    const [answer, ...ahead] = (await this.#exchange(deadline)).slice(-sent)
+    let { next } = statement
+    for (const { rows } of ahead) {
+      if (next === undefined) break
+      this.#ahead.push({ statement: next, rows })
+      next = next.next
+    }
+    return answer?.rows ?? []
   }
 
-  #nameOf(text: string): string | undefined {
-    if (this.#pooler) return undefined
+  #queue({ text, values }: Statement): void {
+    this.#queued.push({ statement: this.#prepared(text), values })
+  }
+
+  #exchange(deadline: number): Promise<readonly Answer[]> {
+    const requests = this.#queued
+    const forgotten = this.#forgotten
+    this.#queued = []
+    this.#forgotten = []
+    this.#isBeginning = false
+    const { promise, resolve, reject } = Promise.withResolvers<readonly Answer[]>()
+    const fail = (error: unknown) => {
+      clearTimeout(timer)
+      // Whether PostgreSQL has kept a statement that it did not execute is unknown.
+      for (const { statement } of requests) if (statement.columns === undefined) this.#forget(statement)
+      if (failureOf(error) === 'lost') this.broken = true
+      reject(error)
+    }
+    const timer = setTimeout(
+      () => fail(new Error('PostgreSQL did not answer in time')),
+      Math.max(1, deadline - performance.now()),
+    )
+    const done = (error: unknown, answers: readonly Answer[]) => {
+      if (error === undefined) {
+        clearTimeout(timer)
+        resolve(answers)
+      } else fail(error)
+    }
+    this.client.query(new Exchange(requests, forgotten, done))
+    return promise
+  }
+
+  /**
+   * A statement is prepared under a name only from its second use on, because most ad-hoc queries of clients occur once.
+   */
+  #prepared(text: string): Prepared {
+    if (this.#pooler) return { text, name: undefined, columns: undefined }
     const known = this.#statements.get(text)
-    if (known === undefined) this.#statements.set(text, { name: undefined, length: text.length })
-    else known.name ??= `duet_${++this.#names}`
-    return known?.name
+    if (known === undefined) {
+      const first: Prepared = { text, name: undefined, columns: undefined }
+      this.#statements.set(text, first)
+      return { ...first }
+    }
+    // The first word makes the name readable, also on the wire.
+    known.name ??= `duet_${++this.#names}_${/\w*/.exec(text)?.[0]}`
+    return known
   }
 
-  async #forgetStale(deadline: number): Promise<void> {
-    // pg keeps its own list of prepared statements, and has no function to remove one.
-    const { connection } = this.#client as unknown as { connection: { parsedStatements: Record<string, string> } }
-    const names = this.#stale.filter(name => name in connection.parsedStatements)
-    this.#stale = []
-    for (const name of names) delete connection.parsedStatements[name]
-    if (names.length > 0) await this.#ask(names.map(name => `deallocate ${name}`).join('; '), deadline)
+  #forget(statement: Prepared): void {
+    if (statement.name !== undefined) this.#forgotten.push(statement.name)
+    statement.name = undefined
+    statement.columns = undefined
   }
+}
+
+/** Random: if two transactions wait for each other, one of them gives up first. */
+export function lockTimeout({ lock }: Timeouts): number {
+  return Math.round(lock * (0.3 + Math.random()))
+}
+
+/** Less than an operation has, so that PostgreSQL gives up before we do and the connection stays usable. */
+export function statementTimeout({ operation }: Timeouts): number {
+  return Math.max(Math.round(operation / 2), operation - 100)
 }
 
 /** PostgreSQL ends a transaction whose client has vanished. Its locks would hold back writes and events. */
@@ -139,16 +187,27 @@ export function idleTimeout({ operation }: Timeouts): number {
   return operation * 2
 }
 
+const begin = sql`begin`
+const beginSerializable = sql`begin isolation level serializable`
+const commit = sql`commit`
+const rollback = sql`rollback`
+const lockOutbox = sql`lock table outbox in row exclusive mode`
+
+const setStatementTimeout = (left: number) => sql`select set_config('statement_timeout', ${String(left)}, true)`
+
+function setAll(left: number, lock: number, idle: number): Statement {
+  return sql`select set_config('statement_timeout', ${String(left)}, true), set_config('lock_timeout', ${String(lock)}, true),
+             set_config('idle_in_transaction_session_timeout', ${String(idle)}, true)`
+}
+
+function mark(slot: string, attempt: number): Statement {
+  return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, ${attempt}, now())
+             on conflict (slot) do update set attempt = excluded.attempt, marked_at = excluded.marked_at`
+}
+
 /**
  * A broken connection leaves its row in `commit_marks` behind, so each new connection deletes some old rows. Nobody
  * needs them: a commit in doubt is resolved within seconds. Locked rows are skipped.
  */
-const forgetOldMarks = `; delete from commit_marks where slot in (
+const forgetOldMarks = sql`delete from commit_marks where slot in (
   select slot from commit_marks where marked_at < now() - interval '1 day' limit 100 for update skip locked)`
-
-interface Prepared {
-  name: string | undefined
-  readonly length: number
-}
-
-type Value = Row[number]

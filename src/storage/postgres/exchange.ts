@@ -1,0 +1,114 @@
+import type { Connection, Submittable } from 'pg'
+import type { Row } from '../sql.ts'
+
+/** A statement as one connection knows it. */
+export interface Prepared {
+  readonly text: string
+  /** The name under which the connection keeps it. Without one it is parsed at each use. */
+  name: string | undefined
+  /** How its columns are read. Known after the first use under its name. */
+  columns: readonly Column[] | undefined
+}
+
+export interface Request {
+  readonly statement: Prepared
+  readonly values: Row
+}
+
+export interface Answer {
+  readonly rows: readonly Row[]
+  /** For example `INSERT 0 1`. */
+  readonly command: string
+}
+
+/**
+ * Statements that travel together, in one round trip. PostgreSQL executes them one after the other, and after an error
+ * none of the following ones. `pg` itself sends one statement at a time and asks for the types of its columns at each
+ * use. This is a `Submittable` of `pg`, like its cursors: `pg` calls `submit`, and then the other methods with the
+ * messages of PostgreSQL.
+ */
+export class Exchange implements Submittable {
+  readonly #requests: readonly Request[]
+  /** Names of prepared statements that the connection shall forget first. */
+  readonly #forgotten: readonly string[]
+  readonly #done: (error: unknown, answers: readonly Answer[]) => void
+  readonly #answers: Answer[] = []
+  #rows: Row[] = []
+  /** Those of the statement that is being answered. */
+  #columns: readonly Column[] = []
+
+  constructor(
+    requests: readonly Request[],
+    forgotten: readonly string[],
+    done: (error: unknown, answers: readonly Answer[]) => void,
+  ) {
+    this.#requests = requests
+    this.#forgotten = forgotten
+    this.#done = done
+    this.#expect()
+  }
+
+  submit(connection: Connection): void {
+    const parsed = new Set<Prepared>()
+    connection.stream.cork()
+    for (const name of this.#forgotten) connection.close({ type: 'S', name }, true)
+    for (const { statement, values } of this.#requests) {
+      const { text, name = '', columns } = statement
+      if (columns === undefined && !parsed.has(statement)) connection.parse({ name, text, types: [] }, true)
+      if (name !== '') parsed.add(statement)
+      connection.bind({ statement: name, values: values as string[], valueMapper: toText }, true)
+      if (columns === undefined) connection.describe({ type: 'P', name: '' }, true)
+      connection.execute(null, true)
+    }
+    connection.sync()
+    connection.stream.uncork()
+  }
+
+  handleRowDescription({ fields }: { fields: readonly { dataTypeID: number }[] }): void {
+    this.#columns = fields.map(({ dataTypeID }) => columnOf(dataTypeID))
+  }
+
+  handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
+    this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#columns[at]?.(text) ?? text))))
+  }
+
+  handleCommandComplete({ text }: { text: string }): void {
+    const statement = this.#requests[this.#answers.length]?.statement
+    if (statement?.name !== undefined) statement.columns = this.#columns
+    this.#answers.push({ rows: this.#rows, command: text })
+    this.#expect()
+  }
+
+  handleEmptyQuery(): void {
+    this.handleCommandComplete({ text: '' })
+  }
+
+  handleReadyForQuery(): void {
+    this.#done(undefined, this.#answers)
+  }
+
+  /** From PostgreSQL, or because the connection is lost. */
+  handleError(error: unknown): void {
+    this.#done(error, this.#answers)
+  }
+
+  #expect(): void {
+    this.#rows = []
+    this.#columns = this.#requests[this.#answers.length]?.statement.columns ?? []
+  }
+}
+
+type Column = (text: string) => string | number
+
+// Integers become numbers (the schema keeps them below 2^53). All other values stay strings as PostgreSQL sends them,
+// including JSON.
+export function columnOf(type: number): Column {
+  return integerTypes.has(type) ? Number : same
+}
+
+const same: Column = text => text
+const integerTypes = new Set([20, 21, 23])
+
+function toText(value: Row[number]): string | null {
+  return value === null ? null : String(value)
+}
