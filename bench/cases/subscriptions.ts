@@ -1,10 +1,10 @@
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { Client } from '../client.ts'
 import { peer, peerSettings } from '../core/contenders.ts'
-import type { Contender, Result, Sample } from '../core/model.ts'
+import { isUncertain, turned } from '../core/measure.ts'
+import type { Contender, Pace, Result, Sample } from '../core/model.ts'
 import { apollo, bareLoop, duet, mercurius, yoga } from '../core/names.ts'
-import { BenchServer } from '../core/server.ts'
+import { BenchServer, collected } from '../core/server.ts'
 import type { Received, SubscriberOrder } from '../core/subscriber-process.ts'
 import type { Tokens } from '../core/tokens.ts'
 import { Worker } from '../core/worker.ts'
@@ -28,48 +28,77 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]
 
-/** Deliveries that are measured in one slice. */
-const deliveries = { quick: 3_000, full: 10_000 } as const
+const counts = [1000, 10_000] as const
+/** Events of one slice, and rounds at the most: those of the nested kind take the others seconds. */
+const efforts = {
+  small: { 1000: { events: 10, rounds: 10 }, 10000: { events: 2, rounds: 8 } },
+  nested: { 1000: { events: 3, rounds: 5 }, 10000: { events: 1, rounds: 3 } },
+} as const
+
+const allCases = counts.flatMap(count =>
+  kinds.map(kind => ({
+    name: `subscriptions-${count}-${kind.name}`,
+    title: `Subscriptions: ${kind.title}, ${count.toLocaleString('en')} sockets with ids of their own`,
+    contenders: [duet, yoga, apollo, mercurius, bareLoop] as readonly string[],
+    count,
+    kind,
+  })),
+)
+type SubscriptionCase = (typeof allCases)[number]
 
 /** Events to many sockets, each of which has ids of its own for its two subscriptions. */
 export const subscriptions: Part = {
   name: 'subscriptions',
-  async run({ folder, tokens, pace, isQuick, wants, starter }) {
-    const counts = [1000, ...(isQuick ? [] : [10_000])].filter(count => wants(`subscriptions-${count}`))
-    if (counts.length === 0) return []
+  cases: () => allCases,
+  async run({ folder, tokens, pace, choose, starter }) {
+    const cases = choose(allCases)
     await using stack = new AsyncDisposableStack()
     const template = join(folder, 'subscriptions.db')
     fillSqlite(template, 40, 10)
-    const started = await starter(stack).start([duet, yoga, apollo, mercurius], template)
-    const server = stack.use(await BenchServer.start([peer('bare-sockets.mjs')], peerSettings))
-    const audiences = [...started.values(), { name: bareLoop, server }].map(contender =>
-      stack.use(new Audience(contender, tokens)),
-    )
+    const names = [...new Set(cases.flatMap(({ contenders }) => contenders))]
+    const served = names.filter(name => name !== bareLoop)
+    const started = [...(await starter(stack).start(served, template, { node: collected })).values()]
+    if (names.includes(bareLoop)) {
+      const server = stack.use(await BenchServer.start([...collected, peer('bare-sockets.mjs')], peerSettings))
+      started.push({ name: bareLoop, server })
+    }
+    const audiences = started.map(contender => stack.use(new Audience(contender, tokens)))
     const results: Result[] = []
     for (const count of counts) {
-      const memory = new Map<string, number>()
-      for (const audience of audiences) memory.set(audience.name, await audience.grow(count))
-      await checkEqual(audiences)
-      const rounds = Math.min(3, pace.rounds)
-      for (const kind of kinds) {
-        const samples = new Map(audiences.map(({ name }) => [name, [] as Sample[]]))
-        for (let round = 0; round < rounds && (round === 0 || performance.now() < pace.deadline); round++) {
-          for (const audience of audiences) {
-            const sample = await audience.measure(kind, Math.max(1, deliveries[isQuick ? 'quick' : 'full'] / count))
-            samples.get(audience.name)?.push({ ...sample, memory: memory.get(audience.name) ?? 0 })
-          }
-        }
-        results.push({
-          name: `subscriptions-${count}-${kind.name}`,
-          title: `Subscriptions: ${kind.title}, ${count.toLocaleString('en')} sockets with ids of their own`,
-          unit: 'delivery',
-          note: 'A delivery is one event to one socket; times are until the last socket has the event; memory is what one idle socket with two subscriptions takes.',
-          series: [...samples].map(([name, list]) => ({ name, samples: list })),
-        })
-      }
+      const wanted = cases.filter(each => each.count === count)
+      const present = audiences.filter(({ name }) => wanted.some(({ contenders }) => contenders.includes(name)))
+      for (const audience of present) await audience.grow(count)
+      await checkEqual(present.filter(audience => !audience.isChecked))
+      for (const each of wanted) results.push(await measureOne(each, present, pace))
     }
     return results
   },
+}
+
+async function measureOne(
+  { name, title, contenders, count, kind }: SubscriptionCase,
+  audiences: readonly Audience[],
+  { rounds, deadline }: Pace,
+): Promise<Result> {
+  const present = audiences.filter(audience => contenders.includes(audience.name))
+  const samples = new Map(present.map(audience => [audience.name, [] as Sample[]]))
+  const series = () => [...samples].map(([name, list]) => ({ name, samples: list }))
+  for (const audience of present) await audience.warmUp(kind)
+  const { events, rounds: mostRounds } = efforts[kind.name][count]
+  const most = Math.max(rounds.least, Math.min(rounds.most, mostRounds))
+  for (let round = 0; round < most; round++) {
+    if (round >= rounds.least && (performance.now() > deadline || !isUncertain(series()))) break
+    for (const audience of turned(present, round)) {
+      samples.get(audience.name)?.push(await audience.measure(kind, events))
+    }
+  }
+  return {
+    name,
+    title,
+    unit: 'delivery',
+    note: 'A delivery is one event to one socket; times are until the last socket has the event; memory is what one idle socket with two subscriptions takes, after garbage was collected.',
+    series: series(),
+  }
 }
 
 /** A server and the sockets that listen to it. */
@@ -79,7 +108,12 @@ class Audience implements AsyncDisposable {
   readonly #subscribers = new Worker<SubscriberOrder>(join(import.meta.dirname, '..', 'core', 'subscriber-process.ts'))
   readonly #client: Client
   #count = 0
+  #memoryWithout: number | undefined
+  #memoryOfOne = 0
+  /** What it cost to tell an event of each kind, in microseconds of CPU for one socket. */
+  readonly #costs = new Map<Kind, number>()
   #payloads: readonly string[] = []
+  isChecked = false
 
   constructor({ name, server }: Contender, tokens: Tokens) {
     this.name = name
@@ -88,18 +122,29 @@ class Audience implements AsyncDisposable {
     if (name === duet) this.#client.token = tokens.of(1)
   }
 
-  /** Opens sockets until there are so many. Returns the bytes of memory that each of the new ones takes. */
-  async grow(count: number): Promise<number> {
-    const before = this.#server.memory()
-    const added = count - this.#count
+  /** Opens sockets until there are so many. */
+  async grow(count: number): Promise<void> {
+    this.#memoryWithout ??= await this.#server.idleMemory()
     const queries = kinds.map(({ query }) => query)
     await this.#subscribers.do({ do: 'open', port: this.#server.port, count, queries })
-    await delay(1500) // subscriptions are not acknowledged
+    // Subscriptions are not acknowledged: they are there when the server has no more to do.
+    this.#memoryOfOne = ((await this.#server.idleMemory()) - this.#memoryWithout) / count
     this.#count = count
-    return (this.#server.memory() - before) / added
   }
 
-  /** What an event of each kind tells. The first events also warm up. */
+  /** Tells events until that gets no cheaper. The dearest have made their code warm with fewer sockets before. */
+  async warmUp(kind: Kind): Promise<void> {
+    const end = performance.now() + mostWarmUpMs
+    let before = this.#costs.get(kind) ?? Number.POSITIVE_INFINITY
+    if (Number.isFinite(before) && (before * this.#count) / 1000 > mostWarmUpMs) return
+    for (let event = 0; event < mostWarmUpEvents && performance.now() < end; event++) {
+      const { cpu } = await this.measure(kind, 1)
+      if (event >= 2 && cpu > 0.97 * before) break
+      before = cpu
+    }
+  }
+
+  /** What an event of each kind tells. */
   async payloads(): Promise<readonly string[]> {
     const payloads: string[] = []
     for (const kind of kinds) {
@@ -107,6 +152,7 @@ class Audience implements AsyncDisposable {
       const { sample } = await this.#subscribers.do<Received>({ do: 'wait', messages: this.#count })
       payloads.push(JSON.stringify(JSON.parse(sample).payload))
     }
+    this.isChecked = true
     return payloads
   }
 
@@ -115,7 +161,7 @@ class Audience implements AsyncDisposable {
     this.#payloads = payloads
   }
 
-  async measure(kind: Kind, events: number): Promise<Omit<Sample, 'memory'>> {
+  async measure(kind: Kind, events: number): Promise<Sample> {
     const times: number[] = []
     const before = this.#server.cpu()
     const loadBefore = this.#subscribers.cpu()
@@ -130,11 +176,14 @@ class Audience implements AsyncDisposable {
     const seconds = (performance.now() - start) / 1000
     const delivered = events * this.#count
     times.sort((a, b) => a - b)
+    const cpu = (this.#server.cpu() - before) / delivered
+    this.#costs.set(kind, cpu)
     return {
       perSecond: delivered / seconds,
       p50: times[times.length >> 1] ?? 0,
       p99: times.at(-1) ?? 0,
-      cpu: (this.#server.cpu() - before) / delivered,
+      cpu,
+      memory: this.#memoryOfOne,
       databaseCpu: 0,
       loadShare: (this.#subscribers.cpu() - loadBefore) / 1e6 / seconds,
     }
@@ -155,7 +204,10 @@ class Audience implements AsyncDisposable {
   }
 }
 
-/** Fails unless all tell the same of the same events. */
+const mostWarmUpMs = 1500
+const mostWarmUpEvents = 20
+
+/** Fails unless all tell the same of the same events. The bare loop repeats what the first of them tells. */
 async function checkEqual(audiences: readonly Audience[]): Promise<void> {
   let expected: readonly string[] | undefined
   for (const audience of audiences) {

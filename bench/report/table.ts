@@ -41,6 +41,13 @@ export function cellOf(result: Result, { name, samples }: Series, { measure, sho
   return `${value} · ${ratio.median.toFixed(2)} × (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`
 }
 
+/** How many rounds the cases had, in words. */
+export function roundsOf(results: readonly Result[]): string {
+  const counts = results.flatMap(({ series }) => series.map(({ samples }) => samples.length))
+  const [least, most] = [Math.min(...counts), Math.max(...counts)]
+  return least === most ? `${least} rounds` : `${least} to ${most} rounds`
+}
+
 /** The largest share of a core that the load process used. */
 export function loadShareOf(results: readonly Result[]): number {
   return Math.max(
