@@ -2,9 +2,11 @@ import { join } from 'node:path'
 import { Client } from '../client.ts'
 import { peer, peerSettings } from '../core/contenders.ts'
 import { isUncertain, turned } from '../core/measure.ts'
-import type { Contender, Pace, Result, Sample } from '../core/model.ts'
+import type { Contender, Pace, Result, Sample, Series } from '../core/model.ts'
 import { apollo, bareLoop, duet, mercurius, yoga } from '../core/names.ts'
+import { kernelCpuOf } from '../core/processes.ts'
 import { BenchServer, collected } from '../core/server.ts'
+import { spreadOf } from '../core/statistics.ts'
 import type { Received, SubscriberOrder } from '../core/subscriber-process.ts'
 import type { Tokens } from '../core/tokens.ts'
 import { Worker } from '../core/worker.ts'
@@ -84,6 +86,7 @@ async function measureOne(
   const samples = new Map(present.map(audience => [audience.name, [] as Sample[]]))
   const series = () => [...samples].map(([name, list]) => ({ name, samples: list }))
   for (const audience of present) await audience.warmUp(kind)
+  for (const audience of present) audience.startCounting()
   const { events, rounds: mostRounds } = efforts[kind.name][count]
   const most = Math.max(rounds.least, Math.min(rounds.most, mostRounds))
   for (let round = 0; round < most; round++) {
@@ -92,13 +95,22 @@ async function measureOne(
       samples.get(audience.name)?.push(await audience.measure(kind, events))
     }
   }
-  return {
-    name,
-    title,
-    unit: 'delivery',
-    note: 'A delivery is one event to one socket; times are until the last socket has the event; memory is what one idle socket with two subscriptions takes, after garbage was collected.',
-    series: series(),
-  }
+  const meanings =
+    'A delivery is one event to one socket; times are until the last socket has the event; memory is what one idle socket with two subscriptions takes, after garbage was collected.'
+  return { name, title, unit: 'delivery', note: [meanings, ...floorOf(series(), present)].join(' '), series: series() }
+}
+
+/** What the kernel takes to send the bytes, and so how far any server can be below the cheapest of the others. */
+function floorOf(series: readonly Series[], audiences: readonly Audience[]): readonly string[] {
+  const loop = audiences.find(({ name }) => name === bareLoop)
+  if (loop === undefined || loop.delivered === 0) return []
+  const kernel = loop.kernelCpu / loop.delivered
+  const share = `Of what the bare loop takes, ${kernel.toFixed(1)} µs are the kernel's, for one write to one socket: less is not possible with a write for each.`
+  const others = series.filter(({ name }) => name !== duet && name !== bareLoop)
+  if (others.length === 0) return [share]
+  const costs = others.map(({ name, samples }) => ({ name, cpu: spreadOf(samples.map(({ cpu }) => cpu)).median }))
+  const best = costs.reduce((a, b) => (a.cpu <= b.cpu ? a : b))
+  return [share, `The best of the others, ${best.name}, takes ${(best.cpu / kernel).toFixed(1)} times that.`]
 }
 
 /** A server and the sockets that listen to it. */
@@ -114,6 +126,9 @@ class Audience implements AsyncDisposable {
   readonly #costs = new Map<Kind, number>()
   #payloads: readonly string[] = []
   isChecked = false
+  /** Deliveries in the rounds of the case, and the kernel's part of the server's CPU in them. */
+  delivered = 0
+  kernelCpu = 0
 
   constructor({ name, server }: Contender, tokens: Tokens) {
     this.name = name
@@ -161,9 +176,15 @@ class Audience implements AsyncDisposable {
     this.#payloads = payloads
   }
 
+  startCounting(): void {
+    this.delivered = 0
+    this.kernelCpu = 0
+  }
+
   async measure(kind: Kind, events: number): Promise<Sample> {
     const times: number[] = []
     const before = this.#server.cpu()
+    const kernelBefore = kernelCpuOf(this.#server.pid)
     const loadBefore = this.#subscribers.cpu()
     const start = performance.now()
     for (let event = 0; event < events; event++) {
@@ -178,6 +199,8 @@ class Audience implements AsyncDisposable {
     times.sort((a, b) => a - b)
     const cpu = (this.#server.cpu() - before) / delivered
     this.#costs.set(kind, cpu)
+    this.delivered += delivered
+    this.kernelCpu += kernelCpuOf(this.#server.pid) - kernelBefore
     return {
       perSecond: delivered / seconds,
       p50: times[times.length >> 1] ?? 0,

@@ -10,6 +10,13 @@ export function cpuOf(pid: number): number {
   }
 }
 
+/** Microseconds of CPU that a process has used in the kernel, to the hundredth of a second. */
+export function kernelCpuOf(pid: number): number {
+  // The name of the program, in brackets, may contain spaces.
+  const [, fields = ''] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')
+  return Number(fields.split(' ')[12]) * 10_000
+}
+
 /** Bytes of memory that a process holds. */
 export function memoryOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
