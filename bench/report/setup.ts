@@ -17,7 +17,7 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   ],
   [
     'Mercurius 16',
-    'on Fastify, `jit: 1`, relations by its loaders with their cache as it is by default, `queryDepth`, its own subscriptions over `graphql-transport-ws`',
+    'on Fastify, `jit: 1`, relations by its loaders with their cache, which is on by default (without it the nested case takes it twice the CPU), `queryDepth`, its own subscriptions over `graphql-transport-ws`',
     'in its repository: [`docs/api/options.md`](https://github.com/mercurius-js/mercurius/blob/master/docs/api/options.md) (`jit`, `queryDepth`), [`docs/loaders.md`](https://github.com/mercurius-js/mercurius/blob/master/docs/loaders.md), [`docs/subscriptions.md`](https://github.com/mercurius-js/mercurius/blob/master/docs/subscriptions.md)',
   ],
   [
