@@ -7,7 +7,7 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   ],
   [
     'Apollo Server 5',
-    'on Express 5 by `expressMiddleware`, DataLoader made anew in the context of each operation, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default. No CORS, as Duet has none here',
+    'on Express 5 by `expressMiddleware`, DataLoader made anew in the context of each operation, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default. Without `cors`, because no request has an Origin',
     '<https://www.apollographql.com/docs/apollo-server/api/express-middleware>; [`/data/fetching-data`](https://www.apollographql.com/docs/apollo-server/data/fetching-data) (new loaders for each operation); [`/data/subscriptions`](https://www.apollographql.com/docs/apollo-server/data/subscriptions) (graphql-ws)',
   ],
   [

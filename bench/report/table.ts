@@ -34,7 +34,9 @@ export function columnsOf({ series, unit }: Result): readonly Column[] {
 
 /** A value, and for all but the first contender its ratio to the first with the spread over the rounds. */
 export function cellOf(result: Result, { name, samples }: Series, { measure, shown }: Column): string {
-  const value = shown(spreadOf(samples.map(sample => sample[measure])).median)
+  const { median } = spreadOf(samples.map(sample => sample[measure]))
+  if (measure === 'databaseCpu' && median === 0) return '–'
+  const value = shown(median)
   if (result.series[0]?.name === name) return value
   const ratio = ratioOf(result, name, measure)
   if (ratio === undefined || !Number.isFinite(ratio.median)) return value
