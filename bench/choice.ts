@@ -18,7 +18,7 @@ const quick: Readonly<Record<string, readonly string[]>> = {
   'postgres-nested': [names.postgraphile, duetOnSqlite],
   'payment-slow-disk': [names.express, names.bare],
   'subscriptions-1000-small': sockets,
-  'subscriptions-1000-nested': sockets,
+  'subscriptions-1000-nested': [names.apollo, names.bareLoop],
   'subscriptions-10000-small': [names.bareLoop],
   'growth-sqlite-rest-point': growth,
   'growth-sqlite-point': growth,

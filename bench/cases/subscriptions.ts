@@ -17,12 +17,15 @@ const kinds = [
   {
     name: 'small',
     title: 'an event with two fields',
+    share: 1,
     query: 'subscription { postAdded { id title } }',
     mutation: 'mutation { createPost(title: "A title of a post", content: "Some content") { id } }',
   },
   {
     name: 'nested',
     title: 'an event with its post, ten comments and their authors',
+    // The others take several times as long for it.
+    share: 0.3,
     query: `subscription { commentAdded(postId: 1) {
       id text author { name } post { title author { name } comments { text author { name } } } } }`,
     mutation: 'mutation { addComment(postId: 1, text: "A remark") { id } }',
@@ -31,12 +34,6 @@ const kinds = [
 type Kind = (typeof kinds)[number]
 
 const counts = [1000, 10_000] as const
-/** Events of one slice, and rounds at the most: those of the nested kind take the others seconds. */
-const efforts = {
-  small: { 1000: { events: 10, rounds: 10 }, 10000: { events: 2, rounds: 8 } },
-  nested: { 1000: { events: 3, rounds: 5 }, 10000: { events: 1, rounds: 3 } },
-} as const
-
 const allCases = counts.flatMap(count =>
   kinds.map(kind => ({
     name: `subscriptions-${count}-${kind.name}`,
@@ -80,20 +77,22 @@ export const subscriptions: Part = {
 async function measureOne(
   { name, title, contenders, count, kind }: SubscriptionCase,
   audiences: readonly Audience[],
-  { rounds, deadline }: Pace,
+  { rounds, deadline, deliveries, warm }: Pace,
 ): Promise<Result> {
   const present = audiences.filter(audience => contenders.includes(audience.name))
   const samples = new Map(present.map(audience => [audience.name, [] as Sample[]]))
   const series = () => [...samples].map(([name, list]) => ({ name, samples: list }))
-  for (const audience of present) await audience.warmUp(kind)
+  for (const audience of present) await audience.warmUp(kind, warm.mostCpuMs / 2)
   for (const audience of present) audience.startCounting()
-  const { events, rounds: mostRounds } = efforts[kind.name][count]
-  const most = Math.max(rounds.least, Math.min(rounds.most, mostRounds))
-  for (let round = 0; round < most; round++) {
-    if (round >= rounds.least && (performance.now() > deadline || !isUncertain(series()))) break
+  const events = Math.max(1, Math.floor((kind.share * deliveries) / count))
+  let roundMs = 0
+  for (let round = 0; round < rounds.most; round++) {
+    const begun = performance.now()
+    if (round >= rounds.least && (begun + roundMs > deadline || !isUncertain(series()))) break
     for (const audience of turned(present, round)) {
       samples.get(audience.name)?.push(await audience.measure(kind, events))
     }
+    roundMs = performance.now() - begun
   }
   const meanings =
     'A delivery is one event to one socket; times are until the last socket has the event; memory is what one idle socket with two subscriptions takes, after garbage was collected.'
@@ -148,10 +147,10 @@ class Audience implements AsyncDisposable {
   }
 
   /** Tells events until that gets no cheaper. The dearest have made their code warm with fewer sockets before. */
-  async warmUp(kind: Kind): Promise<void> {
-    const end = performance.now() + mostWarmUpMs
+  async warmUp(kind: Kind, mostMs: number): Promise<void> {
+    const end = performance.now() + mostMs
     let before = this.#costs.get(kind) ?? Number.POSITIVE_INFINITY
-    if (Number.isFinite(before) && (before * this.#count) / 1000 > mostWarmUpMs) return
+    if (Number.isFinite(before) && (before * this.#count) / 1000 > mostMs) return
     for (let event = 0; event < mostWarmUpEvents && performance.now() < end; event++) {
       const { cpu } = await this.measure(kind, 1)
       if (event >= 2 && cpu > 0.97 * before) break
@@ -227,7 +226,6 @@ class Audience implements AsyncDisposable {
   }
 }
 
-const mostWarmUpMs = 1500
 const mostWarmUpEvents = 20
 
 /** Fails unless all tell the same of the same events. The bare loop repeats what the first of them tells. */

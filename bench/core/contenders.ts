@@ -56,7 +56,7 @@ export class Starter {
     template: string,
     { before = [] as readonly string[], node = [] as readonly string[] } = {},
   ): Promise<ReadonlyMap<string, Contender>> {
-    const started = await Promise.all(
+    const starts = await Promise.allSettled(
       wanted.map(async name => {
         const path = join(this.#folder, `copy-${++copies}.db`)
         const command = this.#commandOf(name, path, node)
@@ -68,7 +68,12 @@ export class Starter {
         return [{ name, server: this.#stack.use(server) }]
       }),
     )
-    return new Map(started.flat().map(contender => [contender.name, contender]))
+    // Those that did start are in the stack by now, and stop with it.
+    const started = starts.flatMap(each => {
+      if (each.status === 'rejected') throw each.reason
+      return each.value
+    })
+    return new Map(started.map(contender => [contender.name, contender]))
   }
 
   #commandOf(name: string, path: string, options: readonly string[]): readonly string[] | undefined {

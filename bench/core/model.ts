@@ -67,6 +67,8 @@ export interface Pace {
   /** Before each slice, because connections are new in it. */
   readonly settleMs: number
   readonly warm: WarmUp
+  /** Events times sockets in one slice of a case of subscriptions. */
+  readonly deliveries: number
 }
 
 /**

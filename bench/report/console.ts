@@ -43,6 +43,7 @@ export function printResult(result: Result): void {
   const widths = ['', ...columns].map((_, at) => Math.max(...rows.map(row => row[at]?.length ?? 0)))
   for (const row of rows) console.log(`  ${row.map((text, at) => text.padEnd(widths[at] ?? 0)).join('  ')}`)
   console.log(`  load process: ${(100 * loadShareOf([result])).toFixed(0)} % of a core at most`)
+  if (result.note !== undefined) console.log(`  ${result.note}`)
 }
 
 export function printVerdicts(verdicts: readonly Verdict[]): void {
