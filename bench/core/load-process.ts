@@ -11,6 +11,8 @@ export type Order =
 
 export interface Run {
   readonly ms: number
+  /** Goes on until there were so many answers, but no longer than ten times as long. */
+  readonly least: number
   /** A number under which the requests are kept. They are sent the first time only. */
   readonly list: number
   readonly requests?: readonly string[]
@@ -83,7 +85,8 @@ class Running {
     this.#latencies.push(milliseconds)
     if (isError) this.#errors++
     if (status !== this.#run.status) this.fail(`An answer had status ${status} instead of ${this.#run.status}`)
-    const next = now < this.#end ? this.#next() : undefined
+    const isEnough = this.#latencies.length >= this.#run.least || now > this.#started + 10 * this.#run.ms
+    const next = now < this.#end || !isEnough ? this.#next() : undefined
     if (next === undefined && --this.#busy === 0) this.#finish()
     return next
   }

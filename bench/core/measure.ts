@@ -106,7 +106,7 @@ async function warmUp(
     let [lowest, answered, spent, isFalling] = [Number.POSITIVE_INFINITY, 0, 0, true]
     while ((answered < least || isFalling) && spent < mostCpuMs * 1000 && performance.now() < end) {
       const before = contender.server.cpu()
-      const { answers } = await load(generator, each, contender, expected, windowMs)
+      const { answers } = await load(generator, each, contender, expected, windowMs, leastAnswers)
       const used = contender.server.cpu() - before
       const cpu = used / answers
       spent += used
@@ -120,6 +120,8 @@ async function warmUp(
 }
 
 const windowMs = 100
+/** On a machine with other work a slice is longer, until there are so many answers. Fewer say little. */
+const leastAnswers = 100
 /** A server that waits, as for a slow disk, uses little CPU. */
 const mostWarmUpMs = 20_000
 
@@ -138,7 +140,15 @@ async function slice(
     const processes = database()
     const databaseBefore = processes.reduce((sum, pid) => sum + cpuOf(pid), 0)
     const before = server.cpu()
-    const { answers, seconds, p50, p99, cpu } = await load(generator, each, contender, expected, sliceMs, requests)
+    const { answers, seconds, p50, p99, cpu } = await load(
+      generator,
+      each,
+      contender,
+      expected,
+      sliceMs,
+      leastAnswers,
+      requests,
+    )
     const spent = server.cpu() - before
     const databaseSpent = processes.reduce((sum, pid) => sum + cpuOf(pid), 0) - databaseBefore
     return {
@@ -162,10 +172,11 @@ async function load(
   contender: Contender,
   { status, isError }: Expected,
   ms: number,
+  least = 0,
   requests?: readonly string[],
 ): Promise<Outcome> {
   const list = requests ?? (await each.requests(contender))
-  const outcome = await generator.run({ ms, requests: list, status, once: each.once ?? false })
+  const outcome = await generator.run({ ms, least, requests: list, status, once: each.once ?? false })
   if (!isError && outcome.errors > 0) throw new Error(`${outcome.errors} answers were errors`)
   return outcome
 }
