@@ -2,82 +2,125 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import type { Context, Part } from './cases/context.ts'
+import type { Context, Named, Part } from './cases/context.ts'
 import { growth } from './cases/growth.ts'
 import { postgres } from './cases/postgres.ts'
 import { slowDisk } from './cases/slow-disk.ts'
 import { sqlite } from './cases/sqlite.ts'
 import { subscriptions } from './cases/subscriptions.ts'
 import { threads } from './cases/threads.ts'
+import { type Choice, choiceOf, quickChoice } from './choice.ts'
 import { Starter, skippedLines } from './core/contenders.ts'
 import { Generator } from './core/generator.ts'
 import { machine } from './core/machine.ts'
 import type { Pace, Result } from './core/model.ts'
 import { Tokens } from './core/tokens.ts'
 import { verdicts } from './goals.ts'
-import { printResult, printVerdicts, ratiosAsJson } from './report/console.ts'
+import { printPlan, printResult, printTimes, printVerdicts, ratiosAsJson, type Timed } from './report/console.ts'
 import { writeDocument } from './report/markdown.ts'
 
 // Duet beside others, in one run. See docs/benchmarks.md, which a full run writes.
 
 const { values: options } = parseArgs({
   options: {
-    /** A minute instead of ten. */
+    /** The cases that the goals are about, in a minute and a half. */
     quick: { type: 'boolean', default: false },
-    /** Only cases whose name matches this expression. */
+    /** Only these cases, by their names, separated by commas. Prints and writes nothing. */
     only: { type: 'string' },
+    /** Only these servers beside Duet, by parts of their names. */
+    against: { type: 'string' },
+    /** Exactly so many rounds of each case. */
     rounds: { type: 'string' },
-    /** Writes the document also after a run that is not complete. */
-    write: { type: 'boolean', default: false },
   },
 })
-/** By when each part should be done, as a share of the whole time. What a part leaves is for those after it. */
-const parts: readonly (readonly [Part, number])[] = [
-  [sqlite, 0.5],
-  [postgres, 0.6],
-  [slowDisk, 0.63],
-  [subscriptions, 0.8],
-  [growth, 0.95],
-  [threads, 1],
+const isChosen = options.only !== undefined || options.against !== undefined
+
+/** Seconds that each part should take on two cores without other work. What one leaves is for those after it. */
+const parts: readonly { readonly part: Part; readonly seconds: { readonly quick: number; readonly full: number } }[] = [
+  { part: sqlite, seconds: { quick: 34, full: 250 } },
+  { part: postgres, seconds: { quick: 11, full: 60 } },
+  { part: slowDisk, seconds: { quick: 5, full: 15 } },
+  { part: subscriptions, seconds: { quick: 26, full: 125 } },
+  { part: growth[0] as Part, seconds: { quick: 10, full: 45 } },
+  { part: growth[1] as Part, seconds: { quick: 0, full: 65 } },
+  { part: threads, seconds: { quick: 0, full: 15 } },
 ]
-const mostMs = { quick: 80_000, full: 570_000 } as const
-const settle = { ms: 20, answers: 1, mostMs: 20 }
-const paces: Readonly<Record<'quick' | 'full', Omit<Pace, 'deadline'>>> = {
-  quick: { rounds: 2, sliceMs: 100, warm: { ms: 100, answers: 400, mostMs: 500 }, settle },
-  full: { rounds: 5, sliceMs: 350, warm: { ms: 300, answers: 2000, mostMs: 2000 }, settle },
+const paces: Readonly<Record<'quick' | 'full' | 'chosen', Omit<Pace, 'deadline'>>> = {
+  quick: {
+    rounds: { least: 3, most: 10 },
+    sliceMs: 120,
+    settleMs: 25,
+    warm: { answers: 1500, mostCpuMs: 1500 },
+    deliveries: 3000,
+  },
+  full: {
+    rounds: { least: 3, most: 15 },
+    sliceMs: 200,
+    settleMs: 30,
+    warm: { answers: 2500, mostCpuMs: 2500 },
+    deliveries: 10_000,
+  },
+  chosen: {
+    rounds: { least: 5, most: 15 },
+    sliceMs: 400,
+    settleMs: 50,
+    warm: { answers: 5000, mostCpuMs: 4000 },
+    deliveries: 20_000,
+  },
 }
 
 const start = performance.now()
 const about = machine()
 for (const line of about) console.log(line)
 const form = options.quick ? 'quick' : 'full'
-const pace = { ...paces[form], ...(options.rounds !== undefined && { rounds: Number(options.rounds) }) }
-const wanted = options.only === undefined ? undefined : new RegExp(options.only)
+const exactly = options.rounds === undefined ? undefined : Number(options.rounds)
+const pace = {
+  ...paces[isChosen && !options.quick ? 'chosen' : form],
+  ...(exactly !== undefined && { rounds: { least: exactly, most: exactly } }),
+}
+const tokens = await Tokens.make()
+const everything = parts.flatMap(({ part }) => part.cases(tokens))
+const isWanted: Choice = !isChosen && options.quick ? quickChoice : choiceOf(everything, options.only, options.against)
+/** Without other contenders there is nothing to compare, so the case is left out. */
+const choose = <Each extends Named>(cases: readonly Each[]): readonly Each[] =>
+  cases
+    .map(each => ({
+      ...each,
+      contenders: each.contenders.filter((contender, at) => at === 0 || isWanted(each.name, contender)),
+    }))
+    .filter(({ contenders }) => contenders.length > 1)
+const wanted = parts
+  .map(({ part, seconds }) => ({ part, seconds: seconds[form], cases: choose(part.cases(tokens)) }))
+  .filter(({ cases }) => cases.length > 0)
+printPlan(wanted.map(({ part, seconds, cases }) => ({ name: part.name, seconds, cases })))
+
 const results: Result[] = []
+const times: Timed[] = []
 {
   await using stack = new AsyncDisposableStack()
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
-  const tokens = await Tokens.make()
   const context: Omit<Context, 'pace'> = {
     folder,
     generator: stack.use(new Generator()),
     tokens,
-    isQuick: options.quick,
-    wants: name => wanted?.test(name) ?? true,
+    choose,
     starter: servers => new Starter(folder, tokens.keys, servers),
   }
-  for (const [part, share] of parts) {
-    const deadline = start + share * mostMs[form]
-    const measured = await part.run({ ...context, pace: { ...pace, deadline } })
+  let planned = 0
+  for (const { part, seconds } of wanted) {
+    planned += seconds
+    const begun = performance.now()
+    const measured = await part.run({ ...context, pace: { ...pace, deadline: start + planned * 1000 } })
     for (const result of measured) printResult(result)
     results.push(...measured)
+    times.push({ name: part.name, planned: seconds, used: (performance.now() - begun) / 1000 })
   }
 }
 const reached = verdicts(results)
 printVerdicts(reached)
-console.log(`\ntook ${((performance.now() - start) / 1000).toFixed(0)} s`)
-if (options.write || (!options.quick && wanted === undefined)) {
+printTimes(times, (performance.now() - start) / 1000)
+if (!options.quick && !isChosen) {
   writeDocument({ results, verdicts: reached, machine: about, skipped: skippedLines(), pace })
   console.log('docs/benchmarks.md is written')
 }

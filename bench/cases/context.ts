@@ -1,6 +1,6 @@
 import type { Starter } from '../core/contenders.ts'
 import type { Generator } from '../core/generator.ts'
-import type { Pace, Result } from '../core/model.ts'
+import type { Case, Pace, Result } from '../core/model.ts'
 import type { Tokens } from '../core/tokens.ts'
 
 /** What each part of the benchmark gets. */
@@ -9,14 +9,17 @@ export interface Context {
   readonly generator: Generator
   readonly tokens: Tokens
   readonly pace: Pace
-  readonly isQuick: boolean
-  /** Whether a case of this name is wanted. */
-  readonly wants: (name: string) => boolean
+  /** The wanted ones of some cases, each with its wanted contenders only. */
+  readonly choose: <Each extends Named>(cases: readonly Each[]) => readonly Each[]
   readonly starter: (stack: AsyncDisposableStack) => Starter
 }
+
+export type Named = Pick<Case, 'name' | 'contenders'>
 
 /** Cases that share their servers. Those stop when it is done. */
 export interface Part {
   readonly name: string
+  /** All cases of the part, wanted or not. */
+  readonly cases: (tokens: Tokens) => readonly Named[]
   readonly run: (context: Context) => Promise<readonly Result[]>
 }

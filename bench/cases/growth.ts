@@ -27,30 +27,36 @@ const byAfter = 'page 10,000 by after'
 const byOffset = 'page 10,000 by offset'
 
 /** Duet over small and large tables, and at the start and far into a list. */
-export const growth: Part = {
-  name: 'growth',
-  async run(context) {
-    const results = []
-    for (const engine of ['sqlite', 'postgres'] as const) {
-      if (context.isQuick && engine === 'postgres') continue
+function growthOn(engine: Engine): Part {
+  return {
+    name: `growth-${engine}`,
+    cases: () => casesOf(engine),
+    async run(context) {
       if (engine === 'postgres' && !PostgresDatabases.isInstalled()) {
         skip('Growth on PostgreSQL', 'its programs are not installed')
-        continue
+        return []
       }
-      const cases = casesOf(engine).filter(({ name }) => context.wants(name))
-      if (cases.length === 0) continue
+      const cases = context.choose(casesOf(engine))
+      const names = new Set(cases.flatMap(({ contenders }) => contenders))
       await using stack = new AsyncDisposableStack()
-      results.push(...(await measure(context.generator, cases, await start(engine, context, stack), context.pace)))
-    }
-    return results
-  },
+      return await measure(context.generator, cases, await start(engine, names, context, stack), context.pace)
+    },
+  }
 }
 
-async function start(engine: Engine, context: Context, stack: AsyncDisposableStack): Promise<Map<string, Contender>> {
+export const growth = (['sqlite', 'postgres'] as const).map(growthOn)
+
+async function start(
+  engine: Engine,
+  names: ReadonlySet<string>,
+  context: Context,
+  stack: AsyncDisposableStack,
+): Promise<Map<string, Contender>> {
   const contenders = new Map<string, Contender>()
   const databases = engine === 'postgres' ? await PostgresDatabases.start(stack) : undefined
   for (const [name, posts] of Object.entries(sizes)) {
-    if (context.isQuick && posts > 100_000) continue
+    const served = [name, ...(posts === 100_000 ? [pageOne, byAfter, byOffset] : [])].filter(each => names.has(each))
+    if (served.length === 0) continue
     let url: string
     if (databases === undefined) {
       const path = join(context.folder, `growth-${posts}.db`)
@@ -60,9 +66,7 @@ async function start(engine: Engine, context: Context, stack: AsyncDisposableSta
     const own = { DATABASE_URL: url, TOKEN_KEYS: context.tokens.keys }
     const server = stack.use(await BenchServer.start(duetProgram, { ...duetSettings, ...own }))
     const database = databases && { database: databases.processes }
-    contenders.set(name, { name, server, ...database })
-    if (posts !== 100_000) continue
-    for (const page of [pageOne, byAfter, byOffset]) contenders.set(page, { name: page, server, ...database })
+    for (const each of served) contenders.set(each, { name: each, server, ...database })
   }
   return contenders
 }
@@ -77,7 +81,7 @@ function casesOf(engine: Engine): readonly Case[] {
     connections: 64,
     contenders: Object.keys(sizes),
     requests: onceFor(({ name }) => requests(name as Size)),
-    essence: status => status,
+    essence: shapeOf,
   })
   const spread = Array.from({ length: 500 }, (_, at) => at)
   const pages: Readonly<Record<string, readonly string[]>> = {
@@ -101,7 +105,17 @@ function casesOf(engine: Engine): readonly Case[] {
       connections: 64,
       contenders: [pageOne, byAfter, byOffset],
       requests: ({ name }) => pages[name] ?? [],
-      essence: status => status,
+      essence: shapeOf,
     },
   ]
+}
+
+/** The status and the form of the body: the same fields, and lists of the same lengths. The rows are others. */
+function shapeOf(status: number, body: string): unknown {
+  const shape = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(shape)
+    if (typeof value !== 'object' || value === null) return typeof value
+    return Object.entries(value).map(([key, each]) => [key, shape(each)])
+  }
+  return { status, shape: shape(JSON.parse(body)) }
 }

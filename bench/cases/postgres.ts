@@ -29,12 +29,22 @@ const inPostgraphile: Readonly<Record<string, string>> = {
   like: 'mutation ($id: BigInt!) { likePost(input: { postId: $id }) { likePost: result { id: rowId likes } } }',
 }
 
+const allCases = () =>
+  graphqlCases()
+    .filter(({ name }) => name in inPostgraphile)
+    .map(each => ({
+      ...each,
+      name: `postgres-${each.name}`,
+      original: each.name,
+      title: `PostgreSQL. ${each.title}`,
+      contenders: [duet, postgraphile, bare, duetOnSqlite],
+    }))
+
 /** GraphQL on PostgreSQL. */
 export const postgres: Part = {
   name: 'postgres',
+  cases: allCases,
   async run(context) {
-    const cases = graphqlCases().filter(({ name }) => name in inPostgraphile && context.wants(`postgres-${name}`))
-    if (cases.length === 0) return []
     if (!PostgresDatabases.isInstalled()) {
       skip('PostgreSQL', 'its programs are not installed')
       return []
@@ -43,17 +53,16 @@ export const postgres: Part = {
     const contenders = await start(context, stack)
     const theirs = contenders.get(postgraphile)
     const cursors = theirs && (await cursorsOf(theirs))
-    const onPostgres = cases.map(each => ({
+    const cases = context.choose(allCases()).map(({ original, ...each }) => ({
       ...each,
-      name: `postgres-${each.name}`,
-      title: `PostgreSQL. ${each.title}`,
-      contenders: [duet, postgraphile, bare, duetOnSqlite],
       requests: onceFor(contender =>
-        contender.name === postgraphile ? requestsIn(each, cursors) : each.requests(contender),
+        contender.name === postgraphile
+          ? requestsIn(inPostgraphile[original] ?? '', each, cursors)
+          : each.requests(contender),
       ),
       essence: (status: number, body: string) => ({ status, body: unwrapped(JSON.parse(body)) }),
     }))
-    return await measure(context.generator, onPostgres, contenders, context.pace)
+    return await measure(context.generator, cases, contenders, context.pace)
   },
 }
 
@@ -106,14 +115,15 @@ interface Edges {
 
 /** The same requests in the same order. */
 async function requestsIn(
-  { name, requests }: Case,
+  query: string,
+  { requests }: Pick<Case, 'requests'>,
   cursors: ReadonlyMap<string, string> | undefined,
 ): Promise<readonly string[]> {
   const ours = await requests({ name: duet } as Contender)
   return ours.map(request => {
     const { variables } = JSON.parse(request.slice(request.indexOf('\r\n\r\n') + 4))
     const { after } = variables
-    return graphql(inPostgraphile[name] ?? '', after === undefined ? variables : { after: cursors?.get(after) })
+    return graphql(query, after === undefined ? variables : { after: cursors?.get(after) })
   })
 }
 

@@ -7,7 +7,7 @@ import { population } from './population.ts'
 const users = shuffled(population.users)
 
 /** Cases of the HTTP interface. `some`: how many payments, tokens and users are used again and again. */
-export function restCases(tokens: Tokens, { some = 400, coldTokens = 4000 } = {}): readonly Case[] {
+export function restCases(tokens: Tokens, { some = 400, coldTokens = 1500 } = {}): readonly Case[] {
   const hot = users.slice(0, some).map(id => get('/users/me', { Authorization: `Bearer ${tokens.of(id)}` }))
   const cold = () =>
     Array.from({ length: coldTokens }, (_, at) =>

@@ -50,27 +50,34 @@ export class Starter {
     this.#stack = stack
   }
 
+  /** `before`: a program that starts each of them. `node`: options for those that run in Node. */
   async start(
     wanted: readonly string[],
     template: string,
-    { before = [] as readonly string[] } = {},
+    { before = [] as readonly string[], node = [] as readonly string[] } = {},
   ): Promise<ReadonlyMap<string, Contender>> {
-    const started = new Map<string, Contender>()
-    for (const name of wanted) {
-      const path = join(this.#folder, `copy-${++copies}.db`)
-      const command = this.#commandOf(name, path)
-      if (command === undefined) continue
-      copyFileSync(template, path)
-      const shared = { TOKEN_KEYS: this.#keys, DATABASE_URL: `sqlite:${path}` }
-      const settings = name.startsWith(names.duet) ? duetSettings : peerSettings
-      const server = await BenchServer.run([...before, ...command], { ...shared, ...settings })
-      started.set(name, { name, server: this.#stack.use(server) })
-    }
-    return started
+    const starts = await Promise.allSettled(
+      wanted.map(async name => {
+        const path = join(this.#folder, `copy-${++copies}.db`)
+        const command = this.#commandOf(name, path, node)
+        if (command === undefined) return []
+        copyFileSync(template, path)
+        const shared = { TOKEN_KEYS: this.#keys, DATABASE_URL: `sqlite:${path}` }
+        const settings = name.startsWith(names.duet) ? duetSettings : peerSettings
+        const server = await BenchServer.run([...before, ...command], { ...shared, ...settings })
+        return [{ name, server: this.#stack.use(server) }]
+      }),
+    )
+    // Those that did start are in the stack by now, and stop with it.
+    const started = starts.flatMap(each => {
+      if (each.status === 'rejected') throw each.reason
+      return each.value
+    })
+    return new Map(started.map(contender => [contender.name, contender]))
   }
 
-  #commandOf(name: string, path: string): readonly string[] | undefined {
-    if (name.startsWith(names.duet)) return [process.execPath, ...duetProgram]
+  #commandOf(name: string, path: string, options: readonly string[]): readonly string[] | undefined {
+    if (name.startsWith(names.duet)) return [process.execPath, ...options, ...duetProgram]
     if (name === names.go) {
       const program = goProgram(this.#folder)
       return program === undefined ? undefined : [program, path]
@@ -79,7 +86,7 @@ export class Starter {
     if (file === undefined) throw new Error(`No server is called ${name}`)
     if (name !== names.bare && !areInstalled())
       return skip(name, 'its packages are missing: npm --prefix bench install')
-    return [process.execPath, peer(file), path]
+    return [process.execPath, ...options, peer(file), path]
   }
 }
 

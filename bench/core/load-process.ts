@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { counter } from './requests.ts'
+import { counter, errorStart } from './requests.ts'
 
 // Sends requests from a process of its own, so that what it costs does not count as the server's. It is told what to do
 // over the channel to its parent, and written to be cheap: raw sockets, one buffer each, no parsing beyond the necessary.
@@ -11,6 +11,8 @@ export type Order =
 
 export interface Run {
   readonly ms: number
+  /** Goes on until there were so many answers, but no longer than ten times as long. */
+  readonly least: number
   /** A number under which the requests are kept. They are sent the first time only. */
   readonly list: number
   readonly requests?: readonly string[]
@@ -22,6 +24,8 @@ export interface Run {
 
 export interface Outcome {
   readonly answers: number
+  /** How many of them were errors of GraphQL. */
+  readonly errors: number
   readonly seconds: number
   /** Milliseconds. */
   readonly p50: number
@@ -56,6 +60,7 @@ class Running {
   readonly #cpu = process.cpuUsage()
   readonly #latencies: number[] = []
   readonly #done = Promise.withResolvers<Outcome>()
+  #errors = 0
   #sent = 0
   #busy = 0
 
@@ -76,16 +81,18 @@ class Running {
   }
 
   /** The request to send after an answer, if any. */
-  answered(status: number, milliseconds: number, now: number): string | undefined {
+  answered(status: number, isError: boolean, milliseconds: number, now: number): string | undefined {
     this.#latencies.push(milliseconds)
+    if (isError) this.#errors++
     if (status !== this.#run.status) this.fail(`An answer had status ${status} instead of ${this.#run.status}`)
-    const next = now < this.#end ? this.#next() : undefined
+    const isEnough = this.#latencies.length >= this.#run.least || now > this.#started + 10 * this.#run.ms
+    const next = now < this.#end || !isEnough ? this.#next() : undefined
     if (next === undefined && --this.#busy === 0) this.#finish()
     return next
   }
 
   fail(failure: string): void {
-    this.#done.resolve({ answers: 0, seconds: 0, p50: 0, p99: 0, cpu: 0, failure })
+    this.#done.resolve({ answers: 0, errors: 0, seconds: 0, p50: 0, p99: 0, cpu: 0, failure })
   }
 
   #next(): string | undefined {
@@ -100,7 +107,8 @@ class Running {
     const { user, system } = process.cpuUsage(this.#cpu)
     const sorted = Float64Array.from(this.#latencies).sort()
     const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? 0
-    this.#done.resolve({ answers: sorted.length, seconds, p50: at(0.5), p99: at(0.99), cpu: user + system })
+    const [answers, errors] = [sorted.length, this.#errors]
+    this.#done.resolve({ answers, errors, seconds, p50: at(0.5), p99: at(0.99), cpu: user + system })
   }
 }
 
@@ -112,6 +120,7 @@ class Connection {
   /** Bytes of the body that are to come; undefined: its end is a last chunk. */
   #missing: number | undefined = 0
   #isInBody = false
+  #isError = false
   #head = ''
 
   static open(port: number): Promise<Connection> {
@@ -156,6 +165,7 @@ class Connection {
       this.#status = Number(this.#head.slice(9, 12))
       this.#missing = lengthOf(this.#head)
       this.#isInBody = true
+      this.#isError = buffer.toString('latin1', from, Math.min(bytes, from + errorStart.length)) === errorStart
       this.#head = ''
     }
     if (this.#missing === undefined) {
@@ -167,7 +177,7 @@ class Connection {
     }
     this.#isInBody = false
     const now = performance.now()
-    const next = this.#running?.answered(this.#status, now - this.#sentAt, now)
+    const next = this.#running?.answered(this.#status, this.#isError, now - this.#sentAt, now)
     if (next === undefined) return
     this.#sentAt = now
     this.#socket.write(next, 'latin1')

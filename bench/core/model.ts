@@ -23,7 +23,7 @@ export interface Case {
   /** What must be equal of the answers of all contenders. The answer itself, if not given. */
   readonly essence?: (status: number, body: string) => unknown
   /** Said in the report below the figures. */
-  readonly note?: string
+  readonly note?: string | undefined
 }
 
 /** One contender in one case in one round. */
@@ -59,20 +59,25 @@ export interface Result {
 }
 
 export interface Pace {
-  readonly rounds: number
-  /** After this, in milliseconds of `performance.now()`, no further round begins. */
+  /** Every case gets the least. Those whose ratios are still uncertain get more, as long as there is time. */
+  readonly rounds: { readonly least: number; readonly most: number }
+  /** After this, in milliseconds of `performance.now()`, there are no more rounds than the least. */
   readonly deadline: number
   readonly sliceMs: number
-  /** Before the first round of a case, and before each slice after that. */
+  /** Before each slice, because connections are new in it. */
+  readonly settleMs: number
   readonly warm: WarmUp
-  readonly settle: WarmUp
+  /** Events times sockets in one slice of a case of subscriptions. */
+  readonly deliveries: number
 }
 
-/** So long, and further until there were so many answers, but no longer than the most. */
+/**
+ * Before the first round, for each server in each case: at least so many answers, and further until CPU per request
+ * falls no more, but no longer than the server has used so much CPU. Time would mean less on a machine with other work.
+ */
 export interface WarmUp {
-  readonly ms: number
   readonly answers: number
-  readonly mostMs: number
+  readonly mostCpuMs: number
 }
 
 /** Makes the requests once for each contender. */

@@ -12,9 +12,22 @@ export function cpuOf(pid: number): number {
 
 /** Microseconds of CPU that this process and its ended children have used, in steps of ten milliseconds. */
 export function ownCpu(): number {
-  const [, afterName = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ')
-  const hundredths = afterName.split(' ').slice(11, 15).map(Number)
-  return hundredths.reduce((sum, part) => sum + part, 0) * 10_000
+  return timesOf('self').reduce((sum, each) => sum + each, 0)
+}
+
+/** Microseconds of CPU that a process has used in the kernel, in steps of ten milliseconds. */
+export function kernelCpuOf(pid: number): number {
+  return timesOf(pid)[1] ?? 0
+}
+
+/** Microseconds in user mode and in the kernel, then those of ended children. */
+function timesOf(process: number | 'self'): readonly number[] {
+  // The name of the program, in brackets, may contain spaces.
+  const [, afterName = ''] = readFileSync(`/proc/${process}/stat`, 'utf8').split(') ')
+  return afterName
+    .split(' ')
+    .slice(11, 15)
+    .map(hundredths => Number(hundredths) * 10_000)
 }
 
 /** Bytes of memory that a process holds. */

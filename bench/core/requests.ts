@@ -1,6 +1,9 @@
 /** Stands in a request for ten digits that no other request has. */
 export const counter = '@@@@@@@@@@'
 
+/** How the body of an answer starts that is an error of GraphQL and has no data. */
+export const errorStart = '{"errors"'
+
 export function get(path: string, headers: Readonly<Record<string, string>> = {}): string {
   return [`GET ${path} HTTP/1.1`, 'Host: 127.0.0.1', ...lines(headers), '', ''].join('\r\n')
 }

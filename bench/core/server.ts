@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Question, Reading } from '../probe.ts'
 import { cpuOf, memoryOf } from './processes.ts'
 
@@ -86,6 +87,17 @@ export class BenchServer implements AsyncDisposable {
     return memoryOf(this.pid)
   }
 
+  /** Bytes that the process holds when it has done all its work and collected its garbage. */
+  async idleMemory(): Promise<number> {
+    let before = Number.NEGATIVE_INFINITY
+    for (let tries = 0; tries < 100 && this.cpu() - before > idleMicroseconds; tries++) {
+      before = this.cpu()
+      await delay(100)
+    }
+    await this.read({ gc: true })
+    return this.memory()
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.exit !== undefined) return
     const gone = once(this.#process, 'exit')
@@ -93,6 +105,12 @@ export class BenchServer implements AsyncDisposable {
     await gone
   }
 }
+
+/** What a server without work uses of its CPU in a tenth of a second, at most. */
+const idleMicroseconds = 3000
+
+/** Arguments of a server whose `idleMemory` can be read. */
+export const collected: readonly string[] = ['--expose-gc', '--import', join(import.meta.dirname, 'collector.ts')]
 
 /** Arguments of a server that can be asked by `read`. */
 export const probed: readonly string[] = ['--import', join(import.meta.dirname, '..', 'probe.ts'), '--expose-gc']

@@ -15,5 +15,18 @@ export function spreadOf(values: readonly number[]): Spread {
 
 /** The ratios of two series, round by round: what both rounds have in common drops out. */
 export function ratiosOf(values: readonly number[], base: readonly number[]): Spread {
-  return spreadOf(values.map((value, round) => value / (base[round] ?? Number.NaN)))
+  return spreadOf(quotientsOf(values, base))
+}
+
+export function quotientsOf(values: readonly number[], base: readonly number[]): readonly number[] {
+  return values.map((value, round) => value / (base[round] ?? Number.NaN))
+}
+
+/** The standard error of the mean, as a share of the mean. */
+export function uncertaintyOf(values: readonly number[]): number {
+  const count = values.length
+  if (count < 2) return Number.POSITIVE_INFINITY
+  const mean = values.reduce((sum, value) => sum + value, 0) / count
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (count - 1)
+  return Math.sqrt(variance / count) / mean
 }

@@ -4,7 +4,7 @@ import type { Pace, Result } from '../core/model.ts'
 import type { Verdict } from '../goals.ts'
 import { chartOf } from './chart.ts'
 import { duetDoesMore, notShown, setups } from './setup.ts'
-import { cellOf, columnsOf, loadShareOf } from './table.ts'
+import { cellOf, columnsOf, loadShareOf, roundsOf } from './table.ts'
 
 const docs = join(import.meta.dirname, '..', '..', 'docs')
 const images = join(docs, 'images')
@@ -14,7 +14,7 @@ export interface Report {
   readonly verdicts: readonly Verdict[]
   readonly machine: readonly string[]
   readonly skipped: readonly string[]
-  readonly pace: Pick<Pace, 'rounds' | 'sliceMs'>
+  readonly pace: Pick<Pace, 'sliceMs' | 'warm'>
 }
 
 /** Writes docs/benchmarks.md and its charts. */
@@ -35,13 +35,15 @@ function documentOf({ results, verdicts, machine, skipped, pace }: Report): stri
     '```sh',
     'npm --prefix bench install   # once: the other servers',
     'npm run bench                # about ten minutes; writes this page',
-    'npm run bench -- --quick     # about a minute; prints the ratios as JSON on its last line',
+    'npm run bench -- --quick     # a minute and a half; prints the ratios as JSON on its last line',
+    'npm run bench -- --only nested,like --against apollo,mercurius --rounds 10   # some cases and servers; prints only',
     '```',
     '',
     `Measured on ${date}:`,
     '',
     ...machine.map(line => `- ${line}`),
-    `- up to ${pace.rounds} rounds, as time allows; each visits every case and in it every server, ${pace.sliceMs} ms each`,
+    `- ${roundsOf(results)}, more where the ratios were less sure; each visits the cases in turn and in a case every server, ${pace.sliceMs} ms each`,
+    `- before the first round each server was warmed up in each case: by ${pace.warm.answers.toLocaleString('en')} requests, and more until its CPU per request fell no further or it had used ${pace.warm.mostCpuMs / 1000} s of CPU`,
     `- the load process, which sends the requests, used at most ${(100 * loadShareOf(results)).toFixed(0)} % of a core`,
     ...skipped.map(line => `- ${line}`),
     '',
@@ -87,6 +89,8 @@ function sectionOf(result: Result): readonly string[] {
     `### ${result.title}`,
     '',
     `![${result.title}](images/bench-${result.name}.svg)`,
+    '',
+    `Case \`${result.name}\`, ${roundsOf([result])}.`,
     '',
     `| | ${columns.map(({ title }) => title).join(' | ')} |`,
     `|---|${columns.map(() => '---|').join('')}`,

@@ -7,23 +7,23 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   ],
   [
     'Apollo Server 5',
-    'on Express 5 by `expressMiddleware`, DataLoader in the context of each request, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default',
-    '<https://www.apollographql.com/docs/apollo-server/api/express-middleware>, `/data/fetching-data` (batching), `/data/subscriptions`',
+    'on Express 5 by `expressMiddleware`, DataLoader made anew in the context of each operation, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default. Without `cors`, because no request has an Origin',
+    '<https://www.apollographql.com/docs/apollo-server/api/express-middleware>; [`/data/fetching-data`](https://www.apollographql.com/docs/apollo-server/data/fetching-data) (new loaders for each operation); [`/data/subscriptions`](https://www.apollographql.com/docs/apollo-server/data/subscriptions) (graphql-ws)',
   ],
   [
     'graphql-yoga 5',
-    'on `node:http`, DataLoader in the context, its own PubSub, `graphql-ws` with `getEnveloped`, depth limit by GraphQL Armor; its caches of parsed and validated documents are on by default',
-    '<https://the-guild.dev/graphql/yoga-server/v5>, `/features/parsing-and-validation-caching`, `/features/subscriptions`',
+    'on `node:http`, DataLoader in the context, its own PubSub, `graphql-ws` with `getEnveloped`, depth limit by GraphQL Armor; its caches of parsed and validated documents are on by default. Its page of plugins shows graphql-jit as an example and does not recommend it, so it is not used',
+    '<https://the-guild.dev/graphql/yoga-server/v5/features/parsing-and-validation-caching>, [`/features/subscriptions`](https://the-guild.dev/graphql/yoga-server/v5/features/subscriptions), [`/features/envelop-plugins`](https://the-guild.dev/graphql/yoga-server/v5/features/envelop-plugins)',
   ],
   [
     'Mercurius 16',
-    'on Fastify, `jit: 1`, relations by its loaders, `queryDepth`, its own subscriptions over `graphql-transport-ws`',
-    '<https://mercurius.dev>, `docs/loaders.md`, `docs/api/options.md`, `docs/subscriptions.md`',
+    'on Fastify, `jit: 1`, relations by its loaders with their cache, which is on by default (without it the nested case takes it twice the CPU), `queryDepth`, its own subscriptions over `graphql-transport-ws`',
+    'in its repository: [`docs/api/options.md`](https://github.com/mercurius-js/mercurius/blob/master/docs/api/options.md) (`jit`, `queryDepth`), [`docs/loaders.md`](https://github.com/mercurius-js/mercurius/blob/master/docs/loaders.md), [`docs/subscriptions.md`](https://github.com/mercurius-js/mercurius/blob/master/docs/subscriptions.md)',
   ],
   [
     'PostGraphile 5',
-    'as a library on `node:http`, Amber preset, ten connections as Duet has, a function as custom mutation; lists by cursors',
-    '<https://postgraphile.org/postgraphile/5/usage-library>, `/5/custom-mutations`',
+    'as a library on `node:http`, Amber preset, `GRAPHILE_ENV=production`, ten connections as Duet has, a function as custom mutation; lists by cursors; tables vacuumed and analysed',
+    '<https://postgraphile.org/postgraphile/5/usage-library/>, [`/5/config`](https://postgraphile.org/postgraphile/5/config/) (Amber), [`/5/production`](https://postgraphile.org/postgraphile/5/production)',
   ],
   [
     'Express 5',
@@ -33,12 +33,12 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   [
     'Fastify 5',
     'a schema for every body and answer, `@fastify/jwt` with its cache, `@fastify/etag` in the case of 304 only',
-    '<https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/>, the README of `fast-jwt` (cache)',
+    '<https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/>; the cache is an option of `fast-jwt`',
   ],
   [
     'Hono 4',
     'on `@hono/node-server`, `hono/jwt`, `hono/etag` in the case of 304 only',
-    '<https://hono.dev/docs/getting-started/nodejs>, `/docs/middleware/builtin/etag`, `/jwt`',
+    '<https://hono.dev/docs/getting-started/nodejs>; the README of [`@hono/node-server`](https://github.com/honojs/node-server)',
   ],
   [
     'Go',
@@ -70,6 +70,7 @@ export const notShown = [
   'What a service does besides: most have more work in their own rules than any of these servers has here.',
   'Networks: clients and servers share one machine, so latencies are those of the loopback interface under full load. Requests per second are also bounded by the load process and by what else the machine does; CPU per request is the steadier figure, and the one that the goals are about.',
   'Resolvers that call other services. Duet reads one database and makes one statement of each operation; that is why it is fast, and why it is no gateway.',
+  'Fan-out below the cost of a write: each socket gets its own frame, and the kernel’s part of a write is most of what the bare loop takes. The notes of those cases give it. Where another server takes less than five times that part, no server can be five times cheaper.',
   'Several processes: all but Go run in one process with one serving thread.',
   'Other schemas: the operations are of Duet’s own schema. PostGraphile has its own, and its answers were compared after their lists were unwrapped.',
 ]

@@ -34,11 +34,20 @@ export function columnsOf({ series, unit }: Result): readonly Column[] {
 
 /** A value, and for all but the first contender its ratio to the first with the spread over the rounds. */
 export function cellOf(result: Result, { name, samples }: Series, { measure, shown }: Column): string {
-  const value = shown(spreadOf(samples.map(sample => sample[measure])).median)
+  const { median } = spreadOf(samples.map(sample => sample[measure]))
+  if (measure === 'databaseCpu' && median === 0) return '–'
+  const value = shown(median)
   if (result.series[0]?.name === name) return value
   const ratio = ratioOf(result, name, measure)
   if (ratio === undefined || !Number.isFinite(ratio.median)) return value
   return `${value} · ${ratio.median.toFixed(2)} × (${ratio.low.toFixed(2)}–${ratio.high.toFixed(2)})`
+}
+
+/** How many rounds the cases had, in words. */
+export function roundsOf(results: readonly Result[]): string {
+  const counts = results.flatMap(({ series }) => series.map(({ samples }) => samples.length))
+  const [least, most] = [Math.min(...counts), Math.max(...counts)]
+  return least === most ? `${least} rounds` : `${least} to ${most} rounds`
 }
 
 /** The largest share of a core that the load process used. */

@@ -64,13 +64,14 @@ export class Conversation implements Outlet {
     if (authorization !== undefined) this.#authentication = this.#authenticate(authorization)
   }
 
-  get #isOpen(): boolean {
-    return this.#state !== 'over'
+  /** A method and not a getter: V8 calls private getters through its runtime, which every event to every socket would pay. */
+  #isOver(): boolean {
+    return this.#state === 'over'
   }
 
   receive(message: Buffer): void {
     this.guarded(() => {
-      if (this.#isOpen) this.#handle(messageIn(message))
+      if (!this.#isOver()) this.#handle(messageIn(message))
     })
   }
 
@@ -154,7 +155,7 @@ export class Conversation implements Outlet {
       this.actor = actor
       // Check again, now that `actor` is set. A revocation during the first check could not find this socket.
       if (!(await this.#parts.isStillValid(actor))) return this.end(4403, 'Forbidden')
-      if (this.#isOpen) this.#expireAt(expiresAt * 1000)
+      if (!this.#isOver()) this.#expireAt(expiresAt * 1000)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
       this.#parts.report(error instanceof AppError ? error : fault(error))
@@ -252,11 +253,11 @@ export class Conversation implements Outlet {
   }
 
   ready(): Promise<void> | undefined {
-    return this.#isOpen ? this.#wire.ready() : undefined
+    return this.#isOver() ? undefined : this.#wire.ready()
   }
 
   send(message: string): void {
-    if (!this.#isOpen) return
+    if (this.#isOver()) return
     try {
       this.#wire.send(message)
     } catch (error) {
@@ -265,7 +266,7 @@ export class Conversation implements Outlet {
   }
 
   sendFrame(frame: Buffer): void {
-    if (!this.#isOpen) return
+    if (this.#isOver()) return
     try {
       this.#wire.sendFrame(frame)
     } catch (error) {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
 import type { Unsent, Waiting } from '../../server/unsent.ts'
@@ -116,7 +116,7 @@ export class Socket implements Wire, Waiting {
       return
     }
     // Random, so that a client cannot answer on one socket with a ping that it read on another.
-    this.#ping = randomBytes(pingBytes)
+    this.#ping = newPing()
     this.#stream.write(Buffer.concat([pingHead, this.#ping]))
   }
 
@@ -166,5 +166,15 @@ const closeTimeoutMs = 5_000
 
 const pingBytes = 8
 const pingHead = Buffer.from([0x89, pingBytes])
+
+/** Random bytes for the next pings. One call for many of them: a call costs several times what a ping needs. */
+let pings = Buffer.alloc(0)
+
+function newPing(): Buffer {
+  if (pings.length < pingBytes) pings = randomFillSync(Buffer.alloc(512 * pingBytes))
+  const ping = pings.subarray(0, pingBytes)
+  pings = pings.subarray(pingBytes)
+  return ping
+}
 
 const openState = 1
