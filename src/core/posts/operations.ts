@@ -32,9 +32,9 @@ export class Posts {
     this.#bus = bus
   }
 
-  async read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
+  async read(actor: Actor, selection: Selection, values: SlotValues, client?: string): Promise<string> {
     this.authorise(actor, selection, values)
-    return this.#store.read(selection, values)
+    return this.#store.read(selection, values, client)
   }
 
   /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */
