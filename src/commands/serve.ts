@@ -16,11 +16,8 @@ export async function serve(config: Config): Promise<number> {
   const logger = createLogger(config.logLevel, output)
   let app: App | undefined
   const exit = (code: number) => {
-    try {
-      output.flushSync()
-    } finally {
-      process.exit(code)
-    }
+    output.finish()
+    process.exit(code)
   }
   const stop = async () => app?.stopAtOnce()
   const fail = lastResort({ logger, stop, exit, timeoutMs: 10_000 })
@@ -50,7 +47,7 @@ export async function serve(config: Config): Promise<number> {
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
   logger.info('stopped')
-  output.flushSync()
+  output.finish()
   return 0
 }
 

@@ -12,11 +12,30 @@ export function createLogger(level: string, destination: DestinationStream): Log
   )
 }
 
+/** Where the log goes. */
+export interface LogOutput extends DestinationStream {
+  /** Writes what is left and closes. Gives up after a second if nobody reads it, so that the process can end. */
+  finish(): void
+}
+
 /** Standard output, written without blocking. The buffer is bounded in case nobody reads it. */
-export function standardOutput(): ReturnType<typeof pino.destination> {
-  const output = pino.destination({ dest: 1, sync: false, maxLength: 4 * 1024 * 1024 })
+export function standardOutput(): LogOutput {
+  let giveUpAt = Number.POSITIVE_INFINITY
+  const retryEAGAIN = () => performance.now() < giveUpAt
+  const output = pino.destination({ dest: 1, sync: false, maxLength: 4 * 1024 * 1024, retryEAGAIN })
   output.on('error', () => {}) // the reader is gone; the service continues
-  return output
+  return {
+    write: line => output.write(line),
+    finish() {
+      giveUpAt = performance.now() + 1000
+      try {
+        output.flushSync()
+      } catch {
+      } finally {
+        output.destroy() // otherwise pino writes once more when the process exits
+      }
+    },
+  }
 }
 
 interface Description {

@@ -10,6 +10,11 @@ export const bounds = Object.freeze({
   statementText: { sqlite: 1024 * 1024, postgres: 256 * 1024 },
   /** Maximum number of operations that wait for the store. Further ones are rejected immediately. */
   waiting: 10_000,
+  /**
+   * Heavy reads on SQLite: how many may wait for their turn, and for how long. Texts of more bytes than this together,
+   * as they are stored, make a read heavy: JSON takes up to eight milliseconds for a megabyte of them.
+   */
+  heavyReads: { waiting: 1_000, waitMs: 30_000, textBytes: 512 * 1024 },
 })
 
 /** How many heavy changes run at once, and how many may wait. */

@@ -12,7 +12,7 @@ import { type CompiledChange, postReads } from './entities/posts.ts'
 import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
 import { compile, compileGuarded } from './select/select.ts'
-import { heavy, mostLongTexts, weightOf } from './select/weight.ts'
+import { heavy, mostLongTexts, weightOf, weightOfRows } from './select/weight.ts'
 import type { Row, Statement } from './sql.ts'
 import type { verbs } from './verbs.ts'
 
@@ -87,14 +87,21 @@ export function createStore(
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
-      async find(selection, values) {
-        const found = await this.read(selection, values)
+      async find(selection, values, client) {
+        const found = await this.read(selection, values, client)
         return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
       },
       exists: async id => (await engine.read(postReads.byId(id))).length > 0,
-      read(selection, values) {
-        const isHeavy = weightOf(selection, values) > heavy
-        return engine.readText({ text: statementOf(selection, values), values, heavy: isHeavy })
+      read(selection, values, client) {
+        const text = statementOf(selection, values)
+        const isHeavy = weightOfRows(selection, values) > heavy
+        return engine.readText({
+          text,
+          values,
+          heavy: isHeavy,
+          longTexts: mostLongTexts(selection, values),
+          client,
+        })
       },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))

@@ -8,7 +8,7 @@ import { serveHealth } from '../../src/server/health.ts'
 import { cutAfterMs, shutDown } from '../../src/server/shutdown.ts'
 import { startTestServer } from '../support/app.ts'
 import { ended } from '../support/ended.ts'
-import { RawConnection } from '../support/http.ts'
+import { ask, RawConnection } from '../support/http.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
@@ -197,6 +197,21 @@ describe('a process that gets a stop signal', { concurrency: 4 }, () => {
     const { code, stdout } = await ended(duet)
     assert.equal(code, 0)
     assert.equal(stdout.split('"stopping"').length, 2)
+  })
+
+  test('SIGTERM ends the process even if nobody reads its log', async () => {
+    await using duet = serveDuet({ LOG_LEVEL: 'info', RATE_LIMIT_MAX: '0', DRAIN_MS: '0' })
+    const { url } = await duet.address()
+    duet.child.stdout?.pause()
+    const path = `/${'x'.repeat(190)}`
+    for (let round = 0; round < 60; round++) {
+      await Promise.all(Array.from({ length: 50 }, () => ask(url + path)))
+    }
+    const exit = once(duet.child, 'exit')
+    duet.child.kill('SIGTERM')
+    assert.deepEqual(await within(exit, 'the exit'), [0, null])
+    duet.child.stdout?.resume()
+    assert.doesNotMatch((await duet.outcome()).stdout, /"stopped"/, 'the log was full')
   })
 
   test('SIGINT stops like SIGTERM', async () => {

@@ -16,6 +16,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
+import { query } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createUser, newKey, pay } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -46,6 +47,16 @@ for (const [what, lose] of Object.entries(losses)) {
       for (const path of ['/users/1', '/health/ready']) await assertRefused(app, await ask(app.url + path))
       await assertRefused(app, await pay(app, newKey()))
       await waitUntil(() => linesAboutLoss(app) > 0) // the line of another thread may come after the answer
+      assert.equal(linesAboutLoss(app), 1)
+    })
+
+    it('makes a heavy read get 503, though it opens the file only then', async () => {
+      await using other = await anotherDatabase()
+      await using app = await startTestAppOn(sqlite)
+      await createUser(app)
+      lose(app.database.location, other.location)
+      const { status, body } = await query(app, '{ posts(limit: 1, offset: 99000) { id } }')
+      assert.equal(status, 503, body)
       assert.equal(linesAboutLoss(app), 1)
     })
 

@@ -78,7 +78,8 @@ const examples: Readonly<Record<string, Example>> = {
             'title', t2.title,
             'author', json_object('name', t3.name),
             'c', (
-              select json_group_array(json_object('text', t4.text))
+              select json_group_array(
+                json_object('text', iif(octet_length(t4.text) > longest_text(), text_too_long(), t4.text)))
               from (select id, text from comments where post_id = t2.id order by id asc limit $3 offset $4) as t4)))
         from (
           select id, title, author_id from posts

@@ -29,13 +29,14 @@ export function serveGraphQL(parts: GraphQLServer): void {
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
   const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-    const operation = executor.prepare(asked, clientOf(request.raw))
+    const client = clientOf(request.raw)
+    const operation = executor.prepare(asked, client)
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
       reply.header('allow', 'POST')
       throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
     }
-    const data = await executor.execute(operation, asked.variables, request.actor)
+    const data = await executor.execute(operation, asked.variables, request.actor, client)
     reply.type(answerType(request))
     return `{"data":${data}}`
   }

@@ -51,7 +51,7 @@ export class EventReader {
     const read = async () => {
       if (group.isOver) return undefined // the group has no members any more
       const begun = performance.now()
-      const data = await this.#parts.store.find(selection, values.with(id, subject))
+      const data = await this.#parts.store.find(selection, values.with(id, subject), group.owner)
       return { data, ms: performance.now() - begun }
     }
     try {

@@ -9,6 +9,7 @@ import { bounds } from '../bounds.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
 import { type Migration, migrate } from '../migrate.ts'
 import { postgresDialect } from '../select/dialect.ts'
+import { heavy as heavyWeight, longText } from '../select/weight.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import {
@@ -73,19 +74,21 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const read = () =>
       this.#withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
     try {
-      return await (statement.heavy ? this.#heavyReads.run('', read, this.#timeouts.operation) : read())
+      return await (isHeavy(statement)
+        ? this.#heavyReads.run(statement.client ?? '', read, this.#timeouts.operation)
+        : read())
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
   }
 
-  async readText({ text, values, heavy }: Statement): Promise<string> {
+  async readText({ text, ...statement }: Statement): Promise<string> {
     let bounded = this.#bounded.get(text)
     if (bounded === undefined) {
       bounded = this.dialect.bounded(text)
       this.#bounded.set(text, bounded)
     }
-    return answerOf(await this.read({ text: bounded, values, heavy }))
+    return answerOf(await this.read({ ...statement, text: bounded }))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
@@ -175,6 +178,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   #isTooLate(deadline: number): boolean {
     return performance.now() + this.#timeouts.begin > deadline
   }
+}
+
+function isHeavy({ heavy = false, longTexts = 0 }: Statement): boolean {
+  return heavy || longTexts * longText > heavyWeight
 }
 
 /** A transaction whose verb has finished, but whose COMMIT got no answer. */

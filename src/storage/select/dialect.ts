@@ -33,8 +33,11 @@ export const sqliteDialect: Dialect = {
   name: 'sqlite',
   emptyList: 'json_array()',
   joins: true,
-  // An id is a number in the database and a string in the API.
-  value: (column, { type }) => (type === 'id' ? `cast(${column} as text)` : column),
+  // An id is a number in the database and a string in the API. For the functions see `SqliteConnection`.
+  value: (column, { type, long }) => {
+    if (long) return `iif(octet_length(${column}) > longest_text(), text_too_long(), ${column})`
+    return type === 'id' ? `cast(${column} as text)` : column
+  },
   text: text => `'${text}'`,
   json: parameter => `json(${parameter})`,
   object: sqliteObject,

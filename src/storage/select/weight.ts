@@ -2,24 +2,32 @@ import { longFields } from '../../core/entities.ts'
 import type { SelectedField, SelectedList, Selection, SlotValues } from '../../core/selection.ts'
 
 /**
- * An upper estimate of the work for a selection, in units of about ten microseconds in SQLite. It counts rows, lists,
- * skipped rows and most of all long texts, which can have 64 KiB each. Only the order of magnitude matters.
+ * An upper estimate of the work for a selection, in units of about ten microseconds. It counts rows, lists, skipped rows
+ * and most of all long texts, which can have 64 KiB each. Only the order of magnitude matters.
  */
-export function weightOf({ fields }: Pick<Selection, 'fields'>, values: SlotValues): number {
+export function weightOf(selection: Pick<Selection, 'fields'>, values: SlotValues): number {
+  return weightOfRows(selection, values) + longText * mostLongTexts(selection, values)
+}
+
+/** The same estimate without the long texts: what a selection costs even if all texts are short. */
+export function weightOfRows({ fields }: Pick<Selection, 'fields'>, values: SlotValues): number {
   return fields.reduce((sum, field) => sum + weightOfField(field, values), 0)
 }
 
 /** Selections above this weight are slow: some milliseconds, and some tens of milliseconds with long texts. */
 export const heavy = 400
 
+/** The weight of a text of the maximum length. */
+export const longText = 20
+
 function weightOfField(field: SelectedField, values: SlotValues): number {
   switch (field.kind) {
     case 'value':
-      return longFields.has(field.name) ? 20 : 0.1
+      return 0.1
     case 'one':
-      return 1 + weightOf(field, values)
+      return 0.3 + weightOfRows(field, values)
     case 'many':
-      return 3 + skippedBy(field, values) / 200 + Number(values[field.limit]) * (1 + weightOf(field, values))
+      return 3 + skippedBy(field, values) / 200 + Number(values[field.limit]) * (0.3 + weightOfRows(field, values))
     default:
       return 0
   }

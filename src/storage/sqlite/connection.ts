@@ -11,6 +11,7 @@ export class SqliteConnection implements Disposable {
     weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText.sqlite },
   })
   #now = 0
+  #longestText = Number.POSITIVE_INFINITY
 
   /**
    * `busyMs`: how long to wait while another process has the file locked. Commands wait longer than a server. `readers`:
@@ -29,11 +30,21 @@ export class SqliteConnection implements Disposable {
     this.database.function('now_plus', { directOnly: true }, seconds =>
       new Date(this.#now + Number(seconds) * 1000).toISOString(),
     )
+    // SQLite calls a deterministic function without arguments once for each run of a statement.
+    this.database.function('longest_text', { directOnly: true, deterministic: true }, () => this.#longestText)
+    this.database.function('text_too_long', { directOnly: true }, () => {
+      throw new TextTooLong('A text is longer than this connection may read')
+    })
   }
 
   /** Sets the time that `now_plus(seconds)` is relative to in the following statements. */
   setTime(now: number): void {
     this.#now = now
+  }
+
+  /** Sets how many bytes a long text may have in the following statements. They throw `TextTooLong` beyond that. */
+  setLongestText(bytes: number): void {
+    this.#longestText = bytes
   }
 
   run(statement: Statement): readonly Row[] {
@@ -54,6 +65,9 @@ export class SqliteConnection implements Disposable {
     this.database.close()
   }
 }
+
+/** The statement is too expensive for the connection that ran it. */
+export class TextTooLong extends Error {}
 
 /**
  * Translates a statement to SQLite. Statements use the SQL that both engines share, with two exceptions that only

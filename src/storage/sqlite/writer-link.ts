@@ -1,4 +1,5 @@
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads'
+import { KeptThreads } from './kept-threads.ts'
 import type { FromWriter, ToWriter, WriterData } from './writer-thread.ts'
 
 /** A connection to the writer thread. */
@@ -14,26 +15,17 @@ export interface WriterListeners {
   readonly onEnd: () => void
 }
 
-/**
- * Starting a thread takes more CPU than everything else at the start of a server. So a thread whose database is closed
- * is kept for the next database that this process opens; the tests open hundreds.
- */
-const idle: Worker[] = []
-const mostIdle = 4
+const threads = new KeptThreads(new URL('./writer-thread.ts', import.meta.url), 'writer')
 
 export function startWriterThread(data: WriterData): Worker {
-  const worker = idle.pop() ?? new Worker(new URL('./writer-thread.ts', import.meta.url))
-  worker.ref()
+  const worker = threads.start()
   worker.postMessage(JSON.stringify(data satisfies ToWriter))
   return worker
 }
 
-/** Keeps a thread that has closed its database. It does not keep the process alive. */
+/** Keeps a thread that has closed its database. */
 export function returnWriterThread(worker: Worker): void {
-  for (const event of ['message', 'error', 'exit']) worker.removeAllListeners(event)
-  worker.unref()
-  if (idle.length < mostIdle) idle.push(worker)
-  else void worker.terminate()
+  threads.giveBack(worker)
 }
 
 /** The last message of a thread about a database. */

@@ -1,10 +1,10 @@
 import { createRequire, flushCompileCache } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
-import type { ErrorCode } from '../../core/errors.ts'
 import type { Catalogue, Steps, Verbs } from '../verb.ts'
-import { SqliteConnection, sqliteCode } from './connection.ts'
+import { SqliteConnection } from './connection.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
+import { type SentFailure, sentFailure } from './sent-failure.ts'
 
 /**
  * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that other
@@ -24,14 +24,6 @@ export interface WriterData {
   readonly path: string
   readonly catalogueUrl: string
   readonly busyMs: number
-}
-
-interface SentFailure {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly detail: string
-  readonly at: number | undefined
-  readonly sqliteCode: number | undefined
 }
 
 const largestBatch = 512
@@ -133,10 +125,6 @@ function send(port: MessagePort, message: FromWriter): void {
   port.postMessage(JSON.stringify(message))
 }
 
-// The class and the code of an error are lost on the way to another thread, so its parts are sent.
 function sent([id, outcome, error]: Result): SentResult {
-  if (error === undefined) return [id, outcome]
-  const { code, message, cause, at } = error
-  const detail = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
-  return [id, null, { code, message, detail, at, sqliteCode: sqliteCode(cause) }]
+  return error === undefined ? [id, outcome] : [id, null, sentFailure(error)]
 }

@@ -1,9 +1,10 @@
-import { AppError, unavailable } from '../../core/errors.ts'
+import { type AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { SqliteGuard } from './guard.ts'
+import { receivedFailure } from './sent-failure.ts'
 import type { WriterLink } from './writer-link.ts'
 import type { Committed, SentResult, ToWriter } from './writer-thread.ts'
 
@@ -93,8 +94,7 @@ export class SqliteWriter implements AsyncDisposable {
     const waiting = this.#take(id)
     if (loss !== undefined) waiting?.reject(loss)
     else if (failure === undefined) waiting?.resolve(outcome)
-    else
-      waiting?.reject(new AppError(failure.code, failure.message, { cause: new Error(failure.detail), at: failure.at }))
+    else waiting?.reject(receivedFailure(failure))
   }
 
   // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection;
