@@ -16,6 +16,7 @@ export function copyOfProject(): Disposable & { readonly path: string } {
     'deploy',
     'bin',
     'biome.json',
+    'docs',
     'migrations',
     'package.json',
     'src',
