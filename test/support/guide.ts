@@ -9,6 +9,10 @@ export function copyOfProject(): Disposable & { readonly path: string } {
   const copy = temporaryFolder()
   for (const name of [
     'ARCHITECTURE.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+    'README.md',
+    'SECURITY.md',
     'api',
     'bench',
     'client',
