@@ -21,6 +21,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     warm: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
+    /** Whether only the last part runs. */
+    isolation: { type: 'boolean', default: false },
   },
 })
 const [most = 1, rounds = 1, seconds = 1, connections = 1, warm = 1] = [
@@ -65,39 +67,44 @@ interface Measured {
   readonly sums: Map<string, Sum>
 }
 
-const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
-try {
-  await using running = new AsyncDisposableStack()
-  const all = new Map<number, Measured>()
-  for (let threads = 1; threads <= most; threads++) {
-    const path = join(folder, `${threads}.db`)
-    fillSqlite(path, 20_000)
-    const begun = performance.now()
-    const server = running.use(await start(path, threads))
-    const startMs = performance.now() - begun
-    all.set(threads, { server, startMs, idle: server.memory(), sums: new Map() })
-  }
-  if (!hasWrk) console.log('wrk is not in PATH: the client is one thread of Node, which may be slower than the server.')
-  for (let round = -warm; round < rounds; round++) {
-    for (const { server, sums } of all.values()) {
-      for (const workload of workloads) {
-        const [before, clientBefore] = [server.cpu(), ownCpu()]
-        const { answers, seconds: took } = await drive(server.port, workload, connections, seconds)
-        if (round < 0) continue // each thread compiles its code for itself
-        const sum = sums.get(workload.name) ?? { answers: 0, seconds: 0, cpu: 0, client: 0 }
-        sum.answers += answers
-        sum.seconds += took
-        sum.cpu += server.cpu() - before
-        sum.client += ownCpu() - clientBefore
-        sums.set(workload.name, sum)
+if (!values.isolation) await compare()
+await printIsolation(Math.max(2, Math.min(4, most)))
+
+async function compare(): Promise<void> {
+  const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
+  try {
+    await using running = new AsyncDisposableStack()
+    const all = new Map<number, Measured>()
+    for (let threads = 1; threads <= most; threads++) {
+      const path = join(folder, `${threads}.db`)
+      fillSqlite(path, 20_000)
+      const begun = performance.now()
+      const server = running.use(await start(path, threads))
+      const startMs = performance.now() - begun
+      all.set(threads, { server, startMs, idle: server.memory(), sums: new Map() })
+    }
+    if (!hasWrk)
+      console.log('wrk is not in PATH: the client is one thread of Node, which may be slower than the server.')
+    for (let round = -warm; round < rounds; round++) {
+      for (const { server, sums } of all.values()) {
+        for (const workload of workloads) {
+          const [before, clientBefore] = [server.cpu(), ownCpu()]
+          const { answers, seconds: took } = await drive(server.port, workload, connections, seconds)
+          if (round < 0) continue // each thread compiles its code for itself
+          const sum = sums.get(workload.name) ?? { answers: 0, seconds: 0, cpu: 0, client: 0 }
+          sum.answers += answers
+          sum.seconds += took
+          sum.cpu += server.cpu() - before
+          sum.client += ownCpu() - clientBefore
+          sums.set(workload.name, sum)
+        }
       }
     }
+    print(all)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
   }
-  print(all)
-} finally {
-  rmSync(folder, { recursive: true, force: true })
 }
-await printIsolation(Math.max(2, Math.min(4, most)))
 
 function start(path: string, threads: number): Promise<BenchServer> {
   return BenchServer.start([join(import.meta.dirname, '..', 'bin', 'duet.mjs'), 'serve'], {

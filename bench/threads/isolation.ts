@@ -4,13 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BenchServer } from '../core/server.ts'
 import { fillSqlite } from '../plant.ts'
-import { textOf, type Workload } from './drive.ts'
+import { drive, textOf, type Workload } from './drive.ts'
 
-const expensive = '{posts(limit:11,offset:19000){id content author{name} comments(limit:10){id text author{name}}}}'
+/** Costs 990 of 1,000. */
+const expensive = '{users(limit:45){posts(limit:20){content}}}'
 const heavy: Workload = {
   name: 'an expensive operation',
   line: () => 'POST /graphql',
-  headers: number => ({ 'Content-Type': 'application/json', 'X-Request-Id': number }),
+  headers: number => ({ 'Content-Type': 'application/json', 'X-Request-Id': `expensive-${number}` }),
   body: () => JSON.stringify({ query: expensive }),
 }
 const light: Workload = {
@@ -25,35 +26,32 @@ export async function printIsolation(threads: number): Promise<void> {
   try {
     const path = join(folder, 'duet.db')
     fillSqlite(path, 20_000)
-    /** The thread that answered each request, by request id. */
+    /** The thread that answered each read, by request id. */
     const served = new Map<string, number>()
+    let busy: number | undefined
     await using server = await BenchServer.start(
       [join(import.meta.dirname, '..', '..', 'bin', 'duet.mjs'), 'serve'],
       { PORT: '0', DATABASE_URL: `sqlite:${path}`, RATE_LIMIT_MAX: '0', DEMO_DATA: 'false', THREADS: String(threads) },
       text => {
-        for (const [, thread, id] of text.matchAll(/"thread":(\d+),"requestId":"([^"]+)"/g))
-          served.set(String(id), Number(thread))
+        for (const [, thread, id = ''] of text.matchAll(/"thread":(\d+),"requestId":"([^"]+)"/g)) {
+          if (id.startsWith('expensive')) busy = Number(thread)
+          else served.set(id, Number(thread))
+        }
       },
     )
-    using hog = new Connection(server.port)
     const readers = Array.from({ length: 8 * threads }, () => new Connection(server.port))
-    for (const each of [hog, ...readers]) await each.send(light)
-    for (let times = 0; times < 300; times++) await hog.send(heavy)
+    for (const each of readers) await each.send(light)
+    await drive(server.port, heavy, 1, 2)
     await Promise.all(readers.map(reader => reader.measure(2_000)))
     const alone = await Promise.all(readers.map(reader => reader.measure(5_000)))
-    const stop = new AbortController()
-    const loop = (async () => {
-      let count = 0
-      for (; !stop.signal.aborted; count++) await hog.send(heavy)
-      return count
-    })()
+    // In a process of its own: work of this one would be measured as waiting.
+    const loop = drive(server.port, heavy, 1, 7)
+    await new Promise(resolve => setTimeout(resolve, 1_000))
     const beside = await Promise.all(readers.map(reader => reader.measure(5_000)))
-    stop.abort()
-    const operations = await loop
+    const { answers, seconds } = await loop
     await new Promise(resolve => setTimeout(resolve, 200)) // its log is written a moment later
-    const busy = served.get(hog.lastId)
     const isBusy = (index: number) => served.get(readers[index]?.lastId ?? '') === busy
-    console.log(`${(operations / 5).toFixed(0)} expensive operations a second on one thread; p50 and p99 of reads`)
+    console.log(`${(answers / seconds).toFixed(0)} expensive operations a second on one thread; p50 and p99 of reads`)
     for (const [name, times] of [
       ['without them', alone],
       ['beside them', beside],
