@@ -17,6 +17,7 @@ export function requestProblem(sent: HttpRequest | RawBytes, { answers, rest }: 
 function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: RawResponse): string | undefined {
   const shown = `status ${status}: ${body.slice(0, 300)}`
   if (!allowed.has(status) && !isAboutHttp(status, body)) return shown
+  if (status === 308 && !/^\.\.\/\w+$/.test(headers.get('location') ?? '')) return `leads away, with ${shown}`
   if (!/^[\w.:-]{1,128}$/.test(headers.get('x-request-id') ?? '')) return `no X-Request-Id with ${shown}`
   if (status === 401 && !headers.has('www-authenticate')) return `no WWW-Authenticate with ${shown}`
   if (status === 405 && !headers.has('allow')) return `no Allow with ${shown}`
@@ -29,7 +30,10 @@ function answerProblem(sent: HttpRequest | RawBytes, { status, headers, body }: 
 }
 
 /** The statuses that are allowed without a limit, a fault or maintenance. */
-const allowed = new Set([...[101, 200, 201, 204, 304], ...[400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 417, 431]])
+const allowed = new Set([
+  ...[101, 200, 201, 204, 304, 308],
+  ...[400, 401, 403, 404, 405, 408, 409, 412, 413, 415, 417, 431],
+])
 
 /** Whether the status is 501 or 505 because of HTTP features that a server need not support. */
 function isAboutHttp(status: number, body: string): boolean {
@@ -38,7 +42,7 @@ function isAboutHttp(status: number, body: string): boolean {
 }
 
 function isWithoutBody(sent: HttpRequest | RawBytes, status: number): boolean {
-  if (status === 101 || status === 204 || status === 304) return true
+  if (status === 101 || status === 204 || status === 304 || status === 308) return true
   return sent.kind === 'request' ? sent.method === 'HEAD' : sent.bytes.includes('HEAD')
 }
 
