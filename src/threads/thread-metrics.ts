@@ -8,8 +8,11 @@ interface Thread {
 
 /** The metrics of all threads. */
 export class ThreadMetrics {
-  /** The last metrics of each thread. Without those of a late one, sums would fall, which Prometheus takes for a restart. */
-  readonly #told = new Map<number, MetricsOfThread>()
+  /**
+   * The last metrics of each thread. A thread that answers late counts with these: if it were left out, the sums would
+   * fall, which Prometheus takes for a restart.
+   */
+  readonly #latest = new Map<number, MetricsOfThread>()
   readonly #threads: ReadonlyMap<number, Thread>
   readonly #waitMs: number
   #collecting: Promise<readonly MetricsOfThread[]> | undefined
@@ -19,7 +22,7 @@ export class ThreadMetrics {
     this.#waitMs = waitMs
   }
 
-  /** All that ask at the same time get the same. */
+  /** Concurrent calls share one collection. */
   collect(): Promise<readonly MetricsOfThread[]> {
     this.#collecting ??= this.#collectNow().finally(() => {
       this.#collecting = undefined
@@ -27,18 +30,20 @@ export class ThreadMetrics {
     return this.#collecting
   }
 
-  /** A thread has ended. */
+  /** Call it when a thread has ended. */
   forget(index: number): void {
-    this.#told.delete(index)
+    this.#latest.delete(index)
   }
 
   async #collectNow(): Promise<readonly MetricsOfThread[]> {
     await Promise.all(Array.from(this.#threads.values(), thread => this.#ask(thread)))
-    return [...this.#told.values()]
+    return [...this.#latest.values()]
   }
 
   async #ask(thread: Thread): Promise<void> {
-    const told = await within(thread.call<MetricsOfThread | undefined>('metrics'), this.#waitMs).catch(() => undefined)
-    if (told !== undefined && this.#threads.get(thread.index) === thread) this.#told.set(thread.index, told)
+    const metrics = await within(thread.call<MetricsOfThread | undefined>('metrics'), this.#waitMs).catch(
+      () => undefined,
+    )
+    if (metrics !== undefined && this.#threads.get(thread.index) === thread) this.#latest.set(thread.index, metrics)
   }
 }

@@ -42,8 +42,9 @@ export async function missingSettings(
 }
 
 /**
- * A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. Whoever
- * waits gets the next connection that is free, in the order of asking.
+ * A pool of connections. Each is lent for one piece of work at a time, and the time to wait for one is limited. The
+ * next free connection goes to the request that has waited longest. Unlike `pg.Pool`, it keeps working with fewer
+ * connections while PostgreSQL refuses further ones, and its requests have deadlines.
  */
 export class PostgresPool implements AsyncDisposable {
   readonly #url: string
@@ -116,7 +117,7 @@ export class PostgresPool implements AsyncDisposable {
     return promise
   }
 
-  /** Opens a connection. It is given to whoever waits for the longest time. */
+  /** Opens a connection. It goes to the request that has waited longest. */
   async #grow(waiter: Waiter): Promise<void> {
     this.#open++
     try {
@@ -181,7 +182,7 @@ export class PostgresPool implements AsyncDisposable {
   #lose(session: PostgresSession, error: Error): void {
     session.broken = true
     const at = this.#idle.findIndex(idle => idle.session === session)
-    if (at < 0) return // whoever uses it finds out
+    if (at < 0) return // its user gets the error
     this.#idle.splice(at, 1)
     this.#close(session)
     this.#observer.trouble('An idle database connection was lost', postgresError(error))
@@ -218,7 +219,7 @@ export class PostgresPool implements AsyncDisposable {
   }
 }
 
-/** Somebody who waits for a connection. */
+/** A request for a connection. */
 interface Waiter {
   resolve(session: PostgresSession): void
   reject(error: unknown): void

@@ -34,7 +34,7 @@ export class PostgresSession {
   /** Statements that the next exchange makes PostgreSQL forget. */
   #forgotten: string[] = []
   #names = 0
-  /** What is sent with the next statement that somebody waits for. */
+  /** Statements that travel with the next one whose rows are read. */
   #queued: Request[] = []
   /** Answers to statements that were sent because they were expected to be next, in their order. */
   #ahead: { readonly statement: Statement; readonly rows: readonly Row[] }[] = []
@@ -69,7 +69,7 @@ export class PostgresSession {
 
   /**
    * Has its own timeout, because it is unknown whether a commit that is cut off has happened. It is never sent together
-   * with its own commit mark: whoever looks for the mark later must find it, or a transaction that holds it locked.
+   * with its own commit mark: a later search for the mark must find it, or a transaction that holds it locked.
    */
   async commit(): Promise<void> {
     const deadline = performance.now() + this.#timeouts.commit
@@ -93,7 +93,7 @@ export class PostgresSession {
   }
 
   /**
-   * Runs a statement, and those that were queued before it. If nobody reads its rows, it is only queued. The statements
+   * Runs a statement, and those that were queued before it. If its rows are not read, it is only queued. The statements
    * that are expected to be next are sent with it.
    */
   async run(statement: Statement, deadline: number): Promise<readonly Row[]> {
