@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import type { Browser } from 'playwright-core'
+import type { Browser, Route } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { ConsolePage, password } from '../support/console.ts'
@@ -232,6 +232,29 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByLabel('Orders of user').press('Enter')
     await page.getByText('You may not do this').waitFor()
     view.assertNoTroubles({ refusals: true })
+  })
+
+  it('shows the orders of the newest filter, even if an older answer arrives last', async () => {
+    await using view = await open({ tab: 'orders', as: grace })
+    const { page } = view
+    await view.button('Refresh').first().waitFor()
+    const held = Promise.withResolvers<void>()
+    const hold = async (route: Route) => {
+      await held.promise
+      await route.continue()
+    }
+    await page.route(/status=shipped/, hold, { times: 1 })
+    const late = page.waitForRequest(/status=shipped/)
+    await page.getByLabel('Status').selectOption('Shipped')
+    const answered = (await late).response()
+    await page.getByLabel('Orders of user').fill('1')
+    await page.getByLabel('Orders of user').press('Enter')
+    await page.getByText('You may not do this').waitFor()
+    held.resolve()
+    await answered
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.equal(await page.locator('.order').count(), 0)
+    assert.ok(await page.getByText('You may not do this').isVisible())
   })
 
   it('sends a payment, sends it again with the same key, and shows that nothing was paid twice', async () => {

@@ -42,3 +42,36 @@ export function useAction(): Action {
     },
   }
 }
+
+export interface Reading {
+  readonly busy: boolean
+  readonly problem: Problem | undefined
+  /** Reads, after a new sign-in if the session has ended, and shows the result unless a newer read has begun. */
+  run<Result>(read: () => Promise<Result>, show: (result: Result) => void): Promise<void>
+  /** Repeats the newest read. */
+  again(): void
+}
+
+/** Reads that replace each other: the newest one is shown, whichever answer arrives last. */
+export function useReading(): Reading {
+  const busy = useSignal(false)
+  const problem = useSignal<Problem | undefined>(undefined)
+  const newest = useSignal<() => Promise<void>>(() => Promise.resolve())
+  const run = async <Result,>(read: () => Promise<Result>, show: (result: Result) => void) => {
+    const repeat = () => run(read, show)
+    const isNewest = () => newest.peek() === repeat
+    newest.value = repeat
+    busy.value = true
+    try {
+      const result = await withSession(read)
+      if (!isNewest()) return
+      problem.value = undefined
+      show(result)
+    } catch (error) {
+      if (isNewest()) problem.value = problemOf(error)
+    } finally {
+      if (isNewest()) busy.value = false
+    }
+  }
+  return { busy: busy.value, problem: problem.value, run, again: () => void newest.peek()() }
+}

@@ -16,25 +16,27 @@ export interface UserPage {
 /** The current page of the list. */
 export const userPage = signal<UserPage | undefined>(undefined)
 
-export async function readUsers(email: string, trail: UserPage['trail'] = [undefined]): Promise<void> {
+export async function readUsers(email: string, trail: UserPage['trail'] = [undefined]): Promise<UserPage> {
   const after = trail.at(-1)
   const options = { limit: pageSize, ...(email !== '' && { email }), ...(after !== undefined && { after }) }
   const { items, more } = await api.users.list(options).first()
-  userPage.value = { items, more, trail, email }
+  return { items, more, trail, email }
 }
 
-export async function nextUsers(): Promise<void> {
-  const page = userPage.peek()
-  if (page !== undefined) await readUsers(page.email, [...page.trail, page.items.at(-1)?.id])
+export function readNextUsers({ email, trail, items }: UserPage): Promise<UserPage> {
+  return readUsers(email, [...trail, items.at(-1)?.id])
 }
 
-export async function previousUsers(): Promise<void> {
-  const page = userPage.peek()
-  if (page !== undefined) await readUsers(page.email, page.trail.slice(0, -1))
+export function readPreviousUsers({ email, trail }: UserPage): Promise<UserPage> {
+  return readUsers(email, trail.slice(0, -1))
+}
+
+export function showUsers(page: UserPage): void {
+  userPage.value = page
 }
 
 /** Reads the current page again, after a change. */
 export async function readUsersAgain(): Promise<void> {
   const page = userPage.peek()
-  if (page !== undefined) await readUsers(page.email, page.trail)
+  if (page !== undefined) showUsers(await readUsers(page.email, page.trail))
 }

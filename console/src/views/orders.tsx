@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Order, OrderStatus } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
-import { useAction } from '../parts/action.tsx'
+import { useReading } from '../parts/action.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
@@ -19,14 +19,21 @@ export function Orders() {
   const status = useSignal<OrderStatus | ''>('')
   const list = useSignal<{ readonly items: readonly Order[]; readonly more: boolean } | undefined>(undefined)
   const ordering = useSignal(false)
-  const { busy, problem, run, again } = useAction()
+  const { busy, problem, run, again } = useReading()
   const userId = chosen.value ?? who.value?.id
 
-  const read = async (after?: number) => {
-    if (userId === undefined) return
+  const clear = () => {
+    list.value = undefined
+  }
+  const read = (after?: number) => {
+    if (userId === undefined) return run(async () => undefined, clear)
     const options = { limit: pageSize, ...(status.value !== '' && { status: status.value }), ...(after && { after }) }
-    const { items, more } = await api.orders.list(userId, options).first()
-    list.value = { items: after === undefined ? items : [...(list.value?.items ?? []), ...items], more }
+    return run(
+      () => api.orders.list(userId, options).first(),
+      ({ items, more }) => {
+        list.value = { items: after === undefined ? items : [...(list.value?.items ?? []), ...items], more }
+      },
+    )
   }
   const replace = (id: number, changed: Order | undefined) => {
     if (list.value === undefined) return
@@ -36,8 +43,8 @@ export function Orders() {
     list.value = { ...list.value, items }
   }
   useEffect(() => {
-    list.value = undefined
-    run(read)
+    clear()
+    read()
   }, [userId, status.value])
 
   return (
@@ -107,7 +114,7 @@ export function Orders() {
       </ul>
       {list.value?.more && (
         <div class="more">
-          <button type="button" disabled={busy} onClick={() => run(() => read(list.value?.items.at(-1)?.id))}>
+          <button type="button" disabled={busy} onClick={() => read(list.value?.items.at(-1)?.id)}>
             Show more orders
           </button>
         </div>
@@ -118,7 +125,7 @@ export function Orders() {
           onClose={() => {
             ordering.value = false
           }}
-          onCreated={() => run(read)}
+          onCreated={() => read()}
         />
       )}
     </>

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { User } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
-import { useAction } from '../parts/action.tsx'
+import { useReading } from '../parts/action.tsx'
 import { Confirm } from '../parts/confirm.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Field, textsOf } from '../parts/field.tsx'
@@ -12,19 +12,20 @@ import { Notice } from '../parts/notice.tsx'
 import { Face, RoleBadge } from '../parts/person.tsx'
 import { toast } from '../state/messages.ts'
 import { visits, who } from '../state/session.ts'
-import { nextUsers, previousUsers, readUsers, readUsersAgain, userPage } from '../state/users.ts'
+import { readNextUsers, readPreviousUsers, readUsers, readUsersAgain, showUsers, userPage } from '../state/users.ts'
 import { UserForm } from './user-form.tsx'
 
 type Task = { readonly name: 'create' } | { readonly name: 'edit' | 'delete'; readonly user: User }
 
 export function Users() {
   const task = useSignal<Task | undefined>(undefined)
-  const reading = useAction()
+  const reading = useReading()
   const close = () => {
     task.value = undefined
   }
   useEffect(() => {
-    reading.run(() => (userPage.peek() === undefined ? readUsers('') : readUsersAgain()))
+    const { email, trail } = userPage.peek() ?? { email: '' }
+    reading.run(() => readUsers(email, trail), showUsers)
   }, [visits.value])
   const page = userPage.value
   return (
@@ -40,7 +41,7 @@ export function Users() {
           <Icon name="plus" /> New user
         </button>
       </Head>
-      <Search email={page?.email ?? ''} onSearch={email => reading.run(() => readUsers(email))} />
+      <Search email={page?.email ?? ''} onSearch={email => reading.run(() => readUsers(email), showUsers)} />
       <Notice problem={reading.problem} onAgain={reading.again} />
       {page !== undefined && reading.problem === undefined && (
         <>
@@ -56,12 +57,16 @@ export function Users() {
               <button
                 type="button"
                 disabled={page.trail.length < 2 || reading.busy}
-                onClick={() => reading.run(previousUsers)}
+                onClick={() => reading.run(() => readPreviousUsers(page), showUsers)}
               >
                 Previous
               </button>
               <span class="muted">Page {page.trail.length}</span>
-              <button type="button" disabled={!page.more || reading.busy} onClick={() => reading.run(nextUsers)}>
+              <button
+                type="button"
+                disabled={!page.more || reading.busy}
+                onClick={() => reading.run(() => readNextUsers(page), showUsers)}
+              >
                 Next
               </button>
             </nav>
