@@ -106,7 +106,7 @@ describe('the console, for all users', { skip: browserMissing }, () => {
     await view.show('Users')
     const isolated = `[...document.querySelectorAll('bdi')].some(each => each.textContent === ${JSON.stringify(name)}
       && each.parentElement.textContent.includes('#${id}') && getComputedStyle(each).unicodeBidi === 'isolate')`
-    await page.waitForFunction(isolated)
+    await waitUntil(() => page.evaluate<boolean>(isolated)) // the policy of the page forbids waitForFunction with a text
     await read(app, `mutation { deletePost(id: "${createPost.id}") }`, { token })
     view.assertNoTroubles()
   })
