@@ -57,6 +57,8 @@ export const goals: readonly Goal[] = [
 export interface Verdict {
   readonly goal: string
   readonly reached: string
+  /** What the bare handler reaches in the place of Duet, where the goal is about another server. */
+  readonly ceiling?: string | undefined
   readonly isMet: boolean
 }
 
@@ -65,12 +67,13 @@ export function verdicts(results: readonly Result[]): readonly Verdict[] {
   const found = goals.flatMap(goal => {
     const result = results.find(({ name }) => name === goal.case)
     const ratio = result && ratioOf(result, goal.contender, goal.measure)
-    return result && ratio ? [judge(goal, result.title, ratio)] : []
+    return result && ratio ? [judge(goal, result, ratio)] : []
   })
   return [...found, ...memoryOfSockets(results)]
 }
 
-function judge({ case: name, contender, measure, least, most }: Goal, title: string, ratio: Spread): Verdict {
+function judge(goal: Goal, result: Result, ratio: Spread): Verdict {
+  const { case: name, contender, measure, least, most } = goal
   const isMet = (least === undefined || ratio.median >= least) && (most === undefined || ratio.median <= most)
   const what = { cpu: 'server CPU', whole: 'CPU with the database', perSecond: 'requests per second', memory: 'memory' }
   const isInverse = (least ?? most ?? 1) <= 1 && !name.startsWith('growth')
@@ -85,10 +88,18 @@ function judge({ case: name, contender, measure, least, most }: Goal, title: str
       : `${contender} at least ${least} × Duet`
   const [low, high] = isInverse ? [ratio.high, ratio.low] : [ratio.low, ratio.high]
   return {
-    goal: `${title}: ${bound} (${what[measure]})`,
+    goal: `${result.title}: ${bound} (${what[measure]})`,
     reached: `${shown(ratio.median)} (${shown(low)}–${shown(high)})`,
+    ceiling: ceilingOf(goal, result),
     isMet,
   }
+}
+
+/** How many times as much CPU as the bare handler a server takes. */
+function ceilingOf({ contender, measure, least = 0 }: Goal, { series, ...result }: Result): string | undefined {
+  const bare = series.find(({ name }) => name === names.bare || name === names.bareLoop)
+  if (least <= 1 || bare === undefined) return undefined
+  return ratioOf({ ...result, series: [bare, ...series] }, contender, measure)?.median.toFixed(2)
 }
 
 /** At most 30 KB for one of ten thousand sockets. */
