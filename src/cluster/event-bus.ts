@@ -4,7 +4,7 @@ import type { EventBus } from '../core/events.ts'
 export class MemoryEventBus implements EventBus {
   readonly #listeners: (() => void)[] = []
 
-  tell(): void {
+  notify(): void {
     for (const listener of this.#listeners) listener()
   }
 

@@ -47,8 +47,8 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
     return this.#client !== undefined
   }
 
-  tell(): void {
-    this.#local.tell()
+  notify(): void {
+    this.#local.notify()
     this.#sendAgain = true
     if (!this.#sending && !this.#stopped) this.#send()
   }
@@ -131,14 +131,14 @@ export class PostgresEventBus implements EventBus, AsyncDisposable {
     this.#client = client
     if (this.#wasLost) this.#parts.warn('Notifications of PostgreSQL arrive again')
     this.#wasLost = false
-    this.#local.tell() // notifications may have been missed
+    this.#local.notify() // notifications may have been missed
     // A connection can break without a sign. Then this query gets no answer in time.
     this.#check = setInterval(() => this.#ask(client, 'select 1').catch(() => this.#lose(client)), checkMs).unref()
   }
 
   #receive(payload: string | undefined): void {
     if (payload === `${trial}${this.#id}`) this.#arrived?.()
-    else if (payload !== this.#id && !payload?.startsWith(trial)) this.#local.tell()
+    else if (payload !== this.#id && !payload?.startsWith(trial)) this.#local.notify()
   }
 
   #lose(client: pg.Client): void {

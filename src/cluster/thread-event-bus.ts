@@ -11,12 +11,12 @@ export class ThreadEventBus implements EventBus, Disposable {
 
   constructor(name: string) {
     this.#channel = new BroadcastChannel(name)
-    this.#channel.onmessage = () => this.#local.tell()
+    this.#channel.onmessage = () => this.#local.notify()
     this.#channel.unref()
   }
 
-  tell(): void {
-    this.#local.tell()
+  notify(): void {
+    this.#local.notify()
     if (this.#pause === undefined) this.#send()
     else this.#sendAgain = true
   }

@@ -85,6 +85,6 @@ export interface NextEvents {
  * always has the event itself.
  */
 export interface EventBus {
-  tell(): void
+  notify(): void
   listen(listener: () => void): void
 }

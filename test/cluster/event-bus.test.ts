@@ -25,14 +25,14 @@ describe('Every event bus', () => {
   it('notifies the listeners of its own process at once, in memory', () => {
     const bus = new MemoryEventBus()
     const mine = heard(bus)
-    bus.tell()
+    bus.notify()
     assert.equal(mine.times, 1)
   })
 
   it('notifies the listeners of its own process at once, on PostgreSQL', { skip: postgres.skip }, async () => {
     await using bus = postgresBus(await newPostgresDatabase('nothing'))
     const mine = heard(bus)
-    bus.tell()
+    bus.notify()
     assert.equal(mine.times, 1)
   })
 })
@@ -45,9 +45,9 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await using stranger = postgresBus(await newPostgresDatabase('nothing'))
     await waitUntil(() => one.listening && other.listening && stranger.listening)
     const [mine, theirs, strangers] = [heard(one), heard(other), heard(stranger)]
-    one.tell()
+    one.notify()
     await waitUntil(() => theirs.times > 0)
-    other.tell()
+    other.notify()
     await waitUntil(() => mine.times > 1)
     assert.equal(strangers.times, 0)
   })
@@ -61,7 +61,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     let received = 0
     listener.on('notification', () => received++)
     await listener.query('listen duet_events')
-    for (let n = 0; n < 1_000; n++) one.tell()
+    for (let n = 0; n < 1_000; n++) one.notify()
     await waitUntil(() => received === 2)
     // The answer to a query comes after all notifications that were sent before it.
     await listener.query('select 1')
@@ -84,10 +84,10 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
       answer = () => client.write(data)
       return 'handled'
     }
-    bus.tell()
+    bus.notify()
     await waitUntil(() => sent === 1)
     for (let n = 0; n < 5; n++) {
-      bus.tell()
+      bus.notify()
       await delay(20) // longer than the pause between two notifications
     }
     wire.fromServer = () => 'pass'
@@ -103,7 +103,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await using other = postgresBus(url)
     await waitUntil(() => one.listening && other.listening)
     const [mine, theirs] = [heard(one), heard(other)]
-    one.tell()
+    one.notify()
     await waitUntil(() => theirs.times === 1)
     const sender = new pg.Client({ connectionString: url })
     await sender.connect()
@@ -134,7 +134,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await waitUntil(() => !one.listening || mine.times > 0)
     await waitUntil(() => one.listening && other.listening && mine.times > 0)
     const before = mine.times
-    other.tell()
+    other.notify()
     await waitUntil(() => mine.times > before)
     assert.ok(warnings.some(message => message.includes('was lost')))
   })
@@ -144,7 +144,7 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await using bus = postgresBus('postgres://secret-name:secret-word@127.0.0.1:9/nowhere', warnings)
     const mine = heard(bus)
     await waitUntil(() => warnings.length > 0)
-    bus.tell()
+    bus.notify()
     assert.equal(mine.times, 1)
     assert.doesNotMatch(warnings.join(), /secret|127\.0/)
   })

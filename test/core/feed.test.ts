@@ -76,7 +76,7 @@ class Stage {
         yield event
       }
     }.bind(this)
-    const bus = { tell() {}, listen: (listener: () => void) => this.#listeners.push(listener) }
+    const bus = { notify() {}, listen: (listener: () => void) => this.#listeners.push(listener) }
     const observer = { trouble: (_message: string, error: unknown) => this.troubles.push(error) }
     const onLoss = () => this.losses++
     return Feed.start({ log: this.log, bus, observer, onLoss }, deliver)

@@ -121,7 +121,7 @@ export class FanOutStage {
   readonly fanOut: FanOut
 
   constructor(parts: Partial<FanOutParts> = {}) {
-    const posts = new Posts({ store: this.store, access: new Access('open'), bus: { tell() {}, listen() {} } })
+    const posts = new Posts({ store: this.store, access: new Access('open'), bus: { notify() {}, listen() {} } })
     const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
     this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
     const observer = {

@@ -11,11 +11,11 @@ import { createMember, send } from '../support/rest.ts'
 /** Records for each notification of the bus: whether the feed read at once, and the newest visible event. */
 function watchTheBus(t: TestContext, newestEvent: () => unknown) {
   const notifications: { readonly looks: number; readonly newest: unknown }[] = []
-  const { tell } = MemoryEventBus.prototype
+  const { notify } = MemoryEventBus.prototype
   const look = t.mock.method(Feed.prototype, 'look')
-  t.mock.method(MemoryEventBus.prototype, 'tell', function (this: MemoryEventBus) {
+  t.mock.method(MemoryEventBus.prototype, 'notify', function (this: MemoryEventBus) {
     const before = look.mock.callCount()
-    tell.call(this)
+    notify.call(this)
     notifications.push({ looks: look.mock.callCount() - before, newest: newestEvent() })
   })
   return notifications

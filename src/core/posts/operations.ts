@@ -57,7 +57,7 @@ export class Posts {
     const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
     const outcome = await this.#store.change(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
-    this.#bus.tell()
+    this.#bus.notify()
     return outcome
   }
 

@@ -98,7 +98,7 @@ export class Tokens {
     if (actor.kind === 'anonymous') throw notPermitted(actor)
     const outcome = await this.#store.revokeTokens(actor, this.#randomness.id())
     if (outcome === 'token revoked') throw invalidToken()
-    this.#bus.tell()
+    this.#bus.notify()
   }
 
   async identify(token: string): Promise<Actor> {

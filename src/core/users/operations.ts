@@ -73,7 +73,7 @@ export class Users {
     const outcome = await this.#store.replace(id, values, this.#rights(actor, id), condition)
     if (outcome === 'creation refused') throw notPermitted(actor)
     const replaced = accepted(actor, outcome)
-    this.#bus.tell()
+    this.#bus.notify()
     return replaced
   }
 
@@ -92,7 +92,7 @@ export class Users {
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
-    this.#bus.tell()
+    this.#bus.notify()
     return changed
   }
 
@@ -105,7 +105,7 @@ export class Users {
     do {
       outcome = accepted(actor, await this.#store.delete(id, actor, condition))
       condition = unconditional
-      this.#bus.tell()
+      this.#bus.notify()
     } while (outcome === 'more')
   }
 

@@ -1,26 +1,17 @@
-import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
-import { AppError, fault } from '../../core/errors.ts'
-import { type Event, isAfter, isLater, type Position, placeFromText } from '../../core/events.ts'
-import { FairQueue } from '../../core/fair-queue.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { AppError } from '../../core/errors.ts'
+import { type Event, isAfter, isLater, type Position } from '../../core/events.ts'
 import { isSameTopic, type Topic, topicOf } from '../../core/posts/topics.ts'
 import { type Refusal, refusalFromCore } from '../errors.ts'
-import { SharedMessage } from '../socket/shared-message.ts'
 import { Delivery } from './delivery.ts'
-import { EventReader, type EventReaderParts, type Message, tooExpensive } from './event-reader.ts'
-import type { Group, Member, Pending, Subscriber, Subscription } from './group.ts'
+import { EventReader, type EventReaderParts, tooExpensive } from './event-reader.ts'
+import type { FanOutObserver, Group, Member, Pending, Subscriber, Subscription } from './group.ts'
 import { type GroupLimits, Groups } from './groups.ts'
-import { type CatchUpParts, catchUp, fromNow, positionUnknown, type Resume, whileUnavailable } from './resume.ts'
+import { Replays } from './replays.ts'
+import { fromNow, type Resume, whileUnavailable } from './resume.ts'
+import { Sender } from './sender.ts'
 
-export type { Subscriber, Subscription } from './group.ts'
-
-export interface FanOutObserver {
-  /** An event reached this many subscribers of a group, this many seconds after its commit. */
-  delivered(subscribers: number, seconds: number): void
-  /** The post or comment of the event no longer exists. */
-  skipped(): void
-  /** A subscriber that resumed received an earlier event. */
-  replayed(): void
-}
+export type { FanOutObserver, Subscriber, Subscription } from './group.ts'
 
 export interface FanOutParts extends GroupLimits, Omit<EventReaderParts, 'onOutage'> {
   readonly observer: FanOutObserver
@@ -36,10 +27,8 @@ export class FanOut {
   readonly #parts: FanOutParts
   readonly #groups: Groups
   readonly #reader: EventReader
-  /** For the reads of subscribers that resume. */
-  readonly #catchUps = new FairQueue({ atOnce: 4, perClient: 2 })
-  /** Limits the messages of each client that are read for subscribers that resume, and not sent yet. */
-  readonly #replays = new FairQueue({ atOnce: Number.POSITIVE_INFINITY, perClient: 2 })
+  readonly #sender: Sender
+  readonly #replays: Replays
   #underWay: readonly Delivery[] = []
   /** The last event that was handed to the groups. */
   #latest: Position | undefined
@@ -50,7 +39,12 @@ export class FanOut {
     const onOutage = (error: AppError) => {
       for (const delivery of this.#underWay) delivery.fail(error)
     }
-    this.#reader = new EventReader({ ...parts, onOutage })
+    const reader = new EventReader({ ...parts, onOutage })
+    const { observer, report, now, log } = parts
+    const refusalOf = (error: unknown) => reader.refusalOf(error)
+    this.#reader = reader
+    this.#sender = new Sender({ groups: this.#groups, observer, refusalOf, report, now })
+    this.#replays = new Replays({ log, reader, sender: this.#sender, latest: () => this.#latest, observer })
   }
 
   get groups(): number {
@@ -78,7 +72,7 @@ export class FanOut {
       // Check the post only after that. If it was deleted before, it is not found; if later, an event follows.
       if (!(await this.#exists(subscription.topic))) throw postNotFound(subscription)
       member.accepts = event => isAfter(event, since)
-      for (const tell of member.held.splice(0)) tell()
+      for (const send of member.held.splice(0)) send()
       return leave
     } catch (error) {
       leave()
@@ -86,55 +80,19 @@ export class FanOut {
     }
   }
 
-  /**
-   * Tells a subscriber first what happened after a position. Meanwhile it is a member of its group that accepts nothing.
-   */
+  /** Subscribes after a position. Until the subscriber has caught up, it is a member that accepts nothing. */
   async #resume(subscription: Subscription, subscriber: Subscriber, client: string, after: unknown) {
-    const { log } = this.#parts
-    const place = placeFromText(after)
-    if (place === undefined || !(await log.keeps(place))) throw positionUnknown()
+    const place = await this.#replays.placeOf(after)
     const member: Member = { subscriber, client, accepts: () => false, held: [] }
     const group = this.#groups.join(subscription, true, member)
-    const parts: CatchUpParts = {
-      log,
-      topic: subscription.topic,
-      inTurn: read => this.#catchUps.run(client, read),
-      latest: () => this.#latest,
-      deliver: event => this.#replay(event, group, member),
-      isOver: () => !group.members.has(member),
-    }
-    const caughtUp = async () => {
-      const position = await catchUp(parts, place)
-      if (position === undefined) return
-      member.accepts = event => isLater(event.position, position)
-      const exists = await whileUnavailable(() => this.#exists(subscription.topic), parts.isOver)
-      if (!exists) this.#dismiss(group, member, postNotFound(subscription))
-    }
-    caughtUp().catch(error => this.#dismiss(group, member, this.#reader.refusalOf(error)))
-    return () => this.#groups.leave(group, member)
-  }
-
-  /** Delivers an earlier event to one member. Returns whether its subscription goes on. */
-  async #replay(event: Event, group: Group, member: Member): Promise<boolean> {
-    for (;;) {
-      await member.subscriber.ready()
-      const outcome = await this.#replays.run(member.client, () => this.#replayNow(event, group, member))
-      if (outcome !== 'later') return outcome
-    }
-  }
-
-  /** Reads the message only if its client is ready for it: messages that wait would take memory. */
-  async #replayNow(event: Event, group: Group, member: Member): Promise<boolean | 'later'> {
     const isOver = () => !group.members.has(member)
-    if (isOver()) return false
-    if (member.subscriber.ready() !== undefined) return 'later'
-    const message = await this.#reader.messageFor(group, event)
-    if (isOver()) return false
-    // Another message may have been sent meanwhile.
-    if (message === 'again' || member.subscriber.ready() !== undefined) return 'later'
-    if (message === 'gone') this.#parts.observer.skipped()
-    else if (this.#send(message, group, member)) this.#parts.observer.replayed()
-    return !isOver()
+    const caughtUp = async () => {
+      if (!(await this.#replays.catchUp(group, member, place))) return
+      const exists = await whileUnavailable(() => this.#exists(subscription.topic), isOver)
+      if (!exists) this.#sender.dismiss(group, member, postNotFound(subscription))
+    }
+    caughtUp().catch(error => this.#sender.dismiss(group, member, this.#reader.refusalOf(error)))
+    return () => this.#groups.leave(group, member)
   }
 
   /**
@@ -173,7 +131,8 @@ export class FanOut {
       }
       if (!group.isLate) delivery.waitFor(group)
       group.backlog.push({ event, at, delivery: group.isLate ? undefined : delivery })
-      if (!group.isTelling) this.#work(group).catch(error => this.#end(group, this.#reader.refusalOf(error)))
+      if (!group.isDelivering)
+        this.#work(group).catch(error => this.#sender.endAll(group, this.#reader.refusalOf(error)))
     }
     delivery.start(promptMs)
     return delivery
@@ -181,7 +140,7 @@ export class FanOut {
 
   /** The log keeps what memory should not. A group whose reads do not end is no use to wait for. */
   #leaveBehind(group: Group): void {
-    if (performance.now() - group.readingSince > 2 * this.#parts.readMs) this.#end(group, tooExpensive())
+    if (performance.now() - group.readingSince > 2 * this.#parts.readMs) this.#sender.endAll(group, tooExpensive())
     else group.behindAfter = group.backlog.at(-1)?.event.position
   }
 
@@ -192,19 +151,20 @@ export class FanOut {
 
   /** Delivers the backlog of a group. */
   async #work(group: Group): Promise<void> {
-    group.isTelling = true
+    group.isDelivering = true
     do {
       for (let pending = group.backlog[0]; pending !== undefined; pending = group.backlog[0]) {
         group.readingSince = performance.now()
         const message = await this.#reader.messageFor(group, pending.event)
         if (message === 'again' || group.isOver) continue
         group.backlog.shift()
-        await this.#tell(group, pending.event, message)
+        if (message === 'gone') this.#parts.observer.skipped()
+        else await this.#sender.sendToAll(group, pending.event, message)
         this.#settle(group, pending)
       }
       group.readingSince = Number.POSITIVE_INFINITY
     } while (!group.isOver && (await this.#catchUp(group)))
-    group.isTelling = false
+    group.isDelivering = false
   }
 
   /** Reads the next events of a group that is far behind from the log. Returns whether there may be more to do. */
@@ -215,7 +175,7 @@ export class FanOut {
       const { events } = await this.#parts.log.after(behindAfter)
       const [first] = events
       if (first !== undefined && this.#parts.now() - first.at > mostLateMs) {
-        this.#end(group, tooExpensive())
+        this.#sender.endAll(group, tooExpensive())
         return false
       }
       const at = performance.now()
@@ -239,67 +199,6 @@ export class FanOut {
     if (isPrompt) group.isLate = false
     delivery?.told(group)
   }
-
-  async #tell(group: Group, event: Event, message: Message): Promise<void> {
-    if (message === 'gone') return this.#parts.observer.skipped()
-    let reached = 0
-    let told = 0
-    const untilLook = message instanceof SharedMessage && message.bytes > largeMessage ? 1 : 64
-    let end = performance.now() + sliceMs
-    for (const member of group.members) {
-      if (member.accepts === undefined) member.held.push(() => this.#tellLate(event, group, member, message))
-      else if (this.#tellMember(event, group, member, message)) reached++
-      // There may be many members or a large message, so other work gets its turn in between.
-      if (++told % untilLook === 0 && performance.now() > end) {
-        await turn()
-        end = performance.now() + sliceMs
-      }
-    }
-    this.#count(event, reached)
-  }
-
-  #tellLate(event: Event, group: Group, member: Member, message: Message): void {
-    this.#count(event, this.#tellMember(event, group, member, message) ? 1 : 0)
-  }
-
-  #count(event: Event, reached: number): void {
-    const { observer, now } = this.#parts
-    if (reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
-  }
-
-  #tellMember(event: Event, group: Group, member: Member, message: Message): boolean {
-    return member.accepts?.(event) === true && this.#send(message, group, member)
-  }
-
-  /** Returns whether a message was sent. */
-  #send(message: Message, group: Group, member: Member): boolean {
-    if (!(message instanceof SharedMessage)) {
-      this.#dismiss(group, member, message === 'gone' ? undefined : message)
-      return false
-    }
-    try {
-      member.subscriber.next(message)
-      return true
-    } catch (error) {
-      this.#dismiss(group, member, this.#reader.refusalOf(error))
-      return false
-    }
-  }
-
-  /** Ends a member's subscription, because the post is gone or the selection cannot be delivered. */
-  #dismiss(group: Group, member: Member, reason: Refusal | undefined): void {
-    this.#groups.leave(group, member)
-    try {
-      if (reason === undefined) member.subscriber.complete()
-      else member.subscriber.fail(reason)
-    } catch (error) {
-      this.#parts.report(fault(error))
-    }
-  }
-
-  #end(group: Group, reason: Refusal): void {
-    for (const member of group.members) this.#dismiss(group, member, reason)
-  }
 }
 
 /** How many events are handed to the groups before the first of them is delivered. */
@@ -311,10 +210,6 @@ const mostBehind = 1000
 /** A group that is further behind than this is ended. */
 const mostLateMs = 60_000
 const retryMs = 250
-/** Maximum milliseconds of sending before other work gets its turn. */
-const sliceMs = 5
-/** Bytes of a message of which each copy takes a noticeable time. */
-const largeMessage = 64 * 1024
 
 /**
  * Splits events into batches. A revocation is the last event of its batch, because the sockets of a revoked user must

@@ -25,6 +25,15 @@ export interface Subscriber {
   complete(): void
 }
 
+export interface FanOutObserver {
+  /** An event reached this many subscribers of a group, this many seconds after its commit. */
+  delivered(subscribers: number, seconds: number): void
+  /** The post or comment of the event no longer exists. */
+  skipped(): void
+  /** A subscriber that resumed received an earlier event. */
+  replayed(): void
+}
+
 export interface Member {
   readonly subscriber: Subscriber
   readonly client: string
@@ -55,7 +64,7 @@ export class Group {
   owner: string
   readonly backlog: Pending[] = []
   /** Whether the backlog is being delivered. */
-  isTelling = false
+  isDelivering = false
   /** If true, deliveries do not wait for this group. */
   isLate = false
   /** The number of reads in a row that did not finish in time. */
