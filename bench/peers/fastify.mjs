@@ -10,7 +10,8 @@ const database = openDatabase(process.argv[2])
 const app = Fastify()
 await app.register(jwt, {
   secret: { public: publicKey().export({ type: 'spki', format: 'pem' }) },
-  verify: { algorithms: ['EdDSA'], allowedIss: 'duet', cache: 10_000 },
+  // The cache knows tokens by their text, as Duet's does. By default it hashes each one, which fast-jwt calls slow.
+  verify: { algorithms: ['EdDSA'], allowedIss: 'duet', cache: 10_000, cacheKeyBuilder: token => token },
 })
 
 const user = {
