@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { ApolloServer } from '@apollo/server'
+import { ApolloServerPluginCacheControlDisabled } from '@apollo/server/plugin/disabled'
 import { expressMiddleware } from '@as-integrations/express5'
 import { maxDepthRule } from '@escape.tech/graphql-armor-max-depth'
 import { makeExecutableSchema } from '@graphql-tools/schema'
@@ -27,6 +28,8 @@ const apollo = new ApolloServer({
   schema,
   validationRules: [maxDepthRule(depthLimit)],
   csrfPrevention: true,
+  // No field has a cache policy, and the plugin would look for one at each.
+  plugins: [ApolloServerPluginCacheControlDisabled()],
 })
 await apollo.start()
 
