@@ -7,13 +7,13 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   ],
   [
     'Apollo Server 5',
-    'on Express 5 by `expressMiddleware`, DataLoader made anew in the context of each operation, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default. Without `cors`, because no request has an Origin',
-    '<https://www.apollographql.com/docs/apollo-server/api/express-middleware>; [`/data/fetching-data`](https://www.apollographql.com/docs/apollo-server/data/fetching-data) (new loaders for each operation); [`/data/subscriptions`](https://www.apollographql.com/docs/apollo-server/data/subscriptions) (graphql-ws)',
+    'on Express 5 by `expressMiddleware`, DataLoader made anew in the context of each operation, subscriptions by `graphql-ws` and `PubSub`, depth limit by GraphQL Armor; its document store is on by default. Its plugin of cache control is off, because no field has a cache policy. Without `cors`, because no request has an Origin',
+    '<https://www.apollographql.com/docs/apollo-server/api/express-middleware>; [`/data/fetching-data`](https://www.apollographql.com/docs/apollo-server/data/fetching-data) (new loaders for each operation); [`/data/subscriptions`](https://www.apollographql.com/docs/apollo-server/data/subscriptions) (graphql-ws); [`/api/plugin/cache-control`](https://www.apollographql.com/docs/apollo-server/api/plugin/cache-control) (faster without it if it is not used)',
   ],
   [
     'graphql-yoga 5',
-    'on `node:http`, DataLoader in the context, its own PubSub, `graphql-ws` with `getEnveloped`, depth limit by GraphQL Armor; its caches of parsed and validated documents are on by default. Its page of plugins shows graphql-jit as an example and does not recommend it, so it is not used',
-    '<https://the-guild.dev/graphql/yoga-server/v5/features/parsing-and-validation-caching>, [`/features/subscriptions`](https://the-guild.dev/graphql/yoga-server/v5/features/subscriptions), [`/features/envelop-plugins`](https://the-guild.dev/graphql/yoga-server/v5/features/envelop-plugins)',
+    'on `node:http`, DataLoader in the context, its own PubSub, `graphql-ws` with `getEnveloped`, depth limit by GraphQL Armor; its caches of parsed and validated documents are on by default. Its page of plugins shows graphql-jit as an example, and no page recommends it, so it is not used; with it the nested case took about half of the CPU. Without its cache of responses, because no server here keeps answers, and without µWebSockets.js, which is not on npm',
+    '<https://the-guild.dev/graphql/yoga-server/docs/prepare-for-production>, [`/features/parsing-and-validation-caching`](https://the-guild.dev/graphql/yoga-server/docs/features/parsing-and-validation-caching), [`/features/subscriptions`](https://the-guild.dev/graphql/yoga-server/docs/features/subscriptions), [`/features/envelop-plugins`](https://the-guild.dev/graphql/yoga-server/docs/features/envelop-plugins)',
   ],
   [
     'Mercurius 16',
@@ -23,27 +23,27 @@ export const setups: readonly (readonly [name: string, how: string, place: strin
   [
     'PostGraphile 5',
     'as a library on `node:http`, Amber preset, `GRAPHILE_ENV=production`, ten connections as Duet has, a function as custom mutation; lists by cursors; tables vacuumed and analysed',
-    '<https://postgraphile.org/postgraphile/5/usage-library/>, [`/5/config`](https://postgraphile.org/postgraphile/5/config/) (Amber), [`/5/production`](https://postgraphile.org/postgraphile/5/production)',
+    '<https://postgraphile.org/postgraphile/5/usage-library/>, [`/5/config`](https://postgraphile.org/postgraphile/5/config/) (Amber), [`/5/performance`](https://postgraphile.org/postgraphile/5/performance) (indexes, `VACUUM`), [`/5/production`](https://postgraphile.org/postgraphile/5/production)',
   ],
   [
     'Express 5',
-    '`NODE_ENV=production`, `express.json()`, ETags by `res.json` (on by default), tokens by jose',
+    '`NODE_ENV=production`, `express.json()`, ETags by `res.json` (on by default, so in all cases; 2 to 3 µs of each answer), tokens by jose. Without compression, because no request accepts one',
     '<https://expressjs.com/en/advanced/best-practice-performance.html>',
   ],
   [
     'Fastify 5',
-    'a schema for every body and answer, `@fastify/jwt` with its cache, `@fastify/etag` in the case of 304 only',
-    '<https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/>; the cache is an option of `fast-jwt`',
+    'a schema for every body and answer, `@fastify/jwt` with its cache, which knows tokens by their text as Duet’s does, `@fastify/etag` in the case of 304 only',
+    '<https://fastify.dev/docs/latest/Guides/Recommendations/> (causes of slowness), [`/Reference/Validation-and-Serialization`](https://fastify.dev/docs/latest/Reference/Validation-and-Serialization/); the README of [`fast-jwt`](https://github.com/nearform/fast-jwt#caching) (`cache`, `cacheKeyBuilder`)',
   ],
   [
     'Hono 4',
-    'on `@hono/node-server`, `hono/jwt`, `hono/etag` in the case of 304 only',
-    '<https://hono.dev/docs/getting-started/nodejs>; the README of [`@hono/node-server`](https://github.com/honojs/node-server)',
+    'the preset `hono` on `@hono/node-server`, `hono/jwt`, `hono/etag` in the case of 304 only',
+    '<https://hono.dev/docs/getting-started/nodejs>, [`/api/presets`](https://hono.dev/docs/api/presets); the README of [`@hono/node-server`](https://github.com/honojs/node-server)',
   ],
   [
     'Go',
-    '`net/http`, graph-gophers/graphql-go with `MaxDepth` and batched reads per list, mattn/go-sqlite3 with several readers and one writer; versions of Debian. It may use all cores',
-    '<https://pkg.go.dev/github.com/graph-gophers/graphql-go>, <https://github.com/mattn/go-sqlite3#faq>',
+    '`net/http`, graph-gophers/graphql-go with `MaxDepth` and batched reads per list, mattn/go-sqlite3 with several readers and one writer; versions of Debian, which are older than the newest (in Debian 12: Go 1.19, graphql-go 1.5.0, go-sqlite3 1.14.16, SQLite 3.40). It may use all cores',
+    '<https://github.com/graph-gophers/graphql-go#schema-options>, <https://github.com/mattn/go-sqlite3#faq>',
   ],
   [
     'bare `node:http`',
