@@ -16,12 +16,12 @@ import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
+import { refuseHiddenMethods } from './server/known-paths.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { refusedLinesPerSecond } from './server/line-limit.ts'
 import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
 import { collectOperations } from './server/openapi/document.ts'
 import { serviceOperations } from './server/openapi/service.ts'
-import { rememberMethods } from './server/routing.ts'
 import { createServer, type ServerOptions } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
 import { unreadBounds } from './server/unread.ts'
@@ -131,7 +131,6 @@ export async function startApp(
   const server = createServer({ ...config, ...common, unread: { ...unread, unsent } })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
-  const answerOtherMethods = rememberMethods(server)
   const collected = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   const metricsAccess = { token: config.metricsToken, offWithoutToken: !config.metricsOpen }
@@ -143,7 +142,7 @@ export async function startApp(
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
   const openApiDocument = () => collected(restComponents)
   serveForDevelopers(server, config, { proxies, demoLoginWorks, openApiDocument })
-  answerOtherMethods()
+  refuseHiddenMethods(server)
 
   const url = await server.listen({
     host: config.host,

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { tooManyRequests } from '../core/errors.ts'
 import type { Allowance, RateLimiter } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
+import { routeOf } from './known-paths.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -34,7 +35,7 @@ export function limitRequests(server: FastifyInstance, { limiter, paths, proxies
   server.addHook('onRequest', (request, reply, next) => {
     const { raw, routeOptions } = request
     // The route counts too, because the same route can be reached by different notations of its URL.
-    if (!isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOptions.url)) return next()
+    if (!isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOf(request))) return next()
     if (request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
     const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
     if (!(allowance instanceof Promise)) return next(decide(reply, allowance))

@@ -6,6 +6,7 @@ import { limitConnections } from './connection-limit.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
 import { acceptJsonBodies } from './json-body.ts'
+import { maxPathLength, rememberPaths } from './known-paths.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
@@ -14,7 +15,7 @@ import { serveInTurn } from './pipelining.ts'
 import { limitRequests, type RateLimit } from './rate-limit.ts'
 import { refuseAmbiguousHeaders } from './request-headers.ts'
 import { requestIdOf } from './request-id.ts'
-import { malformedUrl, refuseUnrouted, restoreMethod, routableUrl } from './routing.ts'
+import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundBodies } from './slow-bodies.ts'
 import { cutUnread, type UnreadOptions } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
@@ -77,8 +78,7 @@ export function createServer({
       // Only WebSocket is supported. A request for another protocol is answered as if it had not asked for one.
       shouldUpgradeCallback: asksForSocket,
     },
-    // An id of any length is simply absent; the limit on the header size bounds it already.
-    routerOptions: { maxParamLength: 16_384 },
+    routerOptions: { maxParamLength: maxPathLength },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler: (error, socket) => answerParserError(error, socket, rawAnswers),
     // Errors of the router (a URL that cannot be decoded) skip all hooks. Routed again, the request runs through them.
@@ -88,6 +88,7 @@ export function createServer({
       server.routing(raw, reply.raw)
     },
   })
+  rememberPaths(server)
   serveInTurn(server.server)
   refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
@@ -97,7 +98,7 @@ export function createServer({
   server.setErrorHandler(answerError)
 
   server.addHook('onRequest', (request, reply, next) => {
-    restoreMethod(request.raw)
+    if (request.is404) request.refusedPath = server.knownPaths.find(request.url)
     lifecycle.track(reply)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')

@@ -4,8 +4,8 @@ import { type App, type Dependencies, startApp, systemClock, systemRandomness } 
 import { MemoryTally } from '../../src/cluster/tally.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
+import { refuseHiddenMethods } from '../../src/server/known-paths.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
-import { rememberMethods } from '../../src/server/routing.ts'
 import { createServer, type ServerOptions } from '../../src/server/server.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
 import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
@@ -121,9 +121,8 @@ export async function startTestServer(
     connections: new MemoryTally(),
     ...options,
   })
-  const answerOtherMethods = rememberMethods(server)
   register(server, lifecycle)
-  answerOtherMethods()
+  refuseHiddenMethods(server)
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   return { server, lifecycle, url, port, logs, [Symbol.asyncDispose]: () => shutDown(server, lifecycle, 0) }
