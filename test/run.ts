@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { run } from 'node:test'
@@ -8,7 +8,6 @@ import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Durations } from './support/durations.ts'
-import { groupsFolder } from './support/left-behind.ts'
 
 /**
  * Runs the tests of the given files, or of all files.
@@ -42,7 +41,7 @@ const fewestFiles = 10
 const seed = Number(values.seed ?? randomInt(1_000_000))
 
 /** One folder for all temporary files of the run. */
-const folder = mkdtempSync(join(tmpdir(), 'duet-run-'))
+const folder = mkdtempSync(join(values.quick ? quickFolder() : tmpdir(), 'duet-run-'))
 Object.assign(process.env, {
   TMPDIR: folder,
   // Tests start many processes; the compile cache halves the start time of each.
@@ -53,10 +52,20 @@ Object.assign(process.env, {
 })
 try {
   chmodSync(folder, 0o711) // PostgreSQL runs as another user
-  const passed = await runAll(groupsOf(chosenFiles()))
+  const passed = await runAll(chosenFiles())
   process.exitCode = passed ? 0 : 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** In memory, if there is room: commits then need not wait for a disk. The tests of durability are in the other forms. */
+function quickFolder(): string {
+  const memory = '/dev/shm'
+  try {
+    const { bavail, bsize } = statfsSync(memory)
+    if (bavail * bsize > 2 ** 30) return memory
+  } catch {} // only Linux has it
+  return tmpdir()
 }
 
 function chosenFiles(): readonly string[] {
@@ -73,13 +82,13 @@ function isSlow(file: string): boolean {
 }
 
 /** Modules that import some of the files each. Neighbours are in different ones, since they often take about as long. */
-function groupsOf(files: readonly string[]): readonly string[] {
+function groupsOf(files: readonly string[], folder: string): readonly string[] {
   if (files.length === 0) throw new Error('There is no such test file')
-  mkdirSync(join(folder, groupsFolder))
+  mkdirSync(folder)
   const count = Math.min(mostProcesses, Math.ceil(files.length / fewestFiles))
   return Array.from({ length: count }, (_, group) => {
     const urls = files.filter((_, index) => index % count === group).map(file => pathToFileURL(resolve(root, file)))
-    const path = join(folder, groupsFolder, `${group + 1}.mjs`)
+    const path = join(folder, `${group + 1}.mjs`)
     // Node leaves the first test in its place, so it must not always be the same one.
     const start = seed % urls.length
     const turned = [...urls.slice(start), ...urls.slice(0, start)]
@@ -89,9 +98,11 @@ function groupsOf(files: readonly string[]): readonly string[] {
 }
 
 /** Returns whether all tests passed and none left something behind. */
-async function runAll(modules: readonly string[]): Promise<boolean> {
+async function runAll(files: readonly string[]): Promise<boolean> {
   // Imported only now: these modules read which form of the tests runs.
   const { globalSetup, globalTeardown } = await import('./support/global-setup.ts')
+  const { groupsFolder } = await import('./support/left-behind.ts')
+  const modules = groupsOf(files, join(folder, groupsFolder))
   // An interrupted run also stops its servers and removes its files.
   const interrupted = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => interrupted.abort())
