@@ -1,6 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
-import { type Aggregator, AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import {
+  type Aggregator,
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type Metric,
+  Registry,
+} from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { Histogram } from './histogram.ts'
@@ -58,7 +66,7 @@ export class Metrics {
   )
 
   constructor() {
-    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 10 })
+    for (const metric of metricsOfNode()) this.registry.registerMetric(metric)
   }
 
   #distribution(name: string, help: string, bounds = durations): Histogram {
@@ -112,6 +120,21 @@ export class Metrics {
     }
   }
 }
+
+/**
+ * What Node tells about this thread and its process. It is collected once per thread, because its timers and observers
+ * never end, not even with their app.
+ */
+function metricsOfNode(): readonly Metric[] {
+  if (ofNode === undefined) {
+    const registry = new Registry()
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 10 })
+    ofNode = registry.getMetricsAsArray().flatMap(({ name }) => registry.getSingleMetric(name) ?? [])
+  }
+  return ofNode
+}
+
+let ofNode: readonly Metric[] | undefined
 
 export type MetricsOfThread = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
 
