@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { mock, test } from 'node:test'
+import { after, before, describe, it, mock, test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
 import { readConfig } from '../../src/config.ts'
 import { demoLogin } from '../../src/core/demo.ts'
@@ -61,77 +61,87 @@ test('two threads report their metrics as one server, and a thread that ends is 
   assert.equal((await createUser(app)).id, user.id + 1)
 })
 
-test('the demo login works on every thread and every thread shows it, also one that replaces another', async () => {
+describe('Two threads', () => {
   const workers: Worker[] = []
-  const note = (worker: Worker) => workers.push(worker)
-  process.on('worker', note)
-  const passwords = cheapPasswords()
-  const [hash, matches] = [mock.method(passwords, 'hash'), mock.method(passwords, 'matches')]
-  await using app = await startTestApp({ ...two, DEMO_DATA: 'true' }, { passwords })
-  assert.equal(hash.mock.callCount(), 1, 'one thread writes the demo data')
-  assert.equal(matches.mock.callCount(), 1, 'one thread tries the login')
-  assert.equal(app.app.demoLoginWorks, true)
-
-  const body = JSON.stringify(demoLogin)
-  const login = `POST /tokens HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-  const page = 'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
-  /** The threads that have answered on a path, from the end of their start on. */
-  const answeredOn = (path: string, from: number) => servedBy(app.logs.slice(from).filter(line => line.path === path))
-  const loginOnBoth = async (from: number) => {
-    while (answeredOn('/tokens', from).size < 2 || answeredOn('/', from).size < 2) {
-      const [token, shown] = [await sendRaw(app.port, login), await sendRaw(app.port, page)]
-      assert.equal(token.status, 200)
-      assert.ok(shown.body.includes(demoLogin.password))
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let [hashes, attempts] = [0, 0]
+  before(async () => {
+    const note = (worker: Worker) => workers.push(worker)
+    process.on('worker', note)
+    const passwords = cheapPasswords()
+    const [hash, matches] = [mock.method(passwords, 'hash'), mock.method(passwords, 'matches')]
+    const limits = {
+      RATE_LIMIT_MAX: '60',
+      RATE_LIMIT_PATHS: '/api/',
+      CONNECTIONS_PER_CLIENT: '100',
+      SOCKETS_PER_CLIENT: '10',
+      SUBSCRIPTION_GROUPS_PER_CLIENT: '9',
     }
-  }
-  await loginOnBoth(0)
-  await workers.find(({ threadName }) => threadName === 'serving 2')?.terminate()
-  process.off('worker', note)
-  await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
-  await loginOnBoth(app.logs.length)
-})
-
-test('two threads count the requests, connections, sockets and different subscriptions of a client together', async () => {
-  await using app = await startTestApp({
-    ...two,
-    RATE_LIMIT_MAX: '60',
-    RATE_LIMIT_PATHS: '/api/',
-    CONNECTIONS_PER_CLIENT: '100',
-    SOCKETS_PER_CLIENT: '10',
-    SUBSCRIPTION_GROUPS_PER_CLIENT: '9',
+    app = await startTestApp({ ...two, ...limits, DEMO_DATA: 'true' }, { passwords })
+    process.off('worker', note)
+    hashes = hash.mock.callCount()
+    attempts = matches.mock.callCount()
   })
-  const line = 'GET /api/users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
-  const answers = await Promise.all(Array.from({ length: 90 }, () => sendRaw(app.port, line)))
-  assert.equal(answers.filter(({ status }) => status === 200).length, 60)
-  assert.equal(answers.filter(({ status }) => status === 429).length, 30)
-  await waitUntil(() => servedBy(app.logs).size === 2)
+  after(() => app[Symbol.asyncDispose]())
 
-  const author = await createMember(app)
-  using sockets = new DisposableStack()
-  const opened: SocketClient[] = []
-  for (let count = 0; count < 10; count++) opened.push(sockets.use(await SocketClient.connect(app)))
-  await assert.rejects(SocketClient.open(app), 'an eleventh socket')
-  const texts = Array.from({ length: 10 }, (_, index) => `subscription { postAdded { key${index}: id } }`)
-  // Nine are accepted, on any sockets, and one of them a second time on another socket.
-  const accepted = [...texts.slice(0, 9), texts[0] ?? ''].map((text, index) => opened[index]?.begin(text))
-  await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 10)
-  const refused = opened[0]?.begin(texts[9] ?? '')
-  await waitUntil(() => refused?.errors !== undefined)
-  assert.equal(refused?.errors?.[0]?.extensions.code, 'SUBSCRIPTION_LIMIT_EXCEEDED')
-  await query(app, 'mutation { createPost(title: "T", content: "C") { id } }', author)
-  for (const each of accepted) await waitUntil(() => (each?.events.length ?? 0) > 0)
+  it('let the demo user log in and show the login, also a thread that replaces another', async () => {
+    assert.equal(hashes, 1, 'one thread writes the demo data')
+    assert.equal(attempts, 1, 'one thread tries the login')
+    assert.equal(app.app.demoLoginWorks, true)
 
-  using connections = new DisposableStack()
-  let closed = 0
-  for (let count = 0; count < 120; count++) {
-    const socket = connections.adopt(connect({ port: app.port, host: '127.0.0.1', localAddress: '127.0.0.2' }), each =>
-      each.destroy(),
-    )
-    socket.on('error', () => {}).on('close', () => closed++)
-    await once(socket, 'connect')
-  }
-  await waitUntil(() => closed >= 20)
-  assert.equal(closed, 20)
+    const body = JSON.stringify(demoLogin)
+    const login = `POST /tokens HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const page = 'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
+    /** The threads that have answered on a path, from the end of their start on. */
+    const answeredOn = (path: string, from: number) => servedBy(app.logs.slice(from).filter(line => line.path === path))
+    const loginOnBoth = async (from: number) => {
+      while (answeredOn('/tokens', from).size < 2 || answeredOn('/', from).size < 2) {
+        const [token, shown] = [await sendRaw(app.port, login), await sendRaw(app.port, page)]
+        assert.equal(token.status, 200)
+        assert.ok(shown.body.includes(demoLogin.password))
+      }
+    }
+    await loginOnBoth(app.logs.length)
+    await workers.find(({ threadName }) => threadName === 'serving 2')?.terminate()
+    await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
+    await loginOnBoth(app.logs.length)
+  })
+
+  it('count the requests, connections, sockets and different subscriptions of a client together', async () => {
+    const line = 'GET /api/users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+    const answers = await Promise.all(Array.from({ length: 90 }, () => sendRaw(app.port, line)))
+    assert.equal(answers.filter(({ status }) => status === 200).length, 60)
+    assert.equal(answers.filter(({ status }) => status === 429).length, 30)
+    await waitUntil(() => servedBy(app.logs.filter(({ path }) => path === '/api/users')).size === 2)
+
+    const author = await createMember(app)
+    using sockets = new DisposableStack()
+    const opened: SocketClient[] = []
+    for (let count = 0; count < 10; count++) opened.push(sockets.use(await SocketClient.connect(app)))
+    await assert.rejects(SocketClient.open(app), 'an eleventh socket')
+    const texts = Array.from({ length: 10 }, (_, index) => `subscription { postAdded { key${index}: id } }`)
+    // Nine are accepted, on any sockets, and one of them a second time on another socket.
+    const accepted = [...texts.slice(0, 9), texts[0] ?? ''].map((text, index) => opened[index]?.begin(text))
+    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 10)
+    const refused = opened[0]?.begin(texts[9] ?? '')
+    await waitUntil(() => refused?.errors !== undefined)
+    assert.equal(refused?.errors?.[0]?.extensions.code, 'SUBSCRIPTION_LIMIT_EXCEEDED')
+    await query(app, 'mutation { createPost(title: "T", content: "C") { id } }', author)
+    for (const each of accepted) await waitUntil(() => (each?.events.length ?? 0) > 0)
+
+    using connections = new DisposableStack()
+    let closed = 0
+    for (let count = 0; count < 120; count++) {
+      const socket = connections.adopt(
+        connect({ port: app.port, host: '127.0.0.1', localAddress: '127.0.0.2' }),
+        each => each.destroy(),
+      )
+      socket.on('error', () => {}).on('close', () => closed++)
+      await once(socket, 'connect')
+    }
+    await waitUntil(() => closed >= 20)
+    assert.equal(closed, 20)
+  })
 })
 
 test('the server stops if its threads end again and again', { skip: onlyInFull }, async () => {
