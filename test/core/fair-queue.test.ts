@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { FairQueue } from '../../src/core/fair-queue.ts'
+import { runs } from '../support/form.ts'
 
 /** A queue whose tasks end when the test ends them. Records the started and the rejected clients, in order. */
 function watched(atOnce: number, mayWait: number, perClient = atOnce) {
@@ -103,7 +104,7 @@ test('the limits on running and waiting tasks always hold, and every task runs o
       while (running.length > 0) await end()
       assert.equal(entered.length + refused.length, asked)
     }),
-    { numRuns: 500 },
+    { numRuns: runs(500, 500) },
   )
 })
 

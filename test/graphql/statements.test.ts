@@ -3,12 +3,12 @@ import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { Statement } from '../../src/storage/sql.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { runs } from '../support/form.ts'
 import { type Data, instants } from './support/data.ts'
 import { anyQuery } from './support/operations.ts'
 import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
-const numRuns = inForm(40, 2000)
+const numRuns = runs(40, 2000)
 
 const data: Data = {
   users: [1, 2].map(id => ({ id, name: `User ${id}`, email: 'a@b', avatar: null, createdAt: instants[0] ?? '' })),
@@ -126,7 +126,7 @@ function statements(kind: EngineKind): void {
       fc.asyncProperty(words, words, words, fc.integer({ min: 1, max: 50 }), async (title, content, id, n) => {
         assert.deepEqual(await changed({ title, text: content, id: `${id} or 1 = 1`, n }), expected)
       }),
-      { numRuns: numRuns / 5 },
+      { numRuns: Math.ceil(numRuns / 5) },
     )
   })
 }

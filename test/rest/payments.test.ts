@@ -178,7 +178,7 @@ for (const kind of engineKinds) {
           const { body } = await send(app, `GET /payments/${payment.id}`)
           assert.ok(body.includes(`"amount":${Number(written(cents))},`), body)
         }),
-        { numRuns: 25 },
+        { numRuns: runs(25, 25) },
       )
     })
 

@@ -7,6 +7,7 @@ import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { anyCharacter } from '../support/characters.ts'
 import { type EngineKind, engineKinds, type OpenOptions, type TestDatabase } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
 
@@ -42,7 +43,7 @@ function contract(kind: EngineKind): void {
           all: { list: [text, null] },
         })
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100, 100) },
     )
   })
 

@@ -8,6 +8,7 @@ import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
+import { runs } from '../support/form.ts'
 import { dataOf, query } from '../support/graphql.ts'
 
 /** Numbers of fields around those at which an object is built from several parts. */
@@ -29,7 +30,7 @@ for (const kind of engineKinds) {
       }
       for (const width of widths) for (const length of [5, 64, 128]) await answered(width, length)
       const property = fc.asyncProperty(fc.integer({ min: 1, max: 1000 }), fc.integer({ min: 5, max: 128 }), answered)
-      await fc.assert(property, { numRuns: 15 })
+      await fc.assert(property, { numRuns: runs(15, 15) })
     })
 
     it('of objects and lists with long texts is answered up to the allowed number', async () => {

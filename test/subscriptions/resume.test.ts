@@ -7,7 +7,7 @@ import { placeFromText, placeToText } from '../../src/core/events.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import { inForm } from '../support/form.ts'
+import { runs } from '../support/form.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
@@ -238,7 +238,7 @@ describe('Subscribers that resume while events are delivered', () => {
           )
         }
       }),
-      { numRuns: inForm(60, 500) },
+      { numRuns: runs(60, 500) },
     )
   })
 
