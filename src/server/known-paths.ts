@@ -78,11 +78,11 @@ class KnownPaths {
   }
 
   #build(): Instance<HTTPVersion.V1> {
-    const router = findMyWay({ maxParamLength: maxPathLength })
+    const router = findMyWay({ maxParamLength })
     for (const path of this.#paths.values()) router.on('GET', path.url, () => {}, path)
     return router
   }
 }
 
 /** An id of any length is simply absent; the limit on the header size bounds it already. */
-export const maxPathLength = 16_384
+export const maxParamLength = 16_384

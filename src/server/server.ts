@@ -6,7 +6,7 @@ import { limitConnections } from './connection-limit.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
 import { acceptJsonBodies } from './json-body.ts'
-import { maxPathLength, rememberPaths } from './known-paths.ts'
+import { maxParamLength, rememberPaths } from './known-paths.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
@@ -78,7 +78,7 @@ export function createServer({
       // Only WebSocket is supported. A request for another protocol is answered as if it had not asked for one.
       shouldUpgradeCallback: asksForSocket,
     },
-    routerOptions: { maxParamLength: maxPathLength },
+    routerOptions: { maxParamLength },
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     clientErrorHandler: (error, socket) => answerParserError(error, socket, rawAnswers),
     // Errors of the router (a URL that cannot be decoded) skip all hooks. Routed again, the request runs through them.
