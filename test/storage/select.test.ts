@@ -328,7 +328,8 @@ for (const kind of engineKinds) {
       await assert.rejects(store.posts.read(users, [1, 0, 900, 0]), tooLarge)
       const grown = (process.resourceUsage().maxRSS - before) * 1024
       t.diagnostic(`${Math.round(grown / 1024 / 1024)} MiB more at the most`)
-      assert.ok(grown < 2 * bounds.answerBytes, `${grown} bytes more`)
+      // The texts alone would take 60 MB. Other work of this process may take some memory too.
+      assert.ok(grown < 4 * bounds.answerBytes, `${grown} bytes more`)
     })
   })
 }
