@@ -9,8 +9,8 @@ import { drive, hasWrk, type Workload } from './threads/drive.ts'
 import { printIsolation } from './threads/isolation.ts'
 
 // Duet with 1 to N threads on SQLite: requests per second and CPU per request of four kinds of requests, the time of a
-// start and the memory. Then how the slowest percent of reads changes while a client on another thread sends the most
-// expensive reads it may. The servers take turns in one run. The client uses the same cores, so throughput only grows
+// start and the memory. Then how the slowest percent of reads changes while another client sends the most expensive
+// operations it may. The servers take turns in one run. The client uses the same cores, so throughput only grows
 // while there are cores left, which the printed use of cores tells: a client that uses a whole one was the limit. CPU per
 // request tells what threads cost in any case.
 
@@ -21,6 +21,8 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '3' },
     warm: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
+    /** Whether there are so many connections for each thread: then as many requests share a turn and a commit. */
+    each: { type: 'boolean', default: false },
     /** Whether only the last part runs. */
     isolation: { type: 'boolean', default: false },
   },
@@ -68,7 +70,7 @@ interface Measured {
 }
 
 if (!values.isolation) await compare()
-await printIsolation(Math.max(2, Math.min(4, most)))
+await printIsolation(Math.max(2, Math.min(4, most)), rounds, seconds)
 
 async function compare(): Promise<void> {
   const folder = mkdtempSync(join(process.env.BENCH_DIR ?? tmpdir(), 'duet-bench-'))
@@ -86,10 +88,11 @@ async function compare(): Promise<void> {
     if (!hasWrk)
       console.log('wrk is not in PATH: the client is one thread of Node, which may be slower than the server.')
     for (let round = -warm; round < rounds; round++) {
-      for (const { server, sums } of all.values()) {
+      for (const [threads, { server, sums }] of all) {
+        const open = values.each ? connections * threads : connections
         for (const workload of workloads) {
           const [before, clientBefore] = [server.cpu(), ownCpu()]
-          const { answers, seconds: took } = await drive(server.port, workload, connections, seconds)
+          const { answers, seconds: took } = await drive(server.port, workload, open, seconds)
           if (round < 0) continue // each thread compiles its code for itself
           const sum = sums.get(workload.name) ?? { answers: 0, seconds: 0, cpu: 0, client: 0 }
           sum.answers += answers

@@ -5,17 +5,21 @@ import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
+import { onlyOneThread } from '../support/form.ts'
 import { dataOf, query, repeat } from '../support/graphql.ts'
 import { createMember } from '../support/rest.ts'
+
+const many = 12
 
 for (const kind of engineKinds) {
   describe(`A client that sends many heavy queries at once on ${kind.name}`, { skip: kind.skip }, () => {
     const cases = {
-      'does not delay the quick queries of others': (): string => '{ user(id: 1) { name } }',
-      'does not delay the heavy queries of others': (): string => heavy(many),
+      'does not delay the quick queries of others': { theirs: '{ user(id: 1) { name } }', skip: false },
+      // Clients take turns within a thread. Another thread may be ahead with its part of the queries.
+      'does not delay the heavy queries of others': { theirs: heavy(many), skip: onlyOneThread },
     }
-    for (const [title, theirs] of Object.entries(cases)) {
-      it(title, async () => {
+    for (const [title, { theirs, skip }] of Object.entries(cases)) {
+      it(title, { skip }, async () => {
         await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', DATABASE_POOL_MAX: '4' })
         const ann = await createMember(app)
         const content = '"'.repeat(65_000) // twice as long in JSON
@@ -26,15 +30,13 @@ for (const kind of engineKinds) {
           await send(app.port, '127.0.0.1', heavy(n))
           answered++
         })
-        await send(app.port, '127.0.0.2', theirs())
+        await send(app.port, '127.0.0.2', theirs)
         assert.ok(answered < many / 2, `${answered} were answered before`)
         await Promise.all(busy)
       })
     }
   })
 }
-
-const many = 12
 
 /**
  * It is refused in the end, because its answer is too large: so the client has nothing to read, which would take time

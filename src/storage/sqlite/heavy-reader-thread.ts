@@ -2,6 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import type { Row, Value } from '../sql.ts'
 import { SqliteConnection, sqliteError } from './connection.ts'
 import { type SentFailure, sentFailure } from './sent-failure.ts'
+import { lowerPriority } from './thread-priority.ts'
 
 /**
  * The thread of heavy reads. A read in it takes time from no request but its own. It runs one read after the other;
@@ -33,6 +34,7 @@ export interface HeavyRows {
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
 const port = parentPort
 let connection: SqliteConnection | undefined
+lowerPriority() // many wait for the threads that serve, one waits for this read
 
 port.on('message', (message: ToHeavyReader) => {
   if (message === 'close') {
