@@ -11,10 +11,11 @@ export const bounds = Object.freeze({
   /** Maximum number of operations that wait for the store. Further ones are rejected immediately. */
   waiting: 10_000,
   /**
-   * Heavy reads on SQLite: how many may wait for their turn, and for how long. Texts of more bytes than this together,
-   * as they are stored, make a read heavy: JSON takes up to eight milliseconds for a megabyte of them.
+   * How many heavy reads may wait for their turn, and for how long: a server that stops waits longer for its requests.
+   * Texts of more bytes than this together, as they are
+   * stored, make a read heavy. To write a megabyte of them as JSON takes SQLite up to 8 ms and PostgreSQL up to 40.
    */
-  heavyReads: { waiting: 1_000, waitMs: 30_000, textBytes: 512 * 1024 },
+  heavyReads: { waiting: 200, waitMs: 4_000, textBytes: 512 * 1024 },
 })
 
 /** How many heavy changes run at once, and how many may wait. */

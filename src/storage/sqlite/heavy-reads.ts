@@ -1,8 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { unavailable } from '../../core/errors.ts'
-import { FairQueue } from '../../core/fair-queue.ts'
 import type { StoreObserver } from '../../core/ports.ts'
-import { bounds } from '../bounds.ts'
+import { HeavyTurns } from '../heavy-turns.ts'
 import type { Statement } from '../sql.ts'
 import type { SqliteGuard } from './guard.ts'
 import type { FromHeavyReader, HeavyReaderData, HeavyRows, ToHeavyReader } from './heavy-reader-thread.ts'
@@ -17,9 +16,7 @@ const threads = new KeptThreads(new URL('./heavy-reader-thread.ts', import.meta.
  */
 export class HeavyReads implements AsyncDisposable {
   readonly #options: HeavyReadsOptions
-  readonly #turns = new FairQueue({ atOnce: 1, mayWait: bounds.heavyReads.waiting })
-  /** Reads that wait for their turn, by text and values. Equal ones run once, because they may return the same rows. */
-  readonly #waiting = new Map<string, SharedRead>()
+  readonly #turns = new HeavyTurns<HeavyRows>({ atOnce: 1 })
   #thread: HeavyThread | undefined
   #closed = false
 
@@ -27,24 +24,8 @@ export class HeavyReads implements AsyncDisposable {
     this.#options = options
   }
 
-  async read(statement: Statement): Promise<HeavyRows> {
-    const key = `${JSON.stringify(statement.values)}${statement.text}`
-    const shared = this.#waiting.get(key) ?? { readers: 0, outcome: undefined }
-    this.#waiting.set(key, shared)
-    const forget = () => {
-      if (this.#waiting.get(key) === shared) this.#waiting.delete(key)
-    }
-    const turn = () => {
-      forget() // a read that is requested from now on needs a later snapshot
-      shared.outcome ??= this.#run(statement)
-      return shared.outcome
-    }
-    shared.readers++
-    try {
-      return await this.#turns.run(statement.client ?? '', turn, bounds.heavyReads.waitMs)
-    } finally {
-      if (--shared.readers === 0) forget()
-    }
+  read(statement: Statement): Promise<HeavyRows> {
+    return this.#turns.run(statement, () => this.#run(statement))
   }
 
   async #run({ text, values }: Statement): Promise<HeavyRows> {
@@ -87,11 +68,6 @@ export interface HeavyReadsOptions {
   readonly observer: Pick<StoreObserver, 'trouble'>
   /** How long one read may take. */
   readonly timeoutMs: number
-}
-
-interface SharedRead {
-  readers: number
-  outcome: Promise<HeavyRows> | undefined
 }
 
 type Answer = Exclude<FromHeavyReader, 'closed'>
