@@ -45,12 +45,15 @@ export function createStore(
   // Many requests share one selection object. Its compiled statement is cached for as long as the object exists.
   const plain = keptFor((selection: Selection) => compile(selection, engine.dialect))
   const guarded = keptFor((selection: Selection) => compileGuarded(selection, engine.dialect))
-  const statementOf = (selection: Selection, values: SlotValues): string =>
-    (mostLongTexts(selection, values) > unguardedTexts ? guarded : plain)(selection)
+  const wholeOf = (selection: Selection, values: SlotValues): string =>
+    (mostLongTexts(selection, values) > engine.dialect.unguardedTexts ? guarded : plain)(selection)
+  const { limited } = engine.dialect
+  const limitedOf =
+    limited && keptFor((selection: Selection, slots: number) => compile(selection, limited(`$${slots + 1}`)))
   const compiled = (change: Change): CompiledChange => {
     if (!('show' in change)) return change
     const { selection, values, id } = change.show
-    return { ...change, show: { text: engine.dialect.bounded(statementOf(selection, values)), values, id } }
+    return { ...change, show: { text: engine.dialect.bounded(wholeOf(selection, values)), values, id } }
   }
   const listUsers = userReads.list(engine.dialect)
   const listOrdersOf = orderReads.listOf(engine.dialect)
@@ -93,15 +96,12 @@ export function createStore(
       },
       exists: async id => (await engine.read(postReads.byId(id))).length > 0,
       read(selection, values, client) {
-        const text = statementOf(selection, values)
         const isHeavy = weightOfRows(selection, values) > heavy
-        return engine.readText({
-          text,
-          values,
-          heavy: isHeavy,
-          longTexts: mostLongTexts(selection, values),
-          client,
-        })
+        const longTexts = mostLongTexts(selection, values)
+        const whole = () => wholeOf(selection, values)
+        const read = { values, heavy: isHeavy, longTexts, client }
+        if (limitedOf === undefined || longTexts === 0) return engine.readText({ ...read, text: whole() })
+        return engine.readText({ ...read, text: limitedOf(selection, values.length), whole })
       },
       change(actor, changes) {
         const change = () => engine.write('changePosts', actor, changes.map(compiled))
@@ -119,15 +119,14 @@ function weightShownBy(changes: readonly Change[]): number {
   )
 }
 
-/** Up to this many long texts (64 Ki characters each) fit into one answer. More need the guarded statement. */
-const unguardedTexts = 128
-
-function keptFor<Key extends object, Made>(make: (key: Key) => Made): (key: Key) => Made {
+function keptFor<Key extends object, Made, Rest extends readonly unknown[]>(
+  make: (key: Key, ...rest: Rest) => Made,
+): (key: Key, ...rest: Rest) => Made {
   const known = new WeakMap<Key, Made>()
-  return key => {
+  return (key, ...rest) => {
     let made = known.get(key)
     if (made === undefined) {
-      made = make(key)
+      made = make(key, ...rest)
       known.set(key, made)
     }
     return made

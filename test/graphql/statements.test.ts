@@ -158,7 +158,7 @@ const anyValues: fc.Arbitrary<Values> = fc.record({
  * rows.
  */
 function assertNoValue(statement: string, names: ReadonlySet<string>): void {
-  const ours = new Set(['Query', 'User', 'Post', 'Comment', 'null', ''])
+  const ours = new Set(['Query', 'User', 'Post', 'Comment', 'null', 'x01', ''])
   const rest = statement.replaceAll(/'[^']*'|"[^"]*"/g, quoted => {
     const word = quoted.replaceAll(/[^\w]/g, '')
     assert.ok(ours.has(word) || names.has(word) || /^c\d+$/.test(word), `${quoted} in ${statement}`)

@@ -41,4 +41,4 @@ const kept = Object.freeze({ plans: 2000, bytes: 32 * 1024 * 1024 })
  * Estimated memory per character of statement text: for the statement with the size guard, the one without it, and the
  * plan itself.
  */
-const bytesPerCharacter = 3
+const bytesPerCharacter = 4

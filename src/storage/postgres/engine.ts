@@ -7,8 +7,9 @@ import { LruCache } from '../../core/lru-cache.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
+import { HeavyTurns } from '../heavy-turns.ts'
 import { type Migration, migrate } from '../migrate.ts'
-import { postgresDialect } from '../select/dialect.ts'
+import { leftOut, postgresDialect } from '../select/dialect.ts'
 import { heavy as heavyWeight, longText } from '../select/weight.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
@@ -49,9 +50,11 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
-  /** Limits the writes that run at once, and the heavy reads, so that connections stay free for ordinary reads. */
+  /** Limits the writes that run at once, and the reads of many texts, so that connections stay free for other reads. */
   readonly #writers: FairQueue
-  readonly #heavyReads: FairQueue
+  readonly #textReads: FairQueue
+  /** Heavy reads take processors from others. A client has one at a time. */
+  readonly #heavyReads: HeavyTurns<readonly Row[]>
   /**
    * Of the writes that lock the same row, one runs and one of another caller waits in PostgreSQL. The others wait here,
    * so that they take no connection from writes of other rows.
@@ -65,30 +68,57 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#timeouts = options.timeouts
     const { poolMax } = options
     this.#writers = new FairQueue({ atOnce: Math.max(1, poolMax - Math.ceil(poolMax / 5)), mayWait: bounds.waiting })
-    this.#heavyReads = new FairQueue({ atOnce: Math.ceil(poolMax / 4), mayWait: bounds.waiting })
+    this.#textReads = new FairQueue({ atOnce: Math.ceil(poolMax / 4), mayWait: bounds.waiting })
+    this.#heavyReads = new HeavyTurns({ atOnce: Math.ceil(poolMax / 8), perClient: 1 })
   }
 
-  async read(statement: Statement): Promise<readonly Row[]> {
+  read(statement: Statement): Promise<readonly Row[]> {
+    const read = () => this.#readNow(statement)
+    return this.#observed(() => {
+      if (statement.heavy) return this.#heavyReads.run(statement, read)
+      if (hasManyTexts(statement)) return this.#textReads.run(statement.client ?? '', read, this.#timeouts.operation)
+      return read()
+    })
+  }
+
+  /** A read that has left long texts out runs again, as a heavy one. */
+  async readText({ whole, ...statement }: Statement): Promise<string> {
+    if (whole === undefined || !statement.heavy) {
+      const longest = whole === undefined ? [] : [longestTextOf(statement)]
+      const limited = { ...this.#boundedOf(statement), values: [...statement.values, ...longest] }
+      const answer = answerOf(await this.read(limited))
+      if (whole === undefined || !answer.includes(leftOut)) return answer
+    }
+    // Makes the text when its turn comes, because many may wait, and the text can be long.
+    const read = () => this.#readNow(this.#boundedOf({ ...statement, text: whole() }))
+    return answerOf(await this.#observed(() => this.#heavyReads.run(statement, read)))
+  }
+
+  #boundedOf(statement: Statement): Statement {
+    let text = this.#bounded.get(statement.text)
+    if (text === undefined) {
+      text = this.dialect.bounded(statement.text)
+      this.#bounded.set(statement.text, text)
+    }
+    return { ...statement, text }
+  }
+
+  async #observed(read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
     const started = performance.now()
-    const deadline = started + this.#timeouts.operation
-    const read = () =>
-      this.#withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
     try {
-      return await (isHeavy(statement)
-        ? this.#heavyReads.run(statement.client ?? '', read, this.#timeouts.operation)
-        : read())
+      return await read()
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
   }
 
-  async readText({ text, ...statement }: Statement): Promise<string> {
-    let bounded = this.#bounded.get(text)
-    if (bounded === undefined) {
-      bounded = this.dialect.bounded(text)
-      this.#bounded.set(text, bounded)
-    }
-    return answerOf(await this.read({ ...statement, text: bounded }))
+  /**
+   * The time counts from here. If it counted from the request, a read whose turn comes late would be cut off, which costs
+   * its connection, and PostgreSQL would go on with it.
+   */
+  #readNow(statement: Statement): Promise<readonly Row[]> {
+    const deadline = performance.now() + this.#timeouts.operation
+    return this.#withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
@@ -180,8 +210,17 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 }
 
-function isHeavy({ heavy = false, longTexts = 0 }: Statement): boolean {
-  return heavy || longTexts * longText > heavyWeight
+function hasManyTexts({ longTexts = 0 }: Statement): boolean {
+  return longTexts * longText > heavyWeight
+}
+
+/**
+ * The maximum number of bytes of each long text in a read that is not heavy. Reads of few texts do not wait for a turn,
+ * so they may read less.
+ */
+function longestTextOf(statement: Statement): number {
+  const { textBytes } = bounds.heavyReads
+  return Math.floor((hasManyTexts(statement) ? textBytes : textBytes / 2) / (statement.longTexts ?? 1))
 }
 
 /** A transaction whose verb has finished, but whose COMMIT got no answer. */

@@ -1,7 +1,6 @@
 import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
 import type { SelectedField, SelectedList, SelectedObject, Selection, Slot } from '../../core/selection.ts'
-import { bounds } from '../bounds.ts'
-import { type Dialect, measuring, type Pair } from './dialect.ts'
+import type { Dialect, Pair } from './dialect.ts'
 import type { PageStart } from './page.ts'
 
 /**
@@ -13,10 +12,9 @@ export function compile({ fields }: Selection, dialect: Dialect): string {
   return `select ${dialect.object(compiler.pairs(compiler.scope('Query'), fields))}`
 }
 
-/** The same statement, but it returns null instead of JSON if the long texts alone are over the size limit. */
+/** The same statement, but it is refused early if the long texts alone are over the size limit. */
 export function compileGuarded(selection: Selection, dialect: Dialect): string {
-  const size = compile(selection, measuring(dialect))
-  return `select case when (${size}) <= ${bounds.answerBytes} then (${compile(selection, dialect)}) end`
+  return dialect.guarded(each => compile(selection, each))
 }
 
 /** A column has the name of its field, in snake case. */
