@@ -89,6 +89,12 @@ export function queries(places: Places): readonly Candidate[] {
     'many escaped posts by their ids',
     `{ TAG: __typename ${repeat(120, at => `a${at}: post(id: ${escapedIds(places, at)}) { content }`)} }`,
   )
+  const contents = repeat(240, at => `a${at}: content`)
+  add(
+    '4 x 240 escaped contents by a fragment',
+    `{ TAG: __typename ${repeat(4, at => `p${at}: post(id: ${escapedIds(places, at)}) { ...F }`)} }
+     fragment F on Post { ${contents} }`,
+  )
   add(
     'an author of authors',
     `{ TAG: user(id: ${author}) { posts(limit: 14) { author { posts(limit: 10) { author { name } } } } } }`,
