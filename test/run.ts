@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
@@ -8,12 +9,14 @@ import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Durations } from './support/durations.ts'
+import { groupsOf } from './support/groups.ts'
 
 /**
  * Runs the tests of the given files, or of all files.
  * `--quick`: on SQLite, without tests that start processes, build something or measure for long. `--full`: with all long
  * forms.
  * `--seed N`: in the random order of an earlier run, which printed this number as its seed.
+ * `--check`: checks types, lint and format beside the tests.
  * `--threads N`: servers have so many threads, unless a test needs one or says how many.
  */
 const { values, positionals } = parseArgs({
@@ -22,6 +25,7 @@ const { values, positionals } = parseArgs({
     full: { type: 'boolean' },
     seed: { type: 'string' },
     threads: { type: 'string' },
+    check: { type: 'boolean' },
   },
   allowPositionals: true,
 })
@@ -38,6 +42,10 @@ const processesAtOnce = 3
 const mostProcesses = values.quick ? processesAtOnce : 2 * processesAtOnce
 const fewestFiles = 10
 
+/** How long each file took the last time, in this form. */
+const form = values.quick ? 'quick' : values.full ? 'full' : 'usual'
+const durationsFile = join(root, 'node_modules', '.cache', `test-durations-${form}.json`)
+
 const seed = Number(values.seed ?? randomInt(1_000_000))
 
 /** One folder for all temporary files of the run. */
@@ -52,8 +60,8 @@ Object.assign(process.env, {
 })
 try {
   chmodSync(folder, 0o711) // PostgreSQL runs as another user
-  const passed = await runAll(chosenFiles())
-  process.exitCode = passed ? 0 : 1
+  const [passed, checked] = await Promise.all([runAll(chosenFiles()), values.check ? check() : true])
+  process.exitCode = passed && checked ? 0 : 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
@@ -81,14 +89,14 @@ function isSlow(file: string): boolean {
   return /^test\/(faults|fuzz|bench)\//.test(file) || slow.test(code)
 }
 
-/** Modules that import some of the files each. Neighbours are in different ones, since they often take about as long. */
-function groupsOf(files: readonly string[], folder: string): readonly string[] {
+/** Modules that import some of the files each, and take about as long. */
+function modulesOf(files: readonly string[], folder: string): readonly string[] {
   if (files.length === 0) throw new Error('There is no such test file')
   mkdirSync(folder)
   const count = Math.min(mostProcesses, Math.ceil(files.length / fewestFiles))
-  return Array.from({ length: count }, (_, group) => {
-    const urls = files.filter((_, index) => index % count === group).map(file => pathToFileURL(resolve(root, file)))
-    const path = join(folder, `${group + 1}.mjs`)
+  return groupsOf(files, count, Durations.of(durationsFile)).map((group, index) => {
+    const urls = group.map(file => pathToFileURL(resolve(root, file)))
+    const path = join(folder, `${index + 1}.mjs`)
     // Node leaves the first test in its place, so it must not always be the same one.
     const start = seed % urls.length
     const turned = [...urls.slice(start), ...urls.slice(0, start)]
@@ -97,12 +105,22 @@ function groupsOf(files: readonly string[], folder: string): readonly string[] {
   })
 }
 
+/** Returns whether the checks passed. Prints what they found at the end, where it is seen. */
+async function check(): Promise<boolean> {
+  const child = spawn(process.execPath, [join(root, 'test', 'check.ts')])
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', part => (output += part))
+  const [code] = await once(child, 'close')
+  process.once('exit', () => process.stdout.write(`\nTypes, lint and format:\n${output}`))
+  return code === 0
+}
+
 /** Returns whether all tests passed and none left something behind. */
 async function runAll(files: readonly string[]): Promise<boolean> {
   // Imported only now: these modules read which form of the tests runs.
   const { globalSetup, globalTeardown } = await import('./support/global-setup.ts')
   const { groupsFolder } = await import('./support/left-behind.ts')
-  const modules = groupsOf(files, join(folder, groupsFolder))
+  const modules = modulesOf(files, join(folder, groupsFolder))
   // An interrupted run also stops its servers and removes its files.
   const interrupted = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM']) process.once(name, () => interrupted.abort())
@@ -130,6 +148,7 @@ async function runAll(files: readonly string[]): Promise<boolean> {
     const report = events.compose(spec)
     report.pipe(process.stdout, { end: false })
     await once(report, 'end')
+    if (positionals.length === 0) durations.save(durationsFile)
     process.stdout.write(`${durations.report()}\nSeed of the random order: ${seed}\n`)
   } finally {
     await globalTeardown()

@@ -1,4 +1,5 @@
-import { relative } from 'node:path'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, relative } from 'node:path'
 import type { run } from 'node:test'
 
 type TestEvents = ReturnType<typeof run>
@@ -18,6 +19,20 @@ export class Durations {
     const ms = details.duration_ms
     if (nesting === 0) this.#msOfFiles.set(file, (this.#msOfFiles.get(file) ?? 0) + ms)
     if (details.type !== 'suite') this.#tests.push({ name: `${file}: ${name}`, ms })
+  }
+
+  /** The durations of files in an earlier run, in milliseconds. */
+  static of(path: string): ReadonlyMap<string, number> {
+    try {
+      return new Map(JSON.parse(readFileSync(path, 'utf8')))
+    } catch {
+      return new Map() // the first run
+    }
+  }
+
+  save(path: string): void {
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, JSON.stringify([...this.#msOfFiles]))
   }
 
   /** The duration of each file, the slowest first, and the slowest tests. */
