@@ -41,7 +41,7 @@ describe('The service with Redis', { skip: redis.skip }, () => {
   it('starts while Redis is unreachable, warns once, is ready, and shares its limits when Redis is reachable', async () => {
     await using server = await RedisServer.start()
     await server.kill()
-    await using app = await startTestApp({ REDIS_URL: server.url.replace('//', '//:pa55word@') })
+    await using app = await startTestApp({ THREADS: '1', REDIS_URL: server.url.replace('//', '//:pa55word@') })
     const away = {
       level: 40,
       msg: 'Redis is away: until it is back, each instance has its own limits',

@@ -208,7 +208,7 @@ test('every route is documented, and every documented operation is a route, belo
     })
   }
   subscribe('fastify.initialization', watch)
-  await using _app = await startTestApp()
+  await using _app = await startTestApp({ THREADS: '1' })
   unsubscribe('fastify.initialization', watch)
   const prefixed = [...operations.keys()]
     .filter(name => paths[name.split(' ')[1] ?? '']?.servers === undefined)

@@ -13,7 +13,7 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
   let posts: readonly string[]
   const admins: pg.Client[] = []
   before(async () => {
-    app = await startTestAppOn(postgres, { DATABASE_POOL_MAX: '5', RATE_LIMIT_MAX: '0' })
+    app = await startTestAppOn(postgres, { THREADS: '1', DATABASE_POOL_MAX: '5', RATE_LIMIT_MAX: '0' })
     token = (await createMember(app)).token
     const mutation =
       'mutation { a: createPost(title: "a", content: "a") { id } b: createPost(title: "b", content: "b") { id } }'
