@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { loadMigrations } from '../../src/storage/migrate.ts'
-import { migratePostgres } from '../../src/storage/postgres/engine.ts'
+import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { PostgresServer } from '../../test/support/postgres.ts'
 import { childrenOf, parentOf } from './processes.ts'
 

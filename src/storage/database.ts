@@ -77,7 +77,7 @@ export async function openForCommand(
 export async function migrateDatabase(address: DatabaseAddress): Promise<readonly Migration[]> {
   const migrations = loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', address.kind))
   if (address.kind === 'sqlite') return migrateSqlite(address.path, migrations)
-  const { migratePostgres } = await import('./postgres/engine.ts')
+  const { migratePostgres } = await import('./postgres/migrate.ts')
   return await migratePostgres(address.url, migrations)
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
-import { migratePostgres } from '../../src/storage/postgres/engine.ts'
+import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { migrateSqlite } from '../../src/storage/sqlite/file.ts'
 import type { PostgresServer } from './postgres.ts'
 

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
 import { FairQueue } from '../../core/fair-queue.ts'
 import { KeyedQueue } from '../../core/keyed-queue.ts'
@@ -8,25 +7,15 @@ import type { Randomness, StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
 import { HeavyTurns } from '../heavy-turns.ts'
-import { type Migration, migrate } from '../migrate.ts'
 import { leftOut, postgresDialect } from '../select/dialect.ts'
 import { heavy as heavyWeight, longText } from '../select/weight.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
-import {
-  type ArgsOf,
-  type Catalogue,
-  type OutcomeOf,
-  Rollback,
-  type Steps,
-  type Traits,
-  type Verb,
-  type Verbs,
-} from '../verb.ts'
-import { type Failure, failureOf, isAlreadyThere, postgresError } from './errors.ts'
-import { columnOf } from './exchange.ts'
+import type { ArgsOf, Catalogue, OutcomeOf, Steps, Traits, Verb, Verbs } from '../verb.ts'
+import { type Failure, failureOf, postgresError } from './errors.ts'
 import { PostgresPool } from './pool.ts'
 import type { PostgresSession, TransactionKind } from './session.ts'
+import { CommitInDoubt, transact } from './transact.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
   readonly url: string
@@ -223,52 +212,6 @@ function longestTextOf(statement: Statement): number {
   return Math.floor((hasManyTexts(statement) ? textBytes : textBytes / 2) / (statement.longTexts ?? 1))
 }
 
-/** A transaction whose verb has finished, but whose COMMIT got no answer. */
-class CommitInDoubt {
-  readonly slot: string
-  readonly attempt: number
-  readonly outcome: unknown
-  readonly cause: unknown
-
-  constructor({ slot }: PostgresSession, outcome: unknown, cause: unknown) {
-    this.slot = slot.id
-    this.attempt = slot.attempt
-    this.outcome = outcome
-    this.cause = cause
-  }
-}
-
-async function transact(
-  session: PostgresSession,
-  kind: TransactionKind,
-  steps: () => Steps<unknown>,
-  deadline: number,
-): Promise<unknown> {
-  let outcome: unknown
-  try {
-    session.begin(kind, deadline)
-    outcome = await drive(guarded(steps()), statement => {
-      if (!kind.events && statement.text.includes('into outbox')) throw fault(new Error('An event without its lock'))
-      return session.run(statement, deadline)
-    })
-  } catch (error) {
-    await session.rollback()
-    throw error
-  }
-  if (outcome instanceof Rollback) {
-    await session.rollback()
-    return outcome.outcome
-  }
-  try {
-    await session.commit()
-    return outcome
-  } catch (error) {
-    if (!(error instanceof AppError) && failureOf(error) === 'lost') return new CommitInDoubt(session, outcome, error)
-    await session.rollback() // a statement that was sent with the commit has failed
-    throw error
-  }
-}
-
 const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseMs: number }>> = {
   conflict: { most: Number.POSITIVE_INFINITY, pauseMs: 20 }, // until the deadline
   race: { most: 10, pauseMs: 4 },
@@ -284,66 +227,4 @@ function* nothing(): Steps<void> {}
 function touchMark(slot: string): Statement {
   return sql`insert into commit_marks (slot, attempt, marked_at) values (${slot}, 0, now())
              on conflict (slot) do update set marked_at = excluded.marked_at returning attempt`
-}
-
-async function drive<Step, Outcome>(
-  steps: Generator<Step, Outcome, readonly Row[]>,
-  run: (step: Step) => Promise<readonly Row[]>,
-): Promise<Outcome> {
-  for (let rows: readonly Row[] = []; ; ) {
-    const step = steps.next(rows)
-    if (step.done) return step.value
-    rows = await run(step.value)
-  }
-}
-
-// An error thrown by a verb itself is a bug of ours. It must not be mistaken for a lost connection.
-function* guarded<Outcome>(steps: Steps<Outcome>): Steps<Outcome> {
-  try {
-    return yield* steps
-  } catch (error) {
-    throw error instanceof AppError ? error : fault(error)
-  }
-}
-
-/** Applies the missing migrations. Instances that start at the same time wait for their turn. */
-export async function migratePostgres(url: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
-  const client = new pg.Client({
-    connectionString: url,
-    connectionTimeoutMillis: 10_000,
-    types: { getTypeParser: columnOf },
-  })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    await createLock(client)
-    await client.query("begin; set local lock_timeout = '60s'")
-    await client.query('select id from migration_lock for update')
-    const applied = await drive(migrate(migrations), async step => {
-      if ('script' in step) await client.query(step.script)
-      else return (await client.query({ text: step.text, values: [...step.values], rowMode: 'array' })).rows
-      return []
-    })
-    await client.query("delete from commit_marks where marked_at < now() - interval '1 day'")
-    await client.query('commit')
-    return applied
-  } finally {
-    await client.end() // rolls back if there was no commit
-  }
-}
-
-/**
- * Creates the row that migrations lock. If several instances create the table at the same moment, PostgreSQL refuses
- * all but one, although the statement says `if not exists`. The next try then finds the table.
- */
-async function createLock(client: pg.Client): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    try {
-      await client.query('create table if not exists migration_lock (id integer primary key check (id = 1))')
-      await client.query('insert into migration_lock (id) values (1) on conflict do nothing')
-      return
-    } catch (error) {
-      if (tries === 10 || !isAlreadyThere(error)) throw error
-    }
-  }
 }
