@@ -19,8 +19,9 @@ function answerTo(socket: Socket, text: string): Promise<string> {
 /** Connections that stay open until the test ends. */
 function connections(port: number) {
   const stack = new DisposableStack()
-  const open = async (localAddress = '127.0.0.1'): Promise<Socket> => {
-    const socket = stack.adopt(connect({ port, host: '127.0.0.1', localAddress }), each => each.destroy())
+  const open = async (localAddress = '127.0.0.1', allowHalfOpen = false): Promise<Socket> => {
+    const options = { port, host: '127.0.0.1', localAddress, allowHalfOpen }
+    const socket = stack.adopt(connect(options), each => each.destroy())
     socket.on('error', () => {}).resume()
     await once(socket, 'connect')
     return socket
@@ -55,8 +56,8 @@ test('a WebSocket request that is refused still counts as a connection, and an o
   using clients = connections(app.port)
   const upgrade = (version: string) =>
     `GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
-  // The connection stays open until the client has read the answer and closes it, at most for a second.
-  const refused = await clients.open()
+  // The connection stays open until the client closes it, too, at most for a second.
+  const refused = await clients.open('127.0.0.1', true)
   assert.match(await answerTo(refused, upgrade('12')), /^HTTP\/1.1 400 /)
   assert.equal(await clients.answered(), false)
   refused.destroy()

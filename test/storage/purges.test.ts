@@ -54,7 +54,8 @@ function insertEvent(age: number): Statement {
 
 function serve({ kind, location }: TestDatabase) {
   const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
-  return startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys })
+  // A mocked timer is only in this thread.
+  return startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, THREADS: '1' })
 }
 
 async function change(database: TestDatabase, statements: readonly Statement[]): Promise<void> {
