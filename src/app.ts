@@ -42,7 +42,8 @@ export interface App extends AsyncDisposable {
   readonly url: string
   /** Whether the demo data exists and its public login still works. */
   readonly demoLoginWorks: boolean
-  toggleMaintenance(): void
+  /** Resolves when all threads know it. */
+  toggleMaintenance(): Promise<void>
   /** Reads the token keys again, if they are in a file. Keys that cannot be read change nothing. */
   reloadKeys(): Promise<void>
   /** Like disposing, but refuses new requests at once, without the drain time in which clients can move away. */
@@ -166,7 +167,7 @@ export async function startApp(
   return {
     url,
     demoLoginWorks,
-    toggleMaintenance() {
+    async toggleMaintenance() {
       setMaintenance(!lifecycle.maintenance)
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')
     },

@@ -134,10 +134,11 @@ class Supervisor {
     await Promise.all(Array.from(this.#threads.values(), thread => thread.call(name, ...args).catch(() => {})))
   }
 
-  toggleMaintenance(): void {
-    this.#maintenance = !this.#maintenance
-    void this.tellAll('maintenance', this.#maintenance)
-    this.#parts.logger.warn({ maintenance: this.#maintenance }, 'Maintenance was toggled')
+  async toggleMaintenance(): Promise<void> {
+    const maintenance = !this.#maintenance
+    this.#maintenance = maintenance
+    await this.tellAll('maintenance', maintenance)
+    this.#parts.logger.warn({ maintenance }, 'Maintenance was toggled')
   }
 
   /** A thread has ended that should serve. Another one replaces it, unless that happens again and again. */

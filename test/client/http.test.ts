@@ -36,7 +36,7 @@ describe('Requests of the client', () => {
       return true
     })
     await assert.rejects(duet.request('POST', '/nothing'), { kind: 'notFound', message: 'Not found' })
-    app.app.toggleMaintenance()
+    await app.app.toggleMaintenance()
     await assert.rejects(me(), (error: DuetError) => {
       assert.deepEqual([error.kind, error.status, typeof error.retryAfter], ['server', 503, 'number'])
       return isDuetError(error) && isDuetError(error, 'server') && !isDuetError(error, 'offline')

@@ -146,6 +146,6 @@ test('/ has no rate limit, answers HEAD, and is not served under maintenance', a
   assertRefusal(await ask(`${app.url}/api/`), 429)
   const head = await ask(`${app.url}/`, { method: 'HEAD' })
   assert.deepEqual([head.status, head.headers.get('content-type'), head.body], [200, json, ''])
-  app.app.toggleMaintenance()
+  await app.app.toggleMaintenance()
   assertRefusal(await home(app.url, browser), 503, 'Service under maintenance. Try again later.')
 })

@@ -47,9 +47,9 @@ test('health works under maintenance', async () => {
 test('maintenance can be toggled while the service runs, and this is logged', async () => {
   await using app = await startTestApp()
   assert.equal((await ask(`${app.url}/metrics`)).status, 200)
-  app.app.toggleMaintenance()
+  await app.app.toggleMaintenance()
   assertMaintenance(await ask(`${app.url}/metrics`))
-  app.app.toggleMaintenance()
+  await app.app.toggleMaintenance()
   assert.equal((await ask(`${app.url}/metrics`)).status, 200)
   assert.deepEqual(
     app.logs.filter(line => line.level === 40).map(line => line.maintenance),

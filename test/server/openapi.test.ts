@@ -517,6 +517,6 @@ test('the documentation ignores Authorization, is served at the root only, and n
   }
   for (const path of ['/docs/none', '/docs/package.json', '/docs/..%2fpackage.json'])
     assertRefusal(await ask(app.url + path), 404)
-  app.app.toggleMaintenance()
+  await app.app.toggleMaintenance()
   for (const path of ['/docs', '/docs/graphql', '/openapi.json']) assertRefusal(await ask(app.url + path), 503)
 })
