@@ -43,7 +43,7 @@ const mostProcesses = values.quick ? processesAtOnce : 2 * processesAtOnce
 const fewestFiles = 10
 
 /** How long each file took the last time, in this form. */
-const form = values.quick ? 'quick' : values.full ? 'full' : 'usual'
+const form = values.quick ? 'quick' : values.threads ? 'threads' : values.full ? 'full' : 'usual'
 const durationsFile = join(root, 'node_modules', '.cache', `test-durations-${form}.json`)
 
 const seed = Number(values.seed ?? randomInt(1_000_000))

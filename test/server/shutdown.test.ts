@@ -145,7 +145,7 @@ test('a connection that does not end is closed in time, and this is logged', asy
 // Each of these tests runs its own process.
 describe('a process that gets a stop signal', { concurrency: 4 }, () => {
   test('SIGTERM: a partly sent request is still answered, then the process exits with 0', async () => {
-    await using duet = serveDuet({ DRAIN_MS: '3000' }) // long enough for a busy machine to send one more request
+    await using duet = serveDuet({ DRAIN_MS: '100' })
     const { port } = await duet.address()
     using slow = await RawConnection.open(port)
     slow.write(live.slice(0, -2))
@@ -153,9 +153,6 @@ describe('a process that gets a stop signal', { concurrency: 4 }, () => {
     kept.write(ready)
     assert.equal((await kept.response()).status, 200)
     duet.child.kill('SIGTERM')
-    await waitUntil(() => duet.stdout.includes('"stopping"'))
-    kept.write(ready)
-    assertRefusal(await kept.response(), 503)
     await waitUntil(() => isRefused(port))
     slow.write(live.slice(-2))
     const answer = await slow.response()
@@ -163,6 +160,18 @@ describe('a process that gets a stop signal', { concurrency: 4 }, () => {
     const { code, stdout, stderr } = await ended(duet)
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
     assert.match(stdout, /"stopped"/)
+  })
+
+  test('while it drains, it answers that it is not ready', async () => {
+    await using duet = serveDuet({ DRAIN_MS: '3000' }) // long enough for a busy machine to send one more request
+    const { port } = await duet.address()
+    using kept = await RawConnection.open(port)
+    kept.write(ready)
+    assert.equal((await kept.response()).status, 200)
+    duet.child.kill('SIGTERM')
+    await waitUntil(() => duet.stdout.includes('"stopping"'))
+    kept.write(ready)
+    assertRefusal(await kept.response(), 503)
   })
 
   test('idle and unused connections do not delay the exit', async () => {
