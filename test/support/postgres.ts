@@ -1,6 +1,6 @@
-import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -104,6 +104,14 @@ export class PostgresServer implements AsyncDisposable {
     await this.#run('pg_ctl', ['promote', '-D', this.#data])
   }
 
+  /** A killed server leaves its lock file behind, which names the shared memory that it has left behind, too. */
+  #removeSharedMemory(): void {
+    const file = join(this.#data, 'postmaster.pid')
+    if (!existsSync(file)) return
+    const [, id] = /^\s*\d+\s+(\d+)\s*$/.exec(readFileSync(file, 'utf8').split('\n')[6] ?? '') ?? []
+    if (id !== undefined) spawnSync('ipcrm', ['-m', id])
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal)
   }
@@ -111,12 +119,18 @@ export class PostgresServer implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.signal('SIGCONT')
     await this.end('SIGQUIT')
+    this.#removeSharedMemory()
     rmSync(this.#folder, { recursive: true, force: true })
   }
 }
 
 // These settings are fast but not safe against power loss, which no test simulates. A killed server loses nothing.
-const defaults = { fsync: 'off', full_page_writes: 'off', shared_buffers: '32MB' }
+const defaults = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '32MB',
+  dynamic_shared_memory_type: 'mmap', // in the data folder, which the test removes
+}
 
 /** The reason to skip tests on PostgreSQL, if there is one. On a build machine that is an error. */
 export function postgresMissing(): string | undefined {
