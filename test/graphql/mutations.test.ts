@@ -42,9 +42,16 @@ for (const kind of engineKinds) {
     }
 
     /** All rows that a mutation may change, and all events. */
+    // No mutation changes a text, so its length says enough; the tests before this one may have stored long ones.
     const state = async () => ({
-      posts: await rowsOf(engine, 'select id, author_id, title, content, likes, published_at from posts order by id'),
-      comments: await rowsOf(engine, 'select id, post_id, author_id, text, created_at from comments order by id'),
+      posts: await rowsOf(
+        engine,
+        'select id, author_id, title, octet_length(content), likes, published_at from posts order by id',
+      ),
+      comments: await rowsOf(
+        engine,
+        'select id, post_id, author_id, octet_length(text), created_at from comments order by id',
+      ),
       outbox: await rowsOf(engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
     })
 

@@ -10,7 +10,7 @@ import { waitUntil, within } from '../support/wait.ts'
 
 /** More than the buffers of a connection can hold. */
 const size = 24 * 1024 * 1024
-const text = 'x'.repeat(size)
+const content = Buffer.alloc(size, 'x')
 
 /** A client that reads only when the test tells it to. */
 class Reader implements Disposable {
@@ -66,7 +66,7 @@ async function start(
   }
   const server = await startTestServer(
     fastify => {
-      fastify.get('/large', (_request, reply) => reply.send(text))
+      fastify.get('/large', (_request, reply) => reply.send(content))
       register(fastify)
     },
     { unread: { bounds: { sweepMs: 1, ...bounds }, now }, onCut: () => cut++ },
@@ -213,7 +213,7 @@ test('answers that are ready in one turn of the event loop are also limited', as
   await using server = await start({ perClient }, fastify => {
     fastify.get('/together', async (_request, reply) => {
       await go.promise
-      return reply.send(text)
+      return reply.send(content)
     })
   })
   const total = 8

@@ -16,6 +16,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
+import { isQuick } from '../support/form.ts'
 import { query } from '../support/graphql.ts'
 import { ask } from '../support/http.ts'
 import { bodyOf, createUser, newKey, pay } from '../support/rest.ts'
@@ -35,7 +36,9 @@ const losses: Readonly<Record<string, (path: string, other: string) => void>> = 
   'left without its shared memory': path => rmSync(`${path}-shm`),
 }
 
-for (const [what, lose] of Object.entries(losses)) {
+const chosen = Object.entries(losses).filter((_, at) => !isQuick || at % 2 === 0)
+
+for (const [what, lose] of chosen) {
   describe(`A SQLite file that is ${what} under a running server`, () => {
     it('makes the server refuse payments, reads and readiness from then on, and log the reason once', async () => {
       await using other = await anotherDatabase()

@@ -84,7 +84,9 @@ describe('Two threads', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
-  it('let the demo user log in and show the login, also a thread that replaces another', async () => {
+  it('let the demo user log in and show the login, also a thread that replaces another', {
+    skip: notInQuick,
+  }, async () => {
     assert.equal(hashes, 1, 'one thread writes the demo data')
     assert.equal(attempts, 1, 'one thread tries the login')
     assert.equal(app.app.demoLoginWorks, true)
