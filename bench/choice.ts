@@ -4,7 +4,7 @@ import * as names from './core/names.ts'
 /** Which cases are measured, and against whom. The first contender of a case is the base and always there. */
 export type Choice = (name: string, contender: string) => boolean
 
-const sockets = [names.yoga, names.apollo, names.mercurius, names.bareLoop]
+const sockets = [names.mercurius, names.bareLoop]
 const growth = ['100 thousand posts']
 
 /** What the goals are about, as far as it fits into 90 seconds. */
@@ -18,10 +18,8 @@ const quick: Readonly<Record<string, readonly string[]>> = {
   'postgres-nested': [names.postgraphile, duetOnSqlite],
   'payment-slow-disk': [names.express, names.bare],
   'subscriptions-1000-small': sockets,
-  'subscriptions-1000-nested': [names.apollo, names.bareLoop],
+  'subscriptions-1000-nested': sockets,
   'subscriptions-10000-small': [names.bareLoop],
-  'growth-sqlite-rest-point': growth,
-  'growth-sqlite-point': growth,
   'growth-sqlite-nested': growth,
   'growth-sqlite-like': growth,
 }

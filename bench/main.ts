@@ -38,26 +38,26 @@ const isChosen = options.only !== undefined || options.against !== undefined
 /** Seconds that each part should take on two cores without other work. What one leaves is for those after it. */
 const parts: readonly { readonly part: Part; readonly seconds: { readonly quick: number; readonly full: number } }[] = [
   { part: sqlite, seconds: { quick: 34, full: 250 } },
-  { part: postgres, seconds: { quick: 11, full: 60 } },
-  { part: slowDisk, seconds: { quick: 5, full: 15 } },
-  { part: subscriptions, seconds: { quick: 26, full: 125 } },
-  { part: growth[0] as Part, seconds: { quick: 10, full: 45 } },
-  { part: growth[1] as Part, seconds: { quick: 0, full: 65 } },
-  { part: threads, seconds: { quick: 0, full: 15 } },
+  { part: postgres, seconds: { quick: 10, full: 45 } },
+  { part: slowDisk, seconds: { quick: 10, full: 15 } },
+  { part: subscriptions, seconds: { quick: 25, full: 140 } },
+  { part: growth[0] as Part, seconds: { quick: 8, full: 40 } },
+  { part: growth[1] as Part, seconds: { quick: 0, full: 80 } },
+  { part: threads, seconds: { quick: 0, full: 10 } },
 ]
 const paces: Readonly<Record<'quick' | 'full' | 'chosen', Omit<Pace, 'deadline'>>> = {
   quick: {
     rounds: { least: 3, most: 10 },
     sliceMs: 120,
     settleMs: 25,
-    warm: { answers: 1500, mostCpuMs: 1500 },
+    warm: { answers: 1000, mostCpuMs: 600 },
     deliveries: 3000,
   },
   full: {
     rounds: { least: 3, most: 15 },
-    sliceMs: 200,
+    sliceMs: 180,
     settleMs: 30,
-    warm: { answers: 2500, mostCpuMs: 2500 },
+    warm: { answers: 2500, mostCpuMs: 2000 },
     deliveries: 10_000,
   },
   chosen: {

@@ -47,6 +47,7 @@ export function graphqlCases(): readonly Case[] {
       connections: 64,
       contenders: graphqlServers,
       requests: () => onePage,
+      warmedBy: 'nested',
       note: 'Apart from the others: only here Duet reads once for all who ask at the same moment. No answer is kept longer than that.',
     },
     {
@@ -81,6 +82,7 @@ export function graphqlCases(): readonly Case[] {
       connections: 1,
       contenders: graphqlServers,
       requests: () => nestedPages,
+      warmedBy: 'nested',
     },
     {
       name: 'nested-1000',
@@ -88,6 +90,7 @@ export function graphqlCases(): readonly Case[] {
       connections: 1000,
       contenders: graphqlServers,
       requests: () => nestedPages,
+      warmedBy: 'nested',
     },
   ]
 }

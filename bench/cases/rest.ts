@@ -88,6 +88,7 @@ export function restCases(tokens: Tokens, { some = 400, coldTokens = 1500 } = {}
       connections: 1,
       contenders: restServers,
       requests: () => readUsers,
+      warmedBy: 'rest-point',
     },
     {
       name: 'rest-point-1000',
@@ -95,6 +96,7 @@ export function restCases(tokens: Tokens, { some = 400, coldTokens = 1500 } = {}
       connections: 1000,
       contenders: restServers,
       requests: () => readUsers,
+      warmedBy: 'rest-point',
     },
   ]
 }

@@ -18,6 +18,8 @@ export interface Case {
   readonly contenders: readonly string[]
   /** The requests, in the order in which they are sent, again from the start after the last. Asked before every slice. */
   readonly requests: (contender: Contender) => Promise<readonly string[]> | readonly string[]
+  /** An earlier case with the same operation, which has warmed up its code. A short warm-up is enough after it. */
+  readonly warmedBy?: string
   /** Ends a slice when each request was sent once. */
   readonly once?: boolean
   /** What must be equal of the answers of all contenders. The answer itself, if not given. */

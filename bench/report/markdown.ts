@@ -47,7 +47,7 @@ function documentOf({ results, verdicts, machine, skipped, pace }: Report, agree
     '',
     ...machine.map(line => `- ${line}`),
     `- ${roundsOf(results)}, more where the ratios were less sure; each visits the cases in turn and in a case every server, ${pace.sliceMs} ms each`,
-    `- before the first round each server was warmed up in each case: by ${pace.warm.answers.toLocaleString('en')} requests, and more until its CPU per request fell no further or it had used ${pace.warm.mostCpuMs / 1000} s of CPU`,
+    `- before the first round each server was warmed up in each case: by ${pace.warm.answers.toLocaleString('en')} requests (not where an earlier case has the same operation), and more until its CPU per request fell no further or it had used ${pace.warm.mostCpuMs / 1000} s of CPU`,
     `- the load process, which sends the requests, used at most ${(100 * loadShareOf(results)).toFixed(0)} % of a core`,
     ...skipped.map(line => `- ${line}`),
     '',
