@@ -9,7 +9,7 @@ import { startThreads } from '../../src/threads/supervisor.ts'
 import { startTestApp } from '../support/app.ts'
 import { notInQuick, onlyInFull } from '../support/form.ts'
 import { query } from '../support/graphql.ts'
-import { ask, sendRaw } from '../support/http.ts'
+import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { cheapPasswords } from '../support/passwords.ts'
 import { createMember, createUser } from '../support/rest.ts'
@@ -83,6 +83,24 @@ describe('Two threads', () => {
     attempts = matches.mock.callCount()
   })
   after(() => app[Symbol.asyncDispose]())
+
+  it('all know of maintenance when the switch has returned, and all know of its end', async () => {
+    const connections = await Promise.all(Array.from({ length: 8 }, () => RawConnection.open(app.port)))
+    const statuses = async () => {
+      for (const connection of connections) connection.write('GET /users HTTP/1.1\r\nHost: x\r\n\r\n')
+      return new Set(await Promise.all(connections.map(async each => (await each.response()).status)))
+    }
+    try {
+      for (let times = 0; times < 10; times++) {
+        for (const status of [503, 200]) {
+          await app.app.toggleMaintenance()
+          assert.deepEqual(await statuses(), new Set([status]))
+        }
+      }
+    } finally {
+      for (const connection of connections) connection[Symbol.dispose]()
+    }
+  })
 
   it('let the demo user log in and show the login, also a thread that replaces another', {
     skip: notInQuick,
