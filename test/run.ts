@@ -100,7 +100,8 @@ function modulesOf(files: readonly string[], folder: string): readonly string[] 
     // Node leaves the first test in its place, so it must not always be the same one.
     const start = seed % urls.length
     const turned = [...urls.slice(start), ...urls.slice(0, start)]
-    writeFileSync(path, turned.map(url => `import '${url}'\n`).join(''))
+    const all = [pathToFileURL(join(root, 'test', 'support', 'lingering.ts')), ...turned]
+    writeFileSync(path, all.map(url => `import '${url}'\n`).join(''))
     return path
   })
 }
