@@ -5,6 +5,7 @@ import { demoLogin } from '../core/demo.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger, standardOutput } from '../server/logging.ts'
 import { settle } from '../threads/settle.ts'
+import { keepTickShape } from '../threads/tick-shape.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<number> {
@@ -12,6 +13,7 @@ export async function serve(config: Config): Promise<number> {
   // place into the old space at once. Lists of listeners live long if they belong to connections. Then those of requests
   // come into the old space too, and each keeps its whole request in memory until the next full garbage collection.
   setFlagsFromString('--no-allocation-site-pretenuring')
+  void keepTickShape()
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)
   let app: App | undefined

@@ -16,6 +16,7 @@ import type { Shared } from '../wiring/shared.ts'
 import { LogLines } from './log-lines.ts'
 import { sharedLimiter, type ThreadMemory } from './memory.ts'
 import { settle } from './settle.ts'
+import { keepTickShape } from './tick-shape.ts'
 import { turnsOf } from './turns.ts'
 
 /** One of the threads that serve: a whole app, whose shared parts are in the main thread or in shared memory. */
@@ -37,6 +38,7 @@ export interface Started {
 }
 
 const { index, threads, group, config, database, memory, port } = workerData as ServingData
+void keepTickShape()
 const owner = index + 1
 const lines = new LogLines(port)
 const logger = createLogger(config.logLevel, lines).child({ thread: owner })
