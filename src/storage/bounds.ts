@@ -11,11 +11,10 @@ export const bounds = Object.freeze({
   /** Maximum number of operations that wait for the store. Further ones are rejected immediately. */
   waiting: 10_000,
   /**
-   * How many heavy reads may wait for their turn, and for how long: less than a server that stops waits for its requests.
-   * `textBytes`: longer texts together, as they are stored, make a read heavy. To write a megabyte of them as JSON takes
-   * SQLite up to 8 ms and PostgreSQL up to 40.
+   * How many heavy reads may wait for their turn. `textBytes`: longer texts together, as they are stored, make a read
+   * heavy. To write a megabyte of them as JSON takes SQLite up to 8 ms and PostgreSQL up to 40.
    */
-  heavyReads: { waiting: 200, waitMs: 4_000, textBytes: 512 * 1024 },
+  heavyReads: { waiting: 200, textBytes: 512 * 1024 },
 })
 
 /** How many heavy changes run at once, and how many may wait. */

@@ -5,10 +5,12 @@ import type { Statement } from './sql.ts'
 /** The turns of heavy reads. Clients take turns, and equal reads that wait run once. */
 export class HeavyTurns<Outcome> {
   readonly #turns: FairQueue
+  readonly #waitMs: number
   /** Reads that wait for their turn: by their text, which can be long and is not copied, and then by their values. */
   readonly #waiting = new Map<string, Map<string, SharedRead<Outcome>>>()
 
-  constructor(atOnce: Pick<FairQueueBounds, 'atOnce' | 'perClient'>) {
+  constructor(atOnce: Pick<FairQueueBounds, 'atOnce' | 'perClient'>, waitMs: number) {
+    this.#waitMs = waitMs
     this.#turns = new FairQueue({ ...atOnce, mayWait: bounds.heavyReads.waiting })
   }
 
@@ -29,7 +31,7 @@ export class HeavyTurns<Outcome> {
     }
     shared.readers++
     try {
-      return await this.#turns.run(client, turn, bounds.heavyReads.waitMs)
+      return await this.#turns.run(client, turn, this.#waitMs)
     } finally {
       if (--shared.readers === 0) forget()
     }

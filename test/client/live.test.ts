@@ -222,12 +222,17 @@ describe('A subscription of the client', () => {
     duet.onSession((_session, change) => {
       renewals += change === 'renewed' ? 1 : 0
     })
-    await author.post()
-    await waitUntil(() => posts().length === 1)
+    // A token lives for two seconds, and a subscription that is cut off before its first event cannot resume.
+    await waitUntil(async () => {
+      await author.post()
+      return posts().length > 0 && asAdmin.posts().length > 0
+    })
     await waitUntil(() => renewals >= 4)
     await author.post()
-    await waitUntil(() => posts().length === 2 && asAdmin.posts().length === 2)
-    assert.deepEqual([posts(), asAdmin.posts(), errors, asAdmin.errors], [author.titles, author.titles, [], []])
+    const last = author.titles.at(-1)
+    await waitUntil(() => posts().at(-1) === last && asAdmin.posts().at(-1) === last)
+    for (const got of [posts(), asAdmin.posts()]) assert.deepEqual(got, author.titles.slice(-got.length))
+    assert.deepEqual([errors, asAdmin.errors], [[], []])
     assert.ok(state.opened >= 4, `${state.opened} sockets`)
   })
 

@@ -55,10 +55,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#catalogue = options.catalogue
     this.#observer = options.observer
     this.#timeouts = options.timeouts
-    const { poolMax } = options
+    const { poolMax, timeouts } = options
     this.#writers = new FairQueue({ atOnce: Math.max(1, poolMax - Math.ceil(poolMax / 5)), mayWait: bounds.waiting })
     this.#textReads = new FairQueue({ atOnce: Math.ceil(poolMax / 4), mayWait: bounds.waiting })
-    this.#heavyReads = new HeavyTurns({ atOnce: Math.ceil(poolMax / 8), perClient: 1 })
+    this.#heavyReads = new HeavyTurns({ atOnce: Math.ceil(poolMax / 8), perClient: 1 }, timeouts.heavyTurn)
   }
 
   read(statement: Statement): Promise<readonly Row[]> {

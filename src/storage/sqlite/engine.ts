@@ -45,6 +45,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
       now,
       observer,
       timeoutMs: timeouts.hang,
+      waitMs: timeouts.heavyTurn,
     })
     this.#reader = new SqliteReader(reading, this.#guard, this.#heavy, now)
     const data: WriterData = { path, catalogueUrl: catalogue.url, busyMs: timeouts.operation }

@@ -16,12 +16,13 @@ const threads = new KeptThreads(new URL('./heavy-reader-thread.ts', import.meta.
  */
 export class HeavyReads implements AsyncDisposable {
   readonly #options: HeavyReadsOptions
-  readonly #turns = new HeavyTurns<HeavyRows>({ atOnce: 1 })
+  readonly #turns: HeavyTurns<HeavyRows>
   #thread: HeavyThread | undefined
   #closed = false
 
   constructor(options: HeavyReadsOptions) {
     this.#options = options
+    this.#turns = new HeavyTurns({ atOnce: 1 }, options.waitMs)
   }
 
   read(statement: Statement): Promise<HeavyRows> {
@@ -68,6 +69,8 @@ export interface HeavyReadsOptions {
   readonly observer: Pick<StoreObserver, 'trouble'>
   /** How long one read may take. */
   readonly timeoutMs: number
+  /** How long one read may wait for its turn. */
+  readonly waitMs: number
 }
 
 type Answer = Exclude<FromHeavyReader, 'closed'>
