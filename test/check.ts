@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { globSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Checks types, lint and format, all at the same time. What has not changed since it passed is not checked again. */
@@ -34,6 +34,7 @@ async function lintAndFormat(): Promise<boolean> {
   if (files.length === 0) return true
   const passed = await run('biome', ['check', '--error-on-warnings', '--no-errors-on-unmatched', ...files])
   if (passed) {
+    mkdirSync(caches, { recursive: true })
     writeFileSync(mark, '')
     utimesSync(mark, begun, begun)
   }
