@@ -29,9 +29,10 @@ export class SharedRateLimiter implements LocalLimiter {
   }
 
   take(key: string): Allowance {
-    const now = this.#clock.now()
     this.#hash.of(key)
     this.#lock.take()
+    // Read only now: a time from before the wait can be older than the window, as if the clock had been set back.
+    const now = this.#clock.now()
     const slot = this.#current(now)
     const taken = (this.#cells[slot + places.taken] ?? 0) + 1
     this.#cells[slot + places.taken] = taken

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
 import { CountTable, childOf, countMemory } from '../../src/cluster/count-table.ts'
-import { windowMemory } from '../../src/cluster/shared-rate-limiter.ts'
+import { SharedRateLimiter, windowMemory } from '../../src/cluster/shared-rate-limiter.ts'
 import { SharedTally } from '../../src/cluster/shared-tally.ts'
 import { runs } from '../support/form.ts'
 import type { HammerData } from './hammer.ts'
@@ -30,6 +30,20 @@ describe('Counts that threads share', () => {
     for (let client = 0; client < 10; client++) assert.equal(tally.count(`client ${client}`), (3 * times) / 10)
     for (let client = 10; client < 100; client++) assert.equal(tally.count(`client ${client}`), 0)
     assert.equal(tally.join('groups', 'group 1'), 20, 'a group that several threads have counts once')
+  })
+
+  it('are taken at a time that is read under the lock, never at one that is older than the window of another thread', () => {
+    const memory = windowMemory()
+    const lock = new Int32Array(memory, 0, 1)
+    const owners: (number | undefined)[] = []
+    const now = () => {
+      owners.push(lock[0])
+      return 1_000
+    }
+    const limiter = new SharedRateLimiter(2, 60_000, { now }, memory, 3)
+    assert.deepEqual([limiter.take('a client').remaining, limiter.take('a client').remaining], [1, 0])
+    assert.deepEqual(owners, [3, 3])
+    assert.deepEqual([...lock], [0])
   })
 
   it('equal a naive count of all threads, without the threads that have ended', () => {
