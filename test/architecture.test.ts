@@ -52,6 +52,7 @@ const RESERVED: { what: string; pattern: RegExp; parts: string[] }[] = [
     pattern: /\bheaders?\b|idempotency-key|query ?string|request body|['"`]\/\w/i,
     parts: Object.keys(DIRECTIONS).filter(part => part !== 'core'),
   },
+  { what: 'imports values of node:http', pattern: /\bimport\s+(?!type\b)[^'"]*['"]node:http['"]/, parts: [] },
   { what: "names an engine's module", pattern: /\bstorage\/(sqlite|postgres)\//, parts: ['storage'] },
 ]
 
@@ -172,7 +173,8 @@ const SOUND: Record<string, string> = {
     "import {\n  type Server,\n  start,\n} from '../server/http.ts'\nexport * from '../core/user.ts'",
   'src/graphql/schema.graphql': 'type Query { many: Int }',
   'src/graphql/resolvers.ts': "const later = await import('../core/post.ts')",
-  'src/server/http.ts': "import fastify from 'fastify'\nconst url = 'http://127.0.0.1'",
+  'src/server/http.ts':
+    "import fastify from 'fastify'\nimport type { Server } from 'node:http'\nconst url = 'http://127.0.0.1'",
   'src/storage/sqlite/engine.ts': "import { DatabaseSync } from 'node:sqlite'",
   'src/storage/open.ts': "const path = '../storage/sqlite/engine.ts'\nimport './sqlite/engine.ts'",
   'src/storage/postgres/engine.ts': "import pg from 'pg'",
@@ -231,6 +233,12 @@ const CASES: Case[] = [
     "names an engine's module",
   ),
   source('nor loads one', 'src/main.ts', "load('./storage/sqlite/engine.ts')", "names an engine's module"),
+  source(
+    'no value of node:http',
+    'src/rest/more.ts',
+    "import { type A, b } from 'node:http'",
+    'imports values of node:http',
+  ),
   source('core knows no header', 'src/core/more.ts', "read('Idempotency-Key')", 'speaks of HTTP'),
   source('nor a path', 'src/core/more.ts', "claim('/payments')", 'speaks of HTTP'),
   source('no variable is any', 'src/core/more.ts', 'const a: any = 1', 'uses the type any'),

@@ -1,7 +1,7 @@
-import { STATUS_CODES } from 'node:http'
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import { challenge } from './authentication.ts'
+import { nodeHttp } from './node-http.ts'
 import { traceOf } from './request-id.ts'
 
 /** The only place that maps an error code to an HTTP status. */
@@ -68,7 +68,7 @@ function fastifyErrorOf(error: unknown, { raw }: FastifyRequest): readonly [stat
   const { code, statusCode = 500, validation, message } = (error ?? {}) as Partial<FastifyError>
   if (!code?.startsWith('FST_') || statusCode >= 500) return undefined
   if (validation !== undefined) return [400, message ?? 'Bad request']
-  return fastifyErrors[code] ?? [statusCode, STATUS_CODES[statusCode] ?? 'Bad request']
+  return fastifyErrors[code] ?? [statusCode, nodeHttp.STATUS_CODES[statusCode] ?? 'Bad request']
 }
 
 const fastifyErrors: Readonly<Record<string, readonly [status: number, text: string]>> = {

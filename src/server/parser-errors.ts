@@ -1,8 +1,9 @@
-import { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
 import type { LineLimit } from './line-limit.ts'
+import { nodeHttp } from './node-http.ts'
 import { requestIdOf } from './request-id.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
@@ -57,7 +58,7 @@ function answerRaw(
   const requestId = requestIdOf(headers, randomness)
   const body = JSON.stringify({ error: text })
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
+    `HTTP/1.1 ${status} ${nodeHttp.STATUS_CODES[status]}\r\n` +
       'content-type: application/json; charset=utf-8\r\n' +
       `content-length: ${Buffer.byteLength(body)}\r\n` +
       'cache-control: no-store\r\n' +

@@ -1,7 +1,8 @@
-import { type IncomingMessage, METHODS } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 import { sendError } from './errors.ts'
 import { allowedInstead } from './known-paths.ts'
+import { nodeHttp } from './node-http.ts'
 
 /** Refuses unknown paths and methods before the body is read. */
 export function refuseUnrouted(server: FastifyInstance): void {
@@ -34,4 +35,4 @@ export function routableUrl(request: IncomingMessage): string {
   return unknownMethod
 }
 
-const knownMethods = new Set(METHODS)
+const knownMethods = new Set(nodeHttp.METHODS)

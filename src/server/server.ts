@@ -79,7 +79,8 @@ export function createServer({
       shouldUpgradeCallback: asksForSocket,
     },
     routerOptions: { maxParamLength },
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+    // Bodies and responses have no schemas of Fastify's, so their compilers need not be loaded.
+    schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
     clientErrorHandler: (error, socket) => answerParserError(error, socket, rawAnswers),
     // Errors of the router (a URL that cannot be decoded) skip all hooks. Routed again, the request runs through them.
     frameworkErrors: (_error, { raw }, reply) => {
@@ -117,6 +118,10 @@ export function createServer({
   cutUnread(server, { ...unread, proxies, lifecycle, onCut })
   logAnswers(server, logger, rawAnswers.lines)
   return server
+}
+
+function withoutSchemas(): never {
+  throw new Error('Schemas of Fastify are not used')
 }
 
 /**

@@ -1,9 +1,10 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { releaseConnection } from './connection-limit.ts'
 import type { Lifecycle } from './lifecycle.ts'
+import { nodeHttp } from './node-http.ts'
 
 /** What a route needs to turn a request into a WebSocket. */
 export interface Upgrade {
@@ -44,7 +45,7 @@ export function routeUpgrades(server: FastifyInstance): void {
 
 function route(server: FastifyInstance, request: IncomingMessage, stream: Socket, head: Buffer): void {
   request.socketUpgrade = { stream, head, headers: [] }
-  const response = new ServerResponse(request)
+  const response = new nodeHttp.ServerResponse(request)
   response.shouldKeepAlive = false
   response.assignSocket(stream)
   response.on('finish', () => {
