@@ -62,6 +62,7 @@ export class Lifecycle {
 
   trackConnection(connection: Socket): void {
     this.#noteArrival()
+    connection.openedAt = this.#lastArrival
     this.connections.add(connection)
     connection.on('close', () => this.connections.delete(connection))
   }
@@ -101,6 +102,13 @@ declare module 'node:http' {
   interface ServerResponse {
     /** Its place among the requests in flight. */
     slot?: number | undefined
+  }
+}
+
+declare module 'node:net' {
+  interface Socket {
+    /** When it was accepted, in milliseconds of `performance.now()`. */
+    openedAt?: number
   }
 }
 

@@ -81,6 +81,21 @@ test('until the server stops listening, new connections are served, each for one
   assert.ok(await isRefused(server.port))
 })
 
+test('a connection that is still unused when the server stops listening is served, unless it was opened long ago', async () => {
+  await using server = await startServer()
+  const { connections } = server.lifecycle
+  using old = await RawConnection.open(server.port)
+  await waitUntil(() => connections.size === 1)
+  for (const connection of connections) connection.openedAt = performance.now() - 2 * testTimeoutMs
+  using fresh = await RawConnection.open(server.port)
+  await waitUntil(() => connections.size === 2)
+  const shutdown = shutDown(server.server, server.lifecycle, 0, { waitsForUnusedMs: testTimeoutMs })
+  assert.equal(await old.closed(), '')
+  fresh.write(live)
+  assert.equal((await fresh.response()).status, 200)
+  await shutdown
+})
+
 test('the server keeps listening for the whole drain time while clients connect', async () => {
   await using server = await startServer()
   const begun = performance.now()
@@ -136,7 +151,10 @@ test('a connection that does not end is closed in time, and this is logged', asy
   connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   answer.write('first')
   await waitUntil(() => connection.unread.includes('first'))
-  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end of a shutdown after its timeout')
+  await within(
+    shutDown(server.server, server.lifecycle, 0, { timeoutMs: 100 }),
+    'the end of a shutdown after its timeout',
+  )
   assert.match(JSON.stringify(server.logs), cutting)
   await connection.closed()
   assert.ok(cutAfterMs < 9_000, 'the process ends within ten seconds')
