@@ -31,7 +31,8 @@ for (const kind of engineKinds) {
           answered++
         })
         await send(app.port, '127.0.0.2', theirs)
-        assert.ok(answered < many / 2, `${answered} were answered before`)
+        // Some are answered while the server still reads this one. Without turns at most two would be answered after it.
+        assert.ok(answered < many - 2, `${answered} were answered before`)
         await Promise.all(busy)
       })
     }

@@ -272,14 +272,20 @@ test('R-ERR-9: under the enforced policy a tag shows nothing to callers without 
   assert.equal((await send(app, `GET ${paths[1]}`, undefined, owner.token)).status, 200)
 })
 
-test('a long header of blanks or of many tags takes no noticeable time', async () => {
+test('a long header of blanks or of many tags takes hardly any CPU time', async () => {
   await using app = await startTestApp()
   const user = await createUser(app)
   for (const condition of [`"a"${' '.repeat(12_000)}x`, ' '.repeat(12_000), '"",'.repeat(4_000), ','.repeat(12_000)]) {
-    const started = performance.now()
     const request = `GET /users/${user.id} HTTP/1.1\r\nHost: x\r\nIf-None-Match: ${condition}\r\n\r\n`
-    assert.equal((await sendRaw(app.port, request)).status, 200)
-    assert.ok(performance.now() - started < 1_000)
+    const costs: number[] = []
+    for (let tries = 0; tries < 3; tries++) {
+      const before = process.cpuUsage()
+      assert.equal((await sendRaw(app.port, request)).status, 200)
+      const { user: inProgram, system } = process.cpuUsage(before)
+      costs.push(inProgram + system)
+    }
+    // A pattern that goes back once for each blank takes 300 ms.
+    assert.ok(Math.min(...costs) < 100_000, `${costs} µs`)
   }
 })
 

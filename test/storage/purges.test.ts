@@ -15,15 +15,20 @@ for (const kind of engineKinds) {
         database,
         [7_200, 3_660, 3_540, 60].map(age => insertEvent(age)),
       )
-      mock.timers.enable({ apis: ['setInterval'] })
-      try {
-        await using _app = await serve(database)
-        mock.timers.tick(60_000)
-        // The end of this block stops the service, which waits for the running purge.
-      } finally {
-        mock.timers.reset()
-      }
+      await serveForAMinute(database)
       assert.deepEqual(await read(database, sql`select post_id from outbox order by id`), [[3_540], [60]])
+    })
+
+    it('deletes exactly the idempotency keys that have expired', async () => {
+      await using database = await kind.create()
+      await database.migrate()
+      await change(database, [sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`])
+      await change(
+        database,
+        [-3_600, -60, 3_600, 60].map(left => insertKey(left)),
+      )
+      await serveForAMinute(database)
+      assert.deepEqual(await read(database, sql`select key from idempotency_keys order by id`), [['3600'], ['60']])
     })
   })
 }
@@ -50,6 +55,23 @@ describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
 /** An event of this age in seconds, which is also the id of its post. */
 function insertEvent(age: number): Statement {
   return sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${age}, now_plus(${-age}))`
+}
+
+/** A key that expires in so many seconds. */
+function insertKey(left: number): Statement {
+  return sql`insert into idempotency_keys (scope, key, payment_id, expires_at)
+             select '/payments', ${String(left)}, id, now_plus(${left}) from payments`
+}
+
+async function serveForAMinute(database: TestDatabase): Promise<void> {
+  mock.timers.enable({ apis: ['setInterval'] })
+  try {
+    await using _app = await serve(database)
+    mock.timers.tick(60_000)
+    // The end of this block stops the service, which waits for the running purge.
+  } finally {
+    mock.timers.reset()
+  }
 }
 
 function serve({ kind, location }: TestDatabase) {
