@@ -5,8 +5,9 @@ import { parseArgs } from 'node:util'
 import { ownCpu } from './core/processes.ts'
 import { BenchServer } from './core/server.ts'
 import { fillSqlite } from './plant.ts'
-import { drive, hasWrk, type Workload } from './threads/drive.ts'
+import { drive, hasWrk } from './threads/drive.ts'
 import { printIsolation } from './threads/isolation.ts'
+import { workloads } from './threads/workloads.ts'
 
 // Duet with 1 to N threads on SQLite: requests per second and CPU per request of four kinds of requests, the time of a
 // start and the memory. Then how the slowest percent of reads changes while another client sends the most expensive
@@ -34,25 +35,6 @@ const [most = 1, rounds = 1, seconds = 1, connections = 1, warm = 1] = [
   values.connections,
   values.warm,
 ].map(Number)
-
-const json = { 'Content-Type': 'application/json' }
-const nested = 'query($o:Int){posts(limit:10,offset:$o){id title author{name} comments(limit:3){text author{name}}}}'
-const workloads: readonly Workload[] = [
-  { name: 'GET /users/1', line: () => 'GET /users/1' },
-  { name: 'distinct pages', line: (_, page) => `GET /users?limit=20&offset=${page}` },
-  {
-    name: 'nested GraphQL',
-    line: () => 'POST /graphql',
-    headers: () => json,
-    body: (_, page) => `{"query":"${nested}","variables":{"o":${page}}}`,
-  },
-  {
-    name: 'payments',
-    line: () => 'POST /payments',
-    headers: number => ({ ...json, 'Idempotency-Key': `bench-${number}` }),
-    body: () => '{"amount":49.9}',
-  },
-]
 
 interface Sum {
   answers: number
