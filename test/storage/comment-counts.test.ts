@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import pg from 'pg'
 import { type Actor, anonymous } from '../../src/core/actor.ts'
@@ -137,8 +137,9 @@ async function outcomeOf(work: () => Promise<unknown>): Promise<'some' | 'refuse
 describe('Transactions on PostgreSQL that change the same posts, comments and users', { skip: postgres.skip }, () => {
   it('never deadlock', async t => {
     await using stage = await Stage.open(postgres)
+    await using parts = new AsyncDisposableStack()
     const done = { some: 0, refused: 0 }
-    const clients = await Promise.all(Array.from({ length: 4 }, () => connected(t, stage.database.location)))
+    const clients = await Promise.all(Array.from({ length: 4 }, () => connected(parts, stage.database.location)))
     for (let round = 0; round < inForm(6, 60); round++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       const work = clients.map(async client => {
@@ -152,11 +153,12 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
 })
 
 describe('A mutation on PostgreSQL that changes the same rows several times', { skip: postgres.skip }, () => {
-  it('does not deadlock with the deletion of their author, after any of its statements', async t => {
+  it('does not deadlock with the deletion of their author, after any of its statements', async () => {
     await using stage = await Stage.open(postgres)
+    await using parts = new AsyncDisposableStack()
     const [changing, deleting] = [
-      await connected(t, stage.database.location),
-      await connected(t, stage.database.location),
+      await connected(parts, stage.database.location),
+      await connected(parts, stage.database.location),
     ]
     const pid = (deleting as unknown as { processID: number }).processID
     const like = { kind: 'like post', id: 3, show } as const
@@ -182,10 +184,10 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
 })
 
 /** A connection that detects a deadlock at once, and has no lock timeout. */
-async function connected(t: TestContext, location: string): Promise<pg.Client> {
+async function connected(parts: AsyncDisposableStack, location: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: location, types: { getTypeParser: columnOf } })
   await client.connect()
-  t.after(() => client.end())
+  parts.defer(() => client.end())
   await client.query("set deadlock_timeout = '5ms'")
   return client
 }

@@ -12,7 +12,7 @@ import { migrateSqlite } from '../../src/storage/sqlite/file.ts'
 import { type Timeouts, timeoutsOf } from '../../src/storage/timeouts.ts'
 import type { Catalogue, Verbs } from '../../src/storage/verb.ts'
 import { postgresMissing } from './postgres.ts'
-import { migrationsOf, newPostgresDatabase, sqliteTemplatePath } from './templates.ts'
+import { dropPostgresDatabase, migrationsOf, newPostgresDatabase, sqliteTemplatePath } from './templates.ts'
 import { testTimeoutMs } from './wait.ts'
 
 /** A database of either kind, which a test can open several times. */
@@ -58,8 +58,8 @@ export const postgres: EngineKind = {
   name: 'PostgreSQL',
   kind: 'postgres',
   skip: postgresMissing() ?? false,
-  create: async () => postgresAt(await newPostgresDatabase('schema')),
-  createEmpty: async () => postgresAt(await newPostgresDatabase('nothing')),
+  create: () => newPostgres('schema'),
+  createEmpty: () => newPostgres('nothing'),
 }
 
 export const engineKinds = [sqlite, postgres]
@@ -79,7 +79,12 @@ export function sqliteAt(path: string, remove: () => void = () => {}): TestDatab
   }
 }
 
-export function postgresAt(url: string): TestDatabase {
+async function newPostgres(contents: 'schema' | 'nothing'): Promise<TestDatabase> {
+  const url = await newPostgresDatabase(contents)
+  return postgresAt(url, () => dropPostgresDatabase(url))
+}
+
+export function postgresAt(url: string, drop: () => Promise<void> = async () => {}): TestDatabase {
   return {
     kind: 'postgres',
     location: url,
@@ -93,7 +98,7 @@ export function postgresAt(url: string): TestDatabase {
         pooler: options?.pooler ?? false,
         randomness: { id: randomUUID },
       }),
-    [Symbol.asyncDispose]: async () => {},
+    [Symbol.asyncDispose]: drop,
   }
 }
 

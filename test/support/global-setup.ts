@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
 import { leftBehind } from './left-behind.ts'
-import { PostgresServer, postgresMissing } from './postgres.ts'
+import { PostgresServer, postgresFolder, postgresMissing } from './postgres.ts'
 import { RedisServer, redisMissing } from './redis.ts'
 import { createTemplates } from './templates.ts'
 
@@ -24,7 +24,7 @@ export async function globalSetup(): Promise<void> {
 export async function globalTeardown(): Promise<void> {
   await shared?.[Symbol.asyncDispose]()
   await redis?.[Symbol.asyncDispose]()
-  const left = leftBehind(tmpdir())
+  const left = leftBehind(tmpdir(), [postgresFolder()])
   if (left.length === 0) return
   console.error(`Tests left behind:\n${left.join('\n')}`) // the runner fails without printing the reason
   throw new Error('Tests left something behind')

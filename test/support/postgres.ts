@@ -9,6 +9,9 @@ import pg from 'pg'
 import { isQuick } from './form.ts'
 import { freePort } from './ports.ts'
 
+/** The folder of all servers. */
+export const postgresFolder = () => process.env.DUET_TEST_POSTGRES_FOLDER ?? tmpdir()
+
 /** The data folder of a new server, kept for the whole run because `initdb` takes seconds. */
 export const postgresData = 'template.postgres'
 
@@ -36,7 +39,7 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   private constructor(port: number, settings: Readonly<Record<string, string>>) {
-    this.#folder = mkdtempSync(join(tmpdir(), 'duet-postgres-'))
+    this.#folder = mkdtempSync(join(postgresFolder(), 'duet-postgres-'))
     this.url = `postgres://duet@127.0.0.1:${port}/postgres`
     const all = { listen_addresses: '127.0.0.1', port: String(port), max_connections: '200', ...defaults, ...settings }
     this.#settings = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -45,7 +48,7 @@ export class PostgresServer implements AsyncDisposable {
   }
 
   async #initialise(): Promise<void> {
-    const prepared = join(tmpdir(), postgresData)
+    const prepared = join(postgresFolder(), postgresData)
     if (!existsSync(prepared)) {
       await this.#run('initdb', ['-U', 'duet', '-A', 'trust', '-E', 'UTF8', '--no-sync', '-D', this.#data])
       execFileSync('cp', ['-a', this.#data, prepared])

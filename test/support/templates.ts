@@ -28,8 +28,13 @@ export function sqliteTemplatePath(): string {
 export async function newPostgresDatabase(contents: 'schema' | 'nothing'): Promise<string> {
   const server = required('DUET_TEST_POSTGRES')
   const name = `test_${process.pid}_${++databases}`
-  await execute(server, `create database ${name}${contents === 'schema' ? ' template template_duet' : ''}`)
+  const template = contents === 'schema' ? ' template template_duet' : ''
+  await execute(server, `create database ${name}${template}`)
   return databaseOn(server, name)
+}
+
+export async function dropPostgresDatabase(url: string): Promise<void> {
+  await execute(required('DUET_TEST_POSTGRES'), `drop database ${new URL(url).pathname.slice(1)} with (force)`)
 }
 
 let databases = 0
