@@ -30,7 +30,6 @@ export class Instance implements AsyncDisposable {
       DATABASE_URL: kind === 'sqlite' ? `sqlite:${location}` : location,
       TOKEN_KEYS: tokenKeys,
       RATE_LIMIT_MAX: '0',
-      DEMO_DATA: 'false',
       LOG_LEVEL: 'error',
       ...env,
     })

@@ -10,6 +10,7 @@ import { forgetKeys } from './sabotage.ts'
 import { Wire } from './wire.ts'
 
 const payers = 16
+const payments = inForm(50, 2000)
 
 for (const kind of engineKinds) {
   describe(`F6: a lost answer of a server on ${kind.name}`, { skip: kind.skip }, () => {
@@ -36,7 +37,7 @@ for (const kind of engineKinds) {
         lose()
         const { verdict, unanswered } = await payAndAskAgain(database, wire, history)
         t.diagnostic(`${unanswered} answers lost: ${summarise(verdict)}`)
-        assert.equal(unanswered, inForm(100, 2000))
+        assert.equal(unanswered, payments)
         assertSound(verdict)
         assert.deepEqual(instance.faults, [])
       })
@@ -46,7 +47,7 @@ for (const kind of engineKinds) {
       await forgetKeys(database)
       loseWithinAnswer(wire)
       const { verdict } = await payAndAskAgain(database, wire, history)
-      assert.equal(verdict.offences.double.length, inForm(100, 2000))
+      assert.equal(verdict.offences.double.length, payments)
     })
   })
 }
@@ -54,7 +55,7 @@ for (const kind of engineKinds) {
 /** Every payer loses every answer, and then repeats its request over a working connection. */
 async function payAndAskAgain(database: TestDatabase, wire: Wire, history: History) {
   const url = `http://127.0.0.1:${wire.port}`
-  let left = inForm(100, 2000)
+  let left = payments
   let unanswered = 0
   await runWorkers(payers, async () => {
     while (left-- > 0) if ((await attempt(history, url, history.intend())) === undefined) unanswered++

@@ -11,7 +11,7 @@ import { waitUntil } from '../support/wait.ts'
 
 const answers = inForm(40, 400)
 const megabytes = 1024 * 1024
-const settings = { RATE_LIMIT_MAX: '0', DEMO_DATA: 'false', LOG_LEVEL: 'warn' }
+const settings = { RATE_LIMIT_MAX: '0', LOG_LEVEL: 'warn' }
 
 /** A server whose `{ posts(limit: 125) { content } }` is an answer of 8 MB. */
 async function startWithPosts() {

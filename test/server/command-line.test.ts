@@ -205,12 +205,12 @@ describe('the command line', { concurrency: 4 }, () => {
     using folder = temporaryFolder()
     const env = { DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }
     {
-      await using fresh = serveDuet(env)
+      await using fresh = serveDuet({ ...env, DEMO_DATA: 'true' })
       const { url } = await fresh.address()
       assert.match(fresh.stdout, /demo-password/)
       await ask(`${url}/users/1`, { method: 'DELETE' })
     }
-    await using later = serveDuet(env)
+    await using later = serveDuet({ ...env, DEMO_DATA: 'true' })
     await later.address()
     assert.doesNotMatch(later.stdout, /demo/)
   })

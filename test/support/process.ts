@@ -93,11 +93,11 @@ export async function runDuet(args: readonly string[], settings?: Settings): Pro
   return await duet.outcome()
 }
 
-/** Starts a server, by default on a free port and a temporary database. */
+/** Starts a server, by default on a free port and a temporary database without demo data. */
 export function serveDuet(
   env: Readonly<Record<string, string>> = {},
   place: Pick<Settings, 'cwd' | 'root'> = {},
 ): DuetProcess {
-  const all = { ...generous, PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', ...env }
+  const all = { ...generous, PORT: '0', DATABASE_URL: 'sqlite::memory:', DRAIN_MS: '0', DEMO_DATA: 'false', ...env }
   return new DuetProcess(['serve'], { env: all, ...place })
 }
