@@ -132,6 +132,7 @@ const defaults = {
   fsync: 'off',
   full_page_writes: 'off',
   shared_buffers: '32MB',
+  max_wal_size: '128MB', // the data folder is in memory
   dynamic_shared_memory_type: 'mmap', // in the data folder, which the test removes
 }
 
