@@ -7,7 +7,7 @@ test('groups of test files hold every file once, and none takes longer than the 
   const durations = fc.dictionary(fc.string({ maxLength: 5 }), fc.integer({ min: 1, max: 10_000 }), { minKeys: 1 })
   const property = fc.property(durations, fc.integer({ min: 1, max: 8 }), (dictionary, count) => {
     const msOf = new Map(Object.entries(dictionary))
-    const groups = groupsOf([...msOf.keys()], count, msOf)
+    const groups = groupsOf(msOf, count)
     assert.equal(groups.length, count)
     assert.deepEqual(groups.flat().toSorted(), [...msOf.keys()].toSorted())
     const sum = (files: readonly string[]) => files.reduce((total, file) => total + (msOf.get(file) ?? 0), 0)
@@ -15,12 +15,4 @@ test('groups of test files hold every file once, and none takes longer than the 
     for (const files of groups) assert.ok(sum(files) <= most)
   })
   fc.assert(property)
-})
-
-test('files that were never measured are spread evenly', () => {
-  const files = ['a', 'b', 'c', 'd', 'e', 'f']
-  assert.deepEqual(
-    groupsOf(files, 3, new Map()).map(group => group.length),
-    [2, 2, 2],
-  )
 })

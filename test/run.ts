@@ -1,7 +1,17 @@
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { run } from 'node:test'
@@ -99,7 +109,10 @@ function modulesOf(files: readonly string[], folder: string): readonly string[] 
   if (files.length === 0) throw new Error('There is no such test file')
   mkdirSync(folder)
   const count = Math.min(mostProcesses, Math.ceil(files.length / fewestFiles))
-  return groupsOf(files, count, Durations.of(durationsFile)).map((group, index) => {
+  const known = Durations.of(durationsFile)
+  // Before the first run only the size of a file tells how long it may take.
+  const expected = new Map(files.map(file => [file, known.get(file) ?? statSync(resolve(root, file)).size]))
+  return groupsOf(expected, count).map((group, index) => {
     const urls = group.map(file => pathToFileURL(resolve(root, file)))
     const path = join(folder, `${index + 1}.mjs`)
     // Node leaves the first test in its place, so it must not always be the same one.
