@@ -180,12 +180,19 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await view.button('Create').click()
     await page.getByRole('alert').getByText('Email is already in use.').waitFor()
     assert.equal(await page.getByLabel('Name').inputValue(), 'Somebody')
-    await page.keyboard.press('Escape')
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('says that a password was wrong, and keeps the e-mail', async () => {
+    await using view = await open({ tab: 'users' })
+    const { page } = view
+    const dialog = page.getByRole('dialog')
     await view.button('Sign in').click()
-    await page.getByRole('dialog').getByLabel('E-mail').fill(ada)
-    await page.getByLabel('Password').fill('wrong password')
-    await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click()
+    await dialog.getByLabel('E-mail').fill(ada)
+    await dialog.getByLabel('Password').fill('wrong password')
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('The e-mail or the password is wrong.').waitFor()
+    assert.equal(await dialog.getByLabel('E-mail').inputValue(), ada)
     view.assertNoTroubles({ refusals: true })
   })
 })

@@ -257,6 +257,27 @@ describe('the console', { skip: browserMissing }, () => {
     assert.ok(await page.getByText('You may not do this').isVisible())
   })
 
+  it('keeps the number of a user that is being typed while orders arrive', async () => {
+    await using view = await open({ tab: 'orders', as: grace })
+    const { page } = view
+    await view.button('Refresh').first().waitFor()
+    const held = Promise.withResolvers<void>()
+    const hold = async (route: Route) => {
+      await held.promise
+      await route.continue()
+    }
+    await page.route(/status=pending_payment/, hold, { times: 1 })
+    const asked = page.waitForRequest(/status=pending_payment/)
+    await page.getByLabel('Status').selectOption('Waiting for payment')
+    await asked
+    await page.getByLabel('Orders of user').fill('1')
+    held.resolve()
+    await view.button('Refresh').or(page.getByText('No orders here')).first().waitFor()
+    assert.equal(await page.getByLabel('Orders of user').inputValue(), '1')
+    await page.getByLabel('Orders of user').press('Enter')
+    await page.getByText('You may not do this').waitFor()
+  })
+
   it('sends a payment, sends it again with the same key, and shows that nothing was paid twice', async () => {
     await using view = await open({ tab: 'payments', as: ada })
     const { page } = view

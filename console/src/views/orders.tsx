@@ -16,6 +16,8 @@ const pageSize = 10
 /** The orders of the signed-in user, or of the user with the entered id. */
 export function Orders() {
   const chosen = useSignal<number | undefined>(undefined)
+  /** What is being typed: without it, an answer that arrives meanwhile would put the former number back. */
+  const typed = useSignal<string | undefined>(undefined)
   const status = useSignal<OrderStatus | ''>('')
   const list = useSignal<{ readonly items: readonly Order[]; readonly more: boolean } | undefined>(undefined)
   const ordering = useSignal(false)
@@ -69,10 +71,14 @@ export function Orders() {
             id="orders-of"
             type="number"
             min={1}
-            value={userId ?? ''}
+            value={typed.value ?? userId ?? ''}
             placeholder="Number"
+            onInput={event => {
+              typed.value = event.currentTarget.value
+            }}
             onChange={event => {
               chosen.value = Number(event.currentTarget.value) || undefined
+              typed.value = undefined
             }}
           />
         </div>

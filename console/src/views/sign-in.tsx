@@ -45,7 +45,7 @@ export function SignIn({ reason, onDone }: Props) {
           name="email"
           type="email"
           autocomplete="username"
-          value={reason === 'ended' ? (who.value?.email ?? '') : ''}
+          defaultValue={reason === 'ended' ? (who.value?.email ?? '') : ''}
           required
           autofocus
         />
