@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import type { Browser, Route } from 'playwright-core'
+import type { Browser, Page, Route } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { ConsolePage, password } from '../support/console.ts'
@@ -238,19 +238,14 @@ describe('the console', { skip: browserMissing }, () => {
     await using view = await open({ tab: 'orders', as: grace })
     const { page } = view
     await view.button('Refresh').first().waitFor()
-    const held = Promise.withResolvers<void>()
-    const hold = async (route: Route) => {
-      await held.promise
-      await route.continue()
-    }
-    await page.route(/status=shipped/, hold, { times: 1 })
+    const release = await holdOne(page, /status=shipped/)
     const late = page.waitForRequest(/status=shipped/)
     await page.getByLabel('Status').selectOption('Shipped')
     const answered = (await late).response()
     await page.getByLabel('Orders of user').fill('1')
     await page.getByLabel('Orders of user').press('Enter')
     await page.getByText('You may not do this').waitFor()
-    held.resolve()
+    release()
     await answered
     await page.evaluate('new Promise(resolve => setTimeout(resolve))')
     assert.equal(await page.locator('.order').count(), 0)
@@ -261,17 +256,12 @@ describe('the console', { skip: browserMissing }, () => {
     await using view = await open({ tab: 'orders', as: grace })
     const { page } = view
     await view.button('Refresh').first().waitFor()
-    const held = Promise.withResolvers<void>()
-    const hold = async (route: Route) => {
-      await held.promise
-      await route.continue()
-    }
-    await page.route(/status=pending_payment/, hold, { times: 1 })
+    const release = await holdOne(page, /status=pending_payment/)
     const asked = page.waitForRequest(/status=pending_payment/)
     await page.getByLabel('Status').selectOption('Waiting for payment')
     await asked
     await page.getByLabel('Orders of user').fill('1')
-    held.resolve()
+    release()
     await view.button('Refresh').or(page.getByText('No orders here')).first().waitFor()
     assert.equal(await page.getByLabel('Orders of user').inputValue(), '1')
     await page.getByLabel('Orders of user').press('Enter')
@@ -361,3 +351,14 @@ describe('the console', { skip: browserMissing }, () => {
     view.assertNoTroubles()
   })
 })
+
+/** Holds one request to such an address, until the returned function is called. */
+async function holdOne(page: Page, address: RegExp): Promise<() => void> {
+  const held = Promise.withResolvers<void>()
+  const hold = async (route: Route) => {
+    await held.promise
+    await route.continue()
+  }
+  await page.route(address, hold, { times: 1 })
+  return held.resolve
+}
