@@ -80,6 +80,9 @@ export function Orders() {
               chosen.value = Number(event.currentTarget.value) || undefined
               typed.value = undefined
             }}
+            onBlur={() => {
+              typed.value = undefined // no change is told if the former number was typed again
+            }}
           />
         </div>
         <div class="field short">
