@@ -268,6 +268,21 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByText('You may not do this').waitFor()
   })
 
+  it('shows no number of a user after signing out, even if the own one was typed again', async () => {
+    await using view = await open({ tab: 'orders', as: grace })
+    const { page } = view
+    const number = page.getByLabel('Orders of user')
+    await view.button('Refresh').first().waitFor()
+    const own = await number.inputValue()
+    await number.fill('1')
+    await number.fill(own)
+    await number.blur()
+    await view.account.click()
+    await view.button('Sign out').click()
+    await page.getByText('Whose orders?').waitFor()
+    assert.equal(await number.inputValue(), '')
+  })
+
   it('sends a payment, sends it again with the same key, and shows that nothing was paid twice', async () => {
     await using view = await open({ tab: 'payments', as: ada })
     const { page } = view
