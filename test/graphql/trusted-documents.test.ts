@@ -147,6 +147,14 @@ for (const [what, [manifest, message]] of Object.entries(bad)) {
 
 const broken: Readonly<Record<string, readonly [manifest: object, message: RegExp]>> = {
   'is not GraphQL': [{ x: 'query Bad {' }, /Bad \("x"\): Syntax Error: /],
+  'selects nothing': [
+    { x: typename, y: 'query Nothing {}' },
+    /Nothing \("y"\): Syntax Error: Expected Name, found "}"/,
+  ],
+  'spreads an empty fragment': [
+    { x: 'query Empty { posts { id ...F } } fragment F on Post {}' },
+    /Empty \("x"\): Syntax Error: Expected Name, found "}"/,
+  ],
   'does not fit the schema': [{ x: typename, y: 'query Bad { nothing }' }, /Bad \("y"\): Cannot query field "nothing"/],
   'is too deep': [
     { x: 'query Deep { user(id: 1) { posts { comments { author { posts { author { id } } } } } } }' },
@@ -162,7 +170,10 @@ const broken: Readonly<Record<string, readonly [manifest: object, message: RegEx
 
 for (const [what, [manifest, message]] of Object.entries(broken)) {
   test(`the start fails with a message that names the operation if one ${what}`, async () => {
-    await assert.rejects(startTrusting(manifest), (error: unknown) => {
+    const starting = async () => {
+      await using _app = await startTrusting(manifest)
+    }
+    await assert.rejects(starting, (error: unknown) => {
       assert.ok(error instanceof ConfigError)
       assert.match(error.message, /^TRUSTED_DOCUMENTS: [^\n]+$/)
       assert.match(error.message, message)

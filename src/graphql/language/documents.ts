@@ -61,7 +61,7 @@ export class Documents {
         limit: maxDepth,
       })
     }
-    const options = { maxErrors: 10, hideSuggestions: !suggestions, allowEmptySelectionSets: false }
+    const options = { maxErrors: 10, hideSuggestions: !suggestions }
     // The other rules follow fragments and would not end if these are circular.
     const applied = depth === undefined ? [NoFragmentCyclesRule] : introspection ? rules : rulesWithoutIntrospection
     const errors = validate(schema, parsed, applied, options)
@@ -82,7 +82,8 @@ const bytesPerField = 1200
 function parseWithin(text: string): DocumentNode {
   try {
     checkBounds(text)
-    return parse(text)
+    // By default graphql-js allows empty selection sets. The specification does not.
+    return parse(text, { allowEmptySelectionSets: false })
   } catch (error) {
     throw error instanceof GraphQLError ? refusalFromGraphQL('GRAPHQL_PARSE_FAILED', [error]) : error
   }
