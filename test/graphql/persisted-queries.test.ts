@@ -10,6 +10,17 @@ let texts = 0
 /** A text that no test has sent before. */
 const newText = () => `query ($n: Int) { a${++texts}: __typename @skip(if: false) posts(limit: $n) { id } }`
 
+/** Texts that are never learnt, by the error code that each gets with its own hash. */
+const refusedTexts = {
+  GRAPHQL_PARSE_FAILED: '{',
+  GRAPHQL_VALIDATION_FAILED: '{ nothing }',
+  DEPTH_LIMIT_EXCEEDED: '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }',
+  DOCUMENT_TOO_LARGE: `{ id } #${'x'.repeat(70_000)}`,
+}
+
+/** Headers are limited to 16 KiB. */
+const longestInUrl = 10_000
+
 describe('Automatic persisted queries', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   before(async () => {
@@ -50,6 +61,35 @@ describe('Automatic persisted queries', () => {
       assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND')
     })
 
+    it(`by ${name}: a hash of another text is told before anything about the text`, async () => {
+      for (const [code, text] of Object.entries(refusedTexts)) {
+        if (name === 'GET' && text.length > longestInUrl) continue
+        for (const hash of [sha256(`${text} `), sha256(text).toUpperCase(), 'x']) {
+          const wrong = await send(app, { query: text, ...persisted(hash) })
+          assert.deepEqual([wrong.status, wrong.code], [refused, 'BAD_REQUEST'], code)
+          assert.match(wrong.message ?? '', /is not the hash of the query/)
+        }
+        for (let time = 0; time < 2; time++) {
+          assert.equal((await send(app, { query: text, ...persisted(sha256(text)) })).code, code)
+          assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND', code)
+        }
+      }
+    })
+
+    it(`by ${name}: a text that ran is refused with the hash of another one, and both go on to run`, async () => {
+      const texts = [newText(), newText()]
+      const [text = '', other = ''] = texts
+      for (const each of texts) assert.ok((await send(app, { query: each, ...persisted(sha256(each)) })).data)
+      for (let time = 0; time < 2; time++) {
+        assert.equal((await send(app, { query: text, ...persisted(sha256(other)) })).code, 'BAD_REQUEST')
+        for (const each of texts) {
+          const { data } = await send(app, { query: each })
+          assert.ok(data)
+          assert.deepEqual((await send(app, persisted(sha256(each)))).data, data)
+        }
+      }
+    })
+
     it(`by ${name}: a hash that is not a string, or not inside an object, is refused`, async () => {
       const text = newText()
       for (const hash of [5, null, undefined, '', [sha256(text)]]) {
@@ -80,14 +120,23 @@ describe('Automatic persisted queries', () => {
     }
   })
 
-  it('a text that is not valid is not stored', async () => {
+  it('a text almost as large as a body may be is compared with its hash, and then too large', async () => {
     const { POST: send } = transports
-    assert.ok(send)
-    const deep = '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }'
-    const invalid = { GRAPHQL_PARSE_FAILED: '{', GRAPHQL_VALIDATION_FAILED: '{ nothing }', DEPTH_LIMIT_EXCEEDED: deep }
-    for (const [code, text] of Object.entries({ ...invalid, DOCUMENT_TOO_LARGE: `{ id } #${'x'.repeat(70_000)}` })) {
-      assert.equal((await send(app, { query: text, ...persisted(sha256(text)) })).code, code)
-      assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND', code)
+    const text = `{ __typename } #${'x'.repeat(1_048_000)}`
+    assert.equal((await send?.(app, { query: text, ...persisted(sha256('')) }))?.code, 'BAD_REQUEST')
+    assert.equal((await send?.(app, { query: text, ...persisted(sha256(text)) }))?.code, 'DOCUMENT_TOO_LARGE')
+  })
+
+  it('a text with half a surrogate pair, which has the hash of another text, does not take its place', async () => {
+    const text = '{ __typename } # \ufffd'
+    const half = '{ __typename } # \ud800'
+    const hash = persisted(sha256(text))
+    assert.deepEqual(persisted(sha256(half)), hash)
+    for (const send of [transports.POST, transports['a socket']]) {
+      assert.equal((await send?.(app, { query: half, ...hash }))?.code, 'GRAPHQL_PARSE_FAILED')
+      assert.ok((await send?.(app, { query: text, ...hash }))?.data)
+      assert.equal((await send?.(app, { query: half, ...hash }))?.code, 'GRAPHQL_PARSE_FAILED')
+      assert.ok((await send?.(app, hash))?.data)
     }
   })
 

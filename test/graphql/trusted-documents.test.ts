@@ -58,6 +58,7 @@ for (const [format, manifest] of Object.entries({ 'of a map': mapped, "in Apollo
           persisted(md5),
           persisted(sha256(latest)),
           { query: latest, ...persisted(sha256(latest)) },
+          { query: latest, ...persisted(md5) },
           { query: latest, id: 'an id of the client' },
           { documentId: md5, ...persisted(md5) },
         ]
@@ -85,8 +86,20 @@ for (const [format, manifest] of Object.entries({ 'of a map': mapped, "in Apollo
           assert.deepEqual([data, code], [undefined, 'DOCUMENT_NOT_TRUSTED'], JSON.stringify(other))
           assert.equal(status, name === 'a socket' ? undefined : 400)
         }
-        const { code } = await send(app, { query: latest, ...persisted(sha256(typename)) })
-        assert.equal(code, 'BAD_REQUEST')
+      })
+
+      it(`by ${name}: a hash or an id of another text is told before anything about the text`, async () => {
+        for (const text of [typename, '{ other: __typename }', '{', '{}', '{ nothing }']) {
+          for (const hash of [sha256(latest), md5, sha256(`${text} `), 'x']) {
+            for (let time = 0; time < 2; time++) {
+              const { code, message } = await send(app, { query: text, ...persisted(hash) })
+              assert.equal(code, 'BAD_REQUEST', text)
+              assert.match(message ?? '', /is not the hash of the query/)
+            }
+          }
+          const expected = text === typename ? undefined : 'DOCUMENT_NOT_TRUSTED'
+          assert.equal((await send(app, { query: text, ...persisted(sha256(text)) })).code, expected)
+        }
       })
     }
 

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'
 import type { OperationRequest } from '../operation-request.ts'
 import { SharedTexts } from './shared-texts.ts'
-import { type DocumentSource, hashIn, wrongHash } from './source.ts'
+import { checkHash, type DocumentSource, hashIn } from './source.ts'
 
 /** Passes texts on to other threads, and receives theirs. */
 export interface TextExchange {
@@ -31,13 +30,11 @@ export class AutomaticDocuments implements DocumentSource {
     const { query } = request
     const hash = hashIn(request)
     if (query === undefined) return this.#documents.prepare(this.#textOf(hash))
+    if (hash === undefined || this.#texts.get(hash) === query) return this.#documents.prepare(query)
+    checkHash(query, hash)
     const document = this.#documents.prepare(query)
-    if (hash !== undefined && this.#texts.get(hash) !== query) {
-      // The document is within its limits now, so the work of hashing it is bounded.
-      if (createHash('sha256').update(query).digest('hex') !== hash) throw wrongHash()
-      this.#texts.set(hash, query, client)
-      this.#exchange?.tell(hash, query, client)
-    }
+    this.#texts.set(hash, query, client)
+    this.#exchange?.tell(hash, query, client)
     return document
   }
 

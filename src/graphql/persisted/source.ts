@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { ValidDocument } from '../language/documents.ts'
@@ -20,7 +21,8 @@ export function hashIn({ extensions }: OperationRequest): string | undefined {
   throw refusal('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash must be a string.')
 }
 
-/** Throws the refusal of a hash that does not belong to the text sent with it. */
-export function wrongHash() {
-  return refusal('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the hash of the query.')
+/** Throws a refusal if a text has another hash. The size of a request limits the work of hashing. */
+export function checkHash(text: string, given: string): void {
+  if (hash('sha256', text) === given) return
+  throw refusal('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the hash of the query.')
 }

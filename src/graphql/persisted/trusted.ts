@@ -6,7 +6,7 @@ import { checkComplexity } from '../language/limits/complexity.ts'
 import type { Variables } from '../language/tree.ts'
 import type { OperationRequest } from '../operation-request.ts'
 import { ManifestError, shown, type TrustedDocument } from './manifest.ts'
-import { type DocumentSource, hashIn, wrongHash } from './source.ts'
+import { checkHash, type DocumentSource, hashIn } from './source.ts'
 
 /** Allows only the documents of a manifest, named by their id or their hash, or sent as their exact text. */
 export class TrustedDocuments implements DocumentSource {
@@ -29,8 +29,9 @@ export class TrustedDocuments implements DocumentSource {
     const { query, documentId } = request
     const hash = hashIn(request)
     if (query === undefined) return this.#documents.prepare(this.#named(documentId ?? hash))
+    // An id of the manifest may take the place of the hash.
+    if (hash !== undefined && this.#textOf.get(hash) !== query) checkHash(query, hash)
     if (!this.#texts.has(query)) throw notTrusted()
-    if (hash !== undefined && this.#textOf.get(hash) !== query) throw wrongHash()
     return this.#documents.prepare(query)
   }
 
