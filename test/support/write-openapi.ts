@@ -8,7 +8,7 @@ export const openApiFile = join(import.meta.dirname, '..', '..', 'api', 'openapi
 
 /** The document as the app serves it, in the form of the committed copy. */
 export async function servedDocument(): Promise<string> {
-  await using app = await startTestApp()
+  await using app = await startTestApp({ DATABASE_URL: 'sqlite::memory:' }) // a run of tests has a database to copy, this has none
   const { body } = await ask(`${app.url}/openapi.json`)
   return `${JSON.stringify(JSON.parse(body), null, 2)}\n`
 }
