@@ -46,10 +46,9 @@ export interface Session {
 }
 
 export interface TokenSigner {
-  /** Without a session, the user has just logged in. */
   issue(
     user: { readonly id: number; readonly role: string; readonly tokenVersion: string },
-    session?: Session,
+    session: Session,
   ): Promise<string>
   /** Returns `undefined` for a token that we did not sign, or that has expired. */
   verify(token: string): Promise<Claims | undefined>

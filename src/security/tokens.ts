@@ -52,11 +52,10 @@ export class JwtSigner implements TokenSigner {
 
   issue(
     { id, role, tokenVersion }: { id: number; role: string; tokenVersion: string },
-    session?: Session,
+    { loggedInAt, endsAt }: Session,
   ): Promise<string> {
     const [{ id: kid, privateKey }] = this.#keys
     const now = this.#seconds()
-    const { loggedInAt = now, endsAt = Number.POSITIVE_INFINITY } = session ?? {}
     return new SignJWT({ role, ver: tokenVersion, auth_time: loggedInAt })
       .setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' })
       .setIssuer(issuer)

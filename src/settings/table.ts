@@ -68,7 +68,7 @@ export const settings = {
     default: 'a key file next to the SQLite file',
   },
   TOKEN_TTL_SECONDS: { fallback: '3600', meaning: 'lifetime of a token' },
-  SESSION_TTL_SECONDS: { fallback: '2592000', meaning: 'how long after a login its token can be renewed' },
+  SESSION_TTL_SECONDS: { fallback: '2592000', meaning: 'how long a login lasts, with the tokens renewed from it' },
   IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
   LINK_PREFIX: { fallback: '', meaning: 'prefix of all addresses in Location and links' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },

@@ -95,7 +95,11 @@ export class Service implements AsyncDisposable {
     // Tokens are signed directly, because hashing passwords would take longer than a whole run.
     const tokenOf = async (id: number) => {
       const [row] = await this.engine.read(sql`select role, token_mark from users where id = ${id}`)
-      return signer.issue({ id, role: String(row?.[0]), tokenVersion: String(row?.[1]) })
+      const loggedInAt = Math.floor(this.#clock.now() / 1000)
+      return signer.issue(
+        { id, role: String(row?.[0]), tokenVersion: String(row?.[1]) },
+        { loggedInAt, endsAt: loggedInAt + ttlSeconds },
+      )
     }
     const tokens = { ann: await tokenOf(ann.id), bob: await tokenOf(bob.id), admin: await tokenOf(admin.id) }
     return new Session(this, { ann: ann.id, bob: bob.id }, tokens)

@@ -57,15 +57,16 @@ test('no renewed token lives past SESSION_TTL_SECONDS after the login, and then 
   assert.ok(await isValid(await tokenOf(app.url), app.url), 'a login starts a new session')
 })
 
-test('a token that outlives its session is still valid, but cannot be renewed', async () => {
-  await using app = await start({ SESSION_TTL_SECONDS: '60' })
-  app.clock.pass(59_999)
-  assert.equal((await renew(app, app.token)).status, 200)
-  app.clock.pass(1)
-  const refused = await renew(app, app.token)
-  assertRefusal(refused, 401, 'The session has ended. Log in again.')
-  assert.match(refused.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+test('the first token of a login does not outlive the session either', async () => {
+  await using app = await start({ SESSION_TTL_SECONDS: '60', TOKEN_TTL_SECONDS: '3600' })
+  const { iat, auth_time, exp } = decodeJwt(app.token)
+  assert.deepEqual([auth_time, exp], [iat, Number(iat) + 60])
+  app.clock.pass(59_000)
   assert.ok(await isValid(app.token, app.url))
+  assert.equal(decodeJwt(tokenIn(await renew(app, app.token))).exp, exp)
+  app.clock.pass(1_000)
+  assert.ok(!(await isValid(app.token, app.url)))
+  assertRefusal(await renew(app, app.token), 401, 'Invalid or expired token')
 })
 
 test('by default a session lasts 30 days', async () => {
@@ -76,18 +77,21 @@ test('by default a session lasts 30 days', async () => {
   assertRefusal(await renew(app, app.token), 401)
 })
 
-test('for an old token without auth_time, the login time is its iat', async () => {
+test('an old token without auth_time, whose login time is its iat, outlives its session but cannot be renewed then', async () => {
   await using app = await start({ SESSION_TTL_SECONDS: '100' })
   const { auth_time: _, ...claims } = decodeJwt(app.token)
   const [key] = JSON.parse(tokenKeys).keys
-  const older = await new SignJWT(claims)
+  const older = await new SignJWT({ ...claims, exp: Number(claims.iat) + 3600 })
     .setProtectedHeader({ alg: 'EdDSA', kid: key.kid })
     .sign(await importJWK(key, 'EdDSA'))
   app.clock.pass(99_000)
   const { auth_time, exp } = decodeJwt(tokenIn(await renew(app, older)))
   assert.deepEqual([auth_time, exp], [claims.iat, Number(claims.iat) + 100])
   app.clock.pass(1_000)
-  assertRefusal(await renew(app, older), 401, 'The session has ended. Log in again.')
+  const refused = await renew(app, older)
+  assertRefusal(refused, 401, 'The session has ended. Log in again.')
+  assert.match(refused.headers.get('www-authenticate') ?? '', /^Bearer error="invalid_token"/)
+  assert.ok(await isValid(older, app.url))
 })
 
 test('with credentials in the body the token is ignored, and without either the answer is 400', async () => {

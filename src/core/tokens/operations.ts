@@ -2,7 +2,7 @@ import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor, IdentifiedUser } from '../actor.ts'
 import { AppError, tooManyRequests } from '../errors.ts'
 import type { EventBus } from '../events.ts'
-import type { Claims, Clock, Passwords, Randomness, RateLimiter, TokenSigner } from '../ports.ts'
+import type { Claims, Clock, Passwords, Randomness, RateLimiter, Session, TokenSigner } from '../ports.ts'
 import type { Credentials, UserStore } from '../store.ts'
 import { loginKeyOf, type TokenState } from '../users/user.ts'
 
@@ -11,7 +11,7 @@ export interface TokensParts {
   readonly passwords: Passwords
   readonly signer: TokenSigner
   readonly limits: LoginLimits
-  /** How long after a login its tokens can be renewed. */
+  /** How long a login and the tokens renewed from it last. */
   readonly sessionTtlSeconds: number
   readonly access: Access
   readonly clock: Clock
@@ -74,7 +74,7 @@ export class Tokens {
     })
     if (user === undefined) throw new AppError('unauthenticated', 'Invalid email or password')
     await this.#limits.perEmail.giveBack(attempt)
-    return this.#signer.issue(user)
+    return this.#signer.issue(user, this.#sessionOf(Math.floor(this.#clock.now() / 1000)))
   }
 
   async #userOf(loginKey: string, password: string, client: string): Promise<Credentials | undefined> {
@@ -85,11 +85,15 @@ export class Tokens {
   /** Gives a new token for a valid one. This is not a login, so it does not count as an attempt. */
   async renew(token: string): Promise<string> {
     const { claims, tokenState } = await this.#check(token)
-    const { userId, loggedInAt } = claims
-    const endsAt = loggedInAt + this.#sessionTtlSeconds
-    if (endsAt * 1000 <= this.#clock.now())
+    const session = this.#sessionOf(claims.loggedInAt)
+    // A token outlives its session only if it was issued when SESSION_TTL_SECONDS was longer, or by an older version.
+    if (session.endsAt * 1000 <= this.#clock.now())
       throw new AppError('unauthenticated', 'The session has ended. Log in again.')
-    return this.#signer.issue({ id: userId, ...tokenState }, { loggedInAt, endsAt })
+    return this.#signer.issue({ id: claims.userId, ...tokenState }, session)
+  }
+
+  #sessionOf(loggedInAt: number): Session {
+    return { loggedInAt, endsAt: loggedInAt + this.#sessionTtlSeconds }
   }
 
   /** Revokes all tokens of the user. */

@@ -25,7 +25,7 @@ export const tokenOperations = {
       'With credentials in the body: logs in, and ignores `Authorization`. Login attempts have separate limits: for each ' +
       'client, and for each client with one e-mail. They apply even if the password is right. Without a body, or with an ' +
       'empty object: gives a new token for the valid one in `Authorization`. A token can be renewed until ' +
-      '`SESSION_TTL_SECONDS` after the login, by default 30 days, and no renewed token lives longer than that. The claim ' +
+      '`SESSION_TTL_SECONDS` after the login, by default 30 days, and no token of that login lives longer than that. The claim ' +
       '`auth_time` is the moment of the login.',
     tags,
     security: tokenOptional,
