@@ -58,7 +58,10 @@ export interface Orders {
         readonly signal?: AbortSignal;
     }): Promise<Order>;
     items(order: Order): Promise<readonly OrderItem[]>;
-    /** Follows a link of the order. Without such a link it fails with `conflict`, and no request is sent. */
+    /**
+     * Follows a link of the order. Without such a link it fails with `conflict`, and no request is sent. An order from
+     * `get` has an `ETag`: it is paid or cancelled only if it has not changed since, else that fails with `conflict`, too.
+     */
     follow<Name extends OrderLink>(order: Order, name: Name, options?: PaymentOptions): Promise<Followed[Name]>;
 }
 /** The links of an order other than `self`: the actions that are possible now. */

@@ -1,7 +1,7 @@
 import { backoff, type Clock } from './clock.ts'
 import type { Duet } from './connect.ts'
 import { DuetError } from './errors.ts'
-import { type Answer, isReplay } from './http.ts'
+import { type Answer, type CallOptions, isReplay } from './http.ts'
 import { internalsOf } from './internals.ts'
 import type { PaymentOptions, PaymentOutcome } from './payments.ts'
 
@@ -10,12 +10,11 @@ export async function underOneKey<Body>(
   duet: Duet,
   method: string,
   target: string | URL,
-  body: object | undefined,
-  { key = newKey(), signal }: PaymentOptions = {},
+  { key = newKey(), signal, body, headers: more }: PaymentOptions & Pick<CallOptions, 'body' | 'headers'>,
 ): Promise<PaymentOutcome & { readonly answer: Answer<Body> }> {
   const { clock } = internalsOf(duet)
   const payer = duet.session?.userId
-  const headers = { 'idempotency-key': key }
+  const headers = { ...more, 'idempotency-key': key }
   for (let attempts = 1; ; attempts++) {
     try {
       const answer = await duet.request<Body>(method, target, {

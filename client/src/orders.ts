@@ -61,7 +61,10 @@ export interface Orders {
   create(userId: number, items: readonly NewItem[]): Promise<Order>
   get(id: number, options?: { readonly signal?: AbortSignal }): Promise<Order>
   items(order: Order): Promise<readonly OrderItem[]>
-  /** Follows a link of the order. Without such a link it fails with `conflict`, and no request is sent. */
+  /**
+   * Follows a link of the order. Without such a link it fails with `conflict`, and no request is sent. An order from
+   * `get` has an `ETag`: it is paid or cancelled only if it has not changed since, else that fails with `conflict`, too.
+   */
   follow<Name extends OrderLink>(order: Order, name: Name, options?: PaymentOptions): Promise<Followed[Name]>
 }
 
@@ -93,9 +96,12 @@ export function orders(duet: Duet): Orders {
         })
         return undefined
       },
-      async pay(_order, { href, method = 'GET' }, options) {
+      async pay(order, { href, method = 'GET' }, options) {
         const target = new URL(href, duet.url)
-        const { answer, ...outcome } = await underOneKey<RawOrder>(duet, method, target, undefined, options)
+        const { answer, ...outcome } = await underOneKey<RawOrder>(duet, method, target, {
+          ...options,
+          headers: unchanged(order),
+        })
         const payment = linkIn(answer.headers.get('link'), 'payment')
         return {
           order: orderOf(answer.body),

@@ -42,7 +42,10 @@ export interface Payments {
 export function payments(duet: Duet): Payments {
   return {
     async pay(amount, options) {
-      const { answer, ...outcome } = await underOneKey<Payment>(duet, 'POST', '/payments', { amount }, options)
+      const { answer, ...outcome } = await underOneKey<Payment>(duet, 'POST', '/payments', {
+        ...options,
+        body: { amount },
+      })
       return { payment: answer.body, ...outcome }
     },
     async get(payment, { signal } = {}) {

@@ -135,7 +135,14 @@ export interface Claim extends IdempotencyKey {
   readonly ttlSeconds: number
 }
 
-export type Purpose = { readonly cents: number } | { readonly orderId: number; readonly reach: Reach }
+export type Purpose = { readonly cents: number } | OrderPurpose
+
+export interface OrderPurpose {
+  readonly orderId: number
+  readonly reach: Reach
+  /** Not checked if the key is claimed already. */
+  readonly condition: Condition
+}
 
 export interface Paid {
   readonly payment: Payment
@@ -145,7 +152,7 @@ export interface Paid {
   readonly replayed: boolean
 }
 
-export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revoked'
+export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revoked' | Unmet
 
 /** Posts, comments and their authors, in the form that a selection asks for. */
 export interface PostStore {

@@ -64,7 +64,12 @@ export function serveOrders(
     onRequest: [authenticate, accessCheck(payments, 'pay an order'), keyCheck(keyOf)],
   }
   server.post(`${path}/payment`, paying, async (request, reply) => {
-    const { order, payment, replayed } = await payments.payOrder(request.actor, idIn(request), () => keyOf(request))
+    const { order, payment, replayed } = await payments.payOrder(
+      request.actor,
+      idIn(request),
+      () => keyOf(request),
+      () => decodeCondition(request, links.mark),
+    )
     reply.header('link', `<${links.payment(payment.id)}>; rel="payment"`)
     markReplay(reply, replayed)
     return represent(order)

@@ -18,13 +18,16 @@ import {
   createOrder,
   createUser,
   newKey,
+  type OrderBody,
   type PaymentBody,
   pay,
+  paymentLinkOf,
   payOrder,
   send,
   sendText,
   somebody,
   type UserBody,
+  wasReplayed,
 } from '../support/rest.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -169,6 +172,72 @@ for (const kind of engineKinds) {
       assert.equal((await sendIf(app, `DELETE /orders/${other.id}`, { 'if-match': tag })).status, 204)
     })
 
+    it('the payment of an order with an If-Match that does not match answers 412 and pays nothing, with a key or without', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const payIf = (match: string, key?: string) => payOrder(app, id, key, undefined, { 'if-match': match })
+      const tag = await tagNow(`/orders/${id}`)
+      const key = newKey()
+      for (const condition of ['"x"', `W/${tag}`]) {
+        for (const each of [undefined, key]) assertRefusal(await payIf(condition, each), 412, 'The order has changed')
+      }
+      assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${id}`)).status, 'pending_payment')
+      const paid = await payIf(`"x", ${tag}`, key)
+      assert.deepEqual([bodyOf<OrderBody>(paid).status, wasReplayed(paid)], ['shipped', false])
+      for (const each of [undefined, newKey()]) {
+        assertRefusal(await payIf(tag, each), 412, 'The order has changed')
+        assertRefusal(await payIf(await tagNow(`/orders/${id}`), each), 409, 'Order is already paid')
+      }
+      const other = await createOrder(app, (await createUser(app)).id)
+      assert.equal((await payOrder(app, other.id, undefined, undefined, { 'if-match': '*' })).status, 200)
+      for (const condition of ['*', '"x"', tag]) {
+        assertRefusal(await payOrder(app, 4711, newKey(), undefined, { 'if-match': condition }), 404, 'Order not found')
+      }
+    })
+
+    it('a key that paid an order replays that payment whatever If-Match is, and a refused condition uses up no key', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const key = newKey()
+      const payIf = (match: string) => payOrder(app, id, key, undefined, { 'if-match': match })
+      assertRefusal(await payIf('"x"'), 412)
+      assertRefusal(await payIf('malformed'), 400)
+      const paid = await payIf(await tagNow(`/orders/${id}`))
+      assert.equal(wasReplayed(paid), false)
+      for (const condition of ['"x"', 'malformed', '', '*']) {
+        const again = await payIf(condition)
+        assert.deepEqual([again.status, wasReplayed(again), again.body], [200, true, paid.body], condition)
+        assert.equal(paymentLinkOf(again), paymentLinkOf(paid))
+      }
+    })
+
+    it('of many that pay an order in the state that all have read, one pays and the others get 412', async () => {
+      for (const keyOf of [() => undefined, newKey]) {
+        const { id } = await createOrder(app, (await createUser(app)).id)
+        const headers = { 'if-match': await tagNow(`/orders/${id}`) }
+        const payIf = () => payOrder(app, id, keyOf(), undefined, headers)
+        const answers = await Promise.all(Array.from({ length: 20 }, payIf))
+        assert.equal(answers.filter(({ status }) => status === 200).length, 1)
+        for (const answer of answers) if (answer.status !== 200) assertRefusal(answer, 412, 'The order has changed')
+      }
+    })
+
+    it('of concurrent payments with one key, those whose condition is not met do not refuse the others', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const [key, tag] = [newKey(), await tagNow(`/orders/${id}`)]
+      const conditions = ['"x"', 'malformed', tag]
+      const answers = await Promise.all(
+        Array.from({ length: 30 }, (_, index) =>
+          payOrder(app, id, key, undefined, { 'if-match': conditions[index % 3] ?? '' }),
+        ),
+      )
+      for (const [index, answer] of answers.entries()) {
+        const refusal = [412, 400][index % 3]
+        if (answer.status !== 200) assert.equal(answer.status, refusal)
+      }
+      const paid = answers.filter(({ status }) => status === 200)
+      assert.equal(paid.filter(answer => !wasReplayed(answer)).length, 1)
+      assert.equal(new Set(paid.map(paymentLinkOf)).size, 1)
+    })
+
     it('a malformed condition of a write is refused with 400, after the body, and changes nothing', async () => {
       const user = await createUser(app)
       const path = `/users/${user.id}`
@@ -182,10 +251,15 @@ for (const kind of engineKinds) {
           assertRefusal(await sendIf(app, `PATCH ${path}`, headers, { age: 1 }), 400, text)
           assertRefusal(await sendIf(app, `DELETE ${path}`, headers), 400, text)
           assertRefusal(await sendIf(app, `DELETE /orders/${order.id}`, headers), 400, text)
+          for (const id of [order.id, 4711, 'abc']) {
+            for (const key of [undefined, newKey()])
+              assertRefusal(await payOrder(app, id, key, undefined, headers), 400, text)
+          }
         }
       }
       assertRefusal(await sendIf(app, `PUT ${path}`, { 'if-match': 'x' }, {}), 400, 'Name and email required')
       assert.deepEqual(bodyOf(await send(app, `GET ${path}`)), user)
+      assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${order.id}`)).status, 'pending_payment')
     })
 
     it('a header that is sent twice counts as one list', async () => {
@@ -240,6 +314,10 @@ test('orders under another prefix of links have other tags, and users have the s
   assert.equal((await sendIf(shop, 'GET /orders/1', { 'if-none-match': order })).status, 200)
   assert.equal((await sendIf(shop, 'GET /orders/1', { 'if-none-match': other })).status, 304)
   assertRefusal(await sendIf(shop, 'DELETE /orders/1', { 'if-match': order }), 412, 'The order has changed')
+  const payIf = (tag: string) => payOrder(shop, 3, undefined, undefined, { 'if-match': tag })
+  const [plainTag = '', shopTag = ''] = await tags('/orders/3')
+  assertRefusal(await payIf(plainTag), 412, 'The order has changed')
+  assert.equal((await payIf(shopTag)).status, 200)
   assert.equal((await sendIf(shop, 'DELETE /orders/1', { 'if-match': other })).status, 204)
 })
 
@@ -267,7 +345,11 @@ test('R-ERR-9: under the enforced policy a tag shows nothing to callers without 
       assertRefusal(await ask(`${method} ${paths[0]}`, { 'if-match': condition }, other.token, body), 403)
     }
   }
-  // The order looks absent: its deletion succeeds and does nothing, whatever the tag is.
+  // The order looks absent: its deletion succeeds and does nothing, whatever the tag is, and its payment answers 404.
+  for (const condition of [tagOf(await send(app, `GET ${paths[1]}`, undefined, owner.token)), '"x"']) {
+    assertRefusal(await payOrder(app, order.id, newKey(), other.token, { 'if-match': condition }), 404)
+    assertRefusal(await payOrder(app, order.id, newKey(), undefined, { 'if-match': condition }), 401)
+  }
   assert.equal((await ask(`DELETE ${paths[1]}`, { 'if-match': '"x"' }, other.token)).status, 204)
   assert.equal((await send(app, `GET ${paths[1]}`, undefined, owner.token)).status, 200)
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
 import { type Actor, anonymous } from '../../src/core/actor.ts'
+import { unconditional } from '../../src/core/condition.ts'
 import type { Claim } from '../../src/core/store.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
@@ -65,10 +66,10 @@ const attempts: Attempts = {
   },
   pay: {
     'make a payment': actor => [actor, { cents: 500 }, newClaim('/payments')],
-    'pay an order': (actor, { orderId }) => [actor, { orderId, reach: 'everyone' }, null],
+    'pay an order': (actor, { orderId }) => [actor, { orderId, reach: 'everyone', condition: unconditional }, null],
     'pay an order with a key': (actor, { orderId }) => [
       actor,
-      { orderId, reach: 'everyone' },
+      { orderId, reach: 'everyone', condition: unconditional },
       newClaim(`/orders/${orderId}/payment`),
     ],
   },

@@ -94,8 +94,15 @@ export async function createOrder(app: Served, userId: number, items: object = s
 }
 
 /** Pays an order, with a key or without one. */
-export function payOrder(app: Served, id: number | string, key?: string, token?: string): Promise<RawResponse> {
-  return sendText(app, `POST /orders/${id}/payment`, undefined, token, key === undefined ? {} : keyHeader(key))
+export function payOrder(
+  app: Served,
+  id: number | string,
+  key?: string,
+  token?: string,
+  own: Headers = {},
+): Promise<RawResponse> {
+  const headers = key === undefined ? own : { ...own, ...keyHeader(key) }
+  return sendText(app, `POST /orders/${id}/payment`, undefined, token, headers)
 }
 
 /** The path of the payment, from the `Link` header of the answer to the payment of an order. */

@@ -1,6 +1,6 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
-import type { Revised } from '../condition.ts'
+import { type Condition, type Revised, unconditional, unmetCondition } from '../condition.ts'
 import { AppError } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
@@ -51,12 +51,16 @@ export class Payments {
     actor: Actor,
     orderId: number | undefined,
     decodeKey: Decode<IdempotencyKey | undefined>,
+    decodeCondition: Decode<Condition>,
   ): Promise<PaidOrder> {
     const reach = this.#access.reach(actor, 'pay an order')
     const key = decodeKey()
     const claim = key === undefined ? null : this.#claim(actor, key)
-    if (orderId === undefined) throw absentOrder()
-    const work = () => this.#execute(actor, { orderId, reach }, claim)
+    const work = async () => {
+      const condition = await this.#conditionOf(claim, decodeCondition)
+      if (orderId === undefined) throw absentOrder()
+      return this.#execute(actor, { orderId, reach, condition }, claim)
+    }
     const { order, ...paid } = await (claim === null ? work() : this.#once(claim, work))
     if (order === null) throw absentOrder()
     return { order, ...paid }
@@ -67,6 +71,16 @@ export class Payments {
     const payment = id === undefined ? undefined : await this.#store.read(id, reach)
     if (payment === undefined) throw new AppError('not-found', 'Payment not found')
     return payment
+  }
+
+  /** A key that was used before has its replay whatever the condition is, so a malformed one is refused only without it. */
+  async #conditionOf(claim: Claim | null, decode: Decode<Condition>): Promise<Condition> {
+    try {
+      return decode()
+    } catch (error) {
+      if (claim !== null && (await this.#store.claimed(claim)) !== undefined) return unconditional
+      throw error
+    }
   }
 
   #claim(actor: Actor, key: IdempotencyKey): Claim {
@@ -83,6 +97,7 @@ export class Payments {
     const outcome = await this.#store.pay(actor, purpose, claim)
     if (outcome === 'order absent') throw absentOrder()
     if (outcome === 'order already paid') throw new AppError('conflict', 'Order is already paid')
+    if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('order', outcome)
     if (outcome === 'token revoked') throw invalidToken()
     return outcome
   }

@@ -153,10 +153,10 @@ export const orderOperations = {
     description:
       'Stores the payment, sets the status to `shipped` and creates the tracking record, all or nothing. No body is ' +
       'needed; a body is ignored. If an `Idempotency-Key` was sent, a repeated request with it gets the same answer as ' +
-      `the first, with the current order; without a key it gets 409. ${hidden}`,
+      `the first, with the current order, whatever \`If-Match\` is; without a key it gets 409. ${hidden}`,
     tags,
     security: tokenOptional,
-    parameters: [...byId, { $ref: '#/components/parameters/OptionalIdempotencyKey' }],
+    parameters: [...byId, { $ref: '#/components/parameters/OptionalIdempotencyKey' }, parameter('IfMatch')],
     responses: {
       200: {
         description: 'The order is paid and shipped.',
@@ -166,10 +166,11 @@ export const orderOperations = {
         }),
         content: json(schema('Order'), { shipped }),
       },
-      400: failure('The request is malformed.', [keyMalformed, 'Request body is not valid JSON']),
+      400: failure('The request is malformed.', [keyMalformed, badCondition, 'Request body is not valid JSON']),
       401: response('Unauthenticated'),
       404: answer('OrderNotFound'),
       409: failure('The order is already paid.', ['Order is already paid']),
+      412: answer('OrderConditionUnmet'),
       ...withBody,
       ...always,
     },

@@ -1,9 +1,11 @@
 import type { Reach } from '../../core/access.ts'
 import type { Actor } from '../../core/actor.ts'
+import { unmet } from '../../core/condition.ts'
 import { allows } from '../../core/orders/order.ts'
 import type { Payment } from '../../core/payments/payment.ts'
-import type { Claim, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
+import type { Claim, OrderPurpose, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
 import { integerIn, integerOrNullIn, textIn } from '../columns.ts'
+import { revisionOf } from '../revision.ts'
 import { type Row, type Statement, sql, unread } from '../sql.ts'
 import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
 import { callerOf, unlessRevoked } from './actors.ts'
@@ -68,11 +70,7 @@ export function claimedOf(row: Row): Payment | undefined {
 
 type PayOutcome = Paid | PaymentRefusal | Rollback<Paid | PaymentRefusal>
 
-function* payOrder(
-  actor: Actor,
-  { orderId, reach }: Extract<Purpose, { orderId: number }>,
-  claim: Claim | null,
-): Steps<PayOutcome> {
+function* payOrder(actor: Actor, { orderId, reach, condition }: OrderPurpose, claim: Claim | null): Steps<PayOutcome> {
   // Lock the order before looking up the key. A request that waits here for another one then sees that one's key.
   const next = claim === null ? undefined : paymentReads.byKey(claim)
   const order = yield* lockOrder(orderId, reach, next)
@@ -80,6 +78,8 @@ function* payOrder(
   const [row] = next === undefined ? [] : yield next
   const known = row && claimedOf(row)
   if (known !== undefined) return { payment: known, order, replayed: true }
+  const refusal = unmet(condition, () => revisionOf.order(order))
+  if (refusal !== undefined) return refusal
   if (!allows(order, 'pay')) return 'order already paid'
   const cents = order.amount * 100
   const payment = paidOf(yield insertPayment(cents, actor), cents, order.id)
