@@ -25,6 +25,12 @@ export function nonBlankText(name: string, value: unknown, longest: number): str
   return result
 }
 
+/** Accepts text without control characters. In JSON most of them take six bytes, any other character at most three. */
+export function withoutControls(name: string, text: string): string {
+  if (/\p{Cc}/u.test(text)) throw badInput(`${name} must not contain control characters`)
+  return text
+}
+
 export function integer(name: string, value: unknown, least: number, most: number): number {
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw badInput(`${name} must be an integer from ${least} to ${most}`)

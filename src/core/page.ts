@@ -11,25 +11,16 @@ export interface PageRequest {
   readonly after?: number
 }
 
-/** `offset` is bounded because skipping rows costs work. `characters` bounds the texts of one page; see `pageOf`. */
-export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000, characters: 1024 * 1024 })
+/** `offset` is bounded because skipping rows costs work. */
+export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000 })
 
 /**
- * Makes a page from rows that were read with one row more than the limit. If `lengthOf` is given, the page ends before
- * its texts exceed `pageBounds.characters`, because a response is serialized at once. Such a page has at least one item
- * but fewer than the limit, and `more` is true.
+ * Makes a page from items that were read with one more than the limit. It has as many as the limit while there are more:
+ * a client that counts on with `offset` would miss items otherwise. So each item must be small.
  */
 export function pageOf<Item, Request extends PageRequest>(
   items: readonly Item[],
   request: Request,
-  lengthOf: (item: Item) => number = () => 0,
 ): Page<Item, Request> {
-  let count = 0
-  let length = 0
-  for (const item of items) {
-    length += lengthOf(item)
-    if (count === request.limit || (count > 0 && length > pageBounds.characters)) break
-    count++
-  }
-  return { ...request, items: items.slice(0, count), more: items.length > count }
+  return { ...request, items: items.slice(0, request.limit), more: items.length > request.limit }
 }

@@ -29,22 +29,6 @@ test('at most 100,000 items can be skipped', () => {
   assert.throws(() => decodePage({ offset: '100001' }), { message: 'offset must be an integer from 0 to 100000' })
 })
 
-test('a page of long texts ends early, has at least one item, and tells that more items follow', () => {
-  const bound = pageBounds.characters
-  const page = (lengths: readonly number[], limit = 1000) => {
-    const { items, more } = pageOf(lengths, { limit, offset: 7 }, length => length)
-    return [items.length, more]
-  }
-  assert.deepEqual(page([bound]), [1, false])
-  assert.deepEqual(page([bound + 1]), [1, false])
-  assert.deepEqual(page([bound + 1, 1]), [1, true])
-  assert.deepEqual(page([bound - 1, 1]), [2, false])
-  assert.deepEqual(page([bound - 1, 1, 1]), [2, true])
-  assert.deepEqual(page([1, bound, 1]), [1, true])
-  assert.deepEqual(page([1, 1, 1], 2), [2, true])
-  assert.deepEqual(page([]), [0, false])
-})
-
 test('a limit or offset that is not a plain whole number, or is sent twice, is refused', () => {
   for (const value of [
     '',

@@ -18,6 +18,8 @@ const unstorable = {
   'another half': 'a\udc00',
   'a wrong pair': '\udc00\ud800',
 }
+/** The first and last ones of each range, and those that terminals and logs obey. */
+const controls = ['\u0001', '\t', '\n', '\r', '\u001b', '\u001f', '\u007f', '\u0080', '\u0085', '\u009f']
 
 /** Fields that must be ignored. */
 const poisons = [
@@ -28,7 +30,12 @@ const poisons = [
 
 /** Values that a field must not have, in any request. */
 const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
-  name: ['x'.repeat(321), `${balloon.repeat(160)}x`, ...Object.values(unstorable)],
+  name: [
+    'x'.repeat(321),
+    `${balloon.repeat(160)}x`,
+    ...Object.values(unstorable),
+    ...controls.map(control => `a${control}b`),
+  ],
   email: [
     'ada',
     'ada.example.com',
@@ -59,7 +66,7 @@ const badFields: Readonly<Record<keyof UserInput, readonly unknown[]>> = {
     true,
     ['https://example.com'],
     `https://example.com/${'x'.repeat(2029)}`,
-    ...Object.values(unstorable).map(text => `https://example.com/${text}`),
+    ...[...Object.values(unstorable), ...controls].map(text => `https://example.com/${text}b`),
   ],
   password: [
     '',
@@ -82,6 +89,7 @@ const goodFields: Readonly<Record<Exclude<keyof UserInput, 'password'>, readonly
     "Robert'); drop table users;--",
     '\u200b',
     'a\u0301',
+    'a\u00a0\u2028\u2029b',
     'null',
   ],
   email: [

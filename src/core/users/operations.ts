@@ -7,7 +7,7 @@ import { badInput, type Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
 import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
-import { absentUser, profileFields, profileOf, type User, type UserInput, type UserListRequest } from './user.ts'
+import { absentUser, profileOf, type User, type UserInput, type UserListRequest } from './user.ts'
 
 export interface UsersParts {
   readonly store: UserStore
@@ -39,7 +39,7 @@ export class Users {
   async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<User, UserListRequest>> {
     this.#access.require(actor, 'list users')
     const request = decode()
-    return pageOf(await this.#store.list(request), request, lengthOf)
+    return pageOf(await this.#store.list(request), request)
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
@@ -132,11 +132,6 @@ export class Users {
   ): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
     return { password: { hash: await this.#passwords.hash(password, client) }, tokenVersion: this.#randomness.id() }
   }
-}
-
-function lengthOf(user: User): number {
-  const texts = profileFields.map(field => user[field]).filter(value => typeof value === 'string')
-  return texts.reduce((sum, text) => sum + text.length, user.name.length + user.email.length)
 }
 
 const always: Decode<Condition> = () => unconditional

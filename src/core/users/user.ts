@@ -1,6 +1,6 @@
 import type { Role } from '../actor.ts'
 import { AppError } from '../errors.ts'
-import { badInput, integer, nonBlankText, text } from '../input.ts'
+import { badInput, integer, nonBlankText, text, withoutControls } from '../input.ts'
 import type { PageRequest } from '../page.ts'
 
 export interface User extends Profile {
@@ -39,11 +39,10 @@ export const userBounds = Object.freeze({
 
 /** The rules for the required fields of a user, and for a password. */
 export const userRules = {
-  name: (value: unknown) => nonBlankText('name', value, userBounds.name),
+  name: (value: unknown) => withoutControls('name', nonBlankText('name', value, userBounds.name)),
   email(value: unknown) {
     const email = nonBlankText('email', value, userBounds.email)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-    const isAddress = email.includes('@') && !/[\s\u0000-\u001f\u007f-\u009f]/.test(email)
+    const isAddress = email.includes('@') && !/[\s\p{Cc}]/u.test(email)
     if (!isAddress) throw badInput('email must be an e-mail address')
     return email
   },
@@ -76,7 +75,7 @@ export function profileOf(make: (name: keyof Profile) => string | number | null)
 }
 
 function webAddress(name: string, value: unknown, longest: number): string {
-  const address = text(name, value, longest)
+  const address = withoutControls(name, text(name, value, longest))
   if (/^https?:\/\/\S+$/i.test(address) && URL.canParse(address)) return address
   throw badInput(`${name} must be an http or https address`)
 }

@@ -5,6 +5,7 @@ import { answerHeaders, failure } from '../../server/openapi/parts.ts'
 
 const id = { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER }
 const name = { type: 'string', maxLength: userBounds.name, pattern: '\\S', description: 'Not blank.' }
+const userName = { ...name, description: 'Not blank, and without control characters (`\\p{Cc}`).' }
 const email = {
   type: 'string',
   maxLength: userBounds.email,
@@ -18,7 +19,7 @@ const profile = {
     type: 'string',
     maxLength: userBounds.avatar,
     pattern: '^[Hh][Tt][Tt][Pp][Ss]?://',
-    description: 'An http or https address.',
+    description: 'An http or https address, without control characters.',
   },
 } satisfies Readonly<Record<keyof Profile, object>>
 /** The same fields in a request, where `null` means no value. */
@@ -60,18 +61,18 @@ export const restSchemas = {
     type: 'object',
     description: 'A user. Fields that are not required are present only if they are set.',
     required: ['id', 'name', 'email'],
-    properties: { id, name, email, ...profile },
+    properties: { id, name: userName, email, ...profile },
   },
   UserInput: {
     type: 'object',
     description: 'All fields of a user. `null` for an optional field means the same as leaving it out.',
     required: ['name', 'email'],
-    properties: { name, email, ...optional, password: { type: ['string', 'null'], ...password } },
+    properties: { name: userName, email, ...optional, password: { type: ['string', 'null'], ...password } },
   },
   UserChanges: {
     type: 'object',
     description: 'The fields to change. `null` removes an optional field.',
-    properties: { name, email, ...optional, password: { type: 'string', ...password } },
+    properties: { name: userName, email, ...optional, password: { type: 'string', ...password } },
   },
   Order: {
     type: 'object',

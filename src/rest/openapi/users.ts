@@ -39,8 +39,7 @@ export const userOperations = {
     operationId: 'listUsers',
     summary: 'List users',
     description:
-      'Sorted by id. A page ends before its texts exceed a million characters; the `Link` header then leads to the rest. ' +
-      'Under the policy `enforced`, only for admins.',
+      'Sorted by id. A page has `limit` users while there are more. Under the policy `enforced`, only for admins.',
     tags,
     security: tokenOptional,
     parameters: [...paging, filters.email],
