@@ -1,7 +1,18 @@
 import type { OpenApiOperation } from '../../server/openapi/document.ts'
 import { always, answerHeaders, failure, response, tokenOptional, withBody } from '../../server/openapi/parts.ts'
 import { keyMalformed } from './payments.ts'
-import { answer, badCondition, badPage, filters, json, paging, parameter, schema, tagHeader } from './schemas.ts'
+import {
+  answer,
+  badCondition,
+  badPage,
+  filters,
+  json,
+  paging,
+  parameter,
+  restParameters,
+  schema,
+  tagHeader,
+} from './schemas.ts'
 
 const tags = ['Orders'] as const
 const pending = {
@@ -25,9 +36,9 @@ const items = [
   { name: 'Brass gear, 40 teeth', quantity: 1, price: 120 },
 ]
 const tracking = {
-  order_id: 1,
+  order_id: 2,
   carrier: 'Difference Express',
-  number: 'DX00000001',
+  number: 'DX00000002',
   shipped_at: '2026-01-31T12:00:00.000Z',
 }
 
@@ -134,7 +145,7 @@ export const orderOperations = {
     description: hidden,
     tags,
     security: tokenOptional,
-    parameters: byId,
+    parameters: [{ ...restParameters.OrderId, example: 2 }],
     responses: {
       200: {
         description: 'The tracking record.',

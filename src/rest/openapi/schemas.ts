@@ -191,11 +191,8 @@ const keyHeader = {
   example: '8e03978e-40d5-43e8-bc93-6894a57f9324',
 }
 
-const conditionHeader = {
-  in: 'header',
-  schema: { type: 'string', minLength: 1 },
-  example: '"4r8yl0kJ2vQWmXh5c1uT3A"',
-}
+// No example: Swagger UI would send it, and no resource has that tag.
+const conditionHeader = { in: 'header', schema: { type: 'string', minLength: 1 } }
 
 export const restParameters = {
   UserId: inPath("The user's id."),
@@ -211,8 +208,8 @@ export const restParameters = {
     ...conditionHeader,
     name: 'If-Match',
     description:
-      'Entity tags from `ETag`, or `*`. The write is done only if the current representation has one of them, or with ' +
-      '`*` if there is one at all. So no change of others is overwritten. Weak tags match nothing.',
+      'Entity tags from `ETag` with their quotes, or `*`. The write is done only if the current representation has one ' +
+      'of them, or with `*` if there is one at all. So no change of others is overwritten. Weak tags match nothing.',
   },
   IfNoneMatch: {
     ...conditionHeader,
@@ -232,17 +229,13 @@ function inQuery(name: string, description: string, schema: object): object {
   return { name, in: 'query', description, schema }
 }
 
-const whole = (minimum: number, maximum: number, fallback: number) => ({
-  type: 'integer',
-  minimum,
-  maximum,
-  default: fallback,
-})
+const whole = (minimum: number, maximum: number) => ({ type: 'integer', minimum, maximum })
 
 /** The parameters of every list. */
 export const paging = [
-  inQuery('limit', 'Maximum number of items.', whole(1, pageBounds.limit, pageBounds.limit)),
-  inQuery('offset', 'Number of items to skip.', whole(0, pageBounds.offset, 0)),
+  inQuery('limit', 'Maximum number of items.', { ...whole(1, pageBounds.limit), default: pageBounds.limit }),
+  // No default: Swagger UI would send it, also together with `after`.
+  inQuery('offset', 'Number of items to skip. If absent, none.', whole(0, pageBounds.offset)),
   inQuery('after', 'Lists only items with larger ids. Not together with `offset`.', id),
 ]
 
