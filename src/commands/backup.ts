@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { type Config, ConfigError } from '../config.ts'
 import { backupDatabase } from '../storage/database.ts'
 import { complain } from './complain.ts'
@@ -7,14 +8,31 @@ import { requireFile } from './with-database.ts'
 export async function backup({ database }: Config, file: string): Promise<number> {
   if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
   requireFile(database)
+  if (existsSync(file)) return complain(existsAlready(file))
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))
   try {
-    backupDatabase(database, file)
+    await backupDatabase(database, file, stop.signal)
   } catch (error) {
-    const { code, syscall } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return complain(`${file} exists already; nothing was written`)
-    if (syscall === 'open') return complain(`${file} cannot be written: ${code}`)
+    if (stop.signal.aborted) process.kill(process.pid, stop.signal.reason) // it has no listener any more
+    const { code = '', syscall, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
+    if (code === 'EEXIST') return complain(existsAlready(file))
+    if (syscall !== undefined) return complain(`${file} cannot be written: ${failures[code] ?? code}`)
+    if (errcode === sqliteFull) return complain(`${file} cannot be written: ${failures.ENOSPC}`)
     throw error
   }
   console.log(`The database is copied to ${file}.`)
   return 0
 }
+
+const existsAlready = (file: string) => `${file} exists already; nothing was written`
+
+const failures: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder does not exist',
+  ENOSPC: 'the disk is full',
+  EACCES: 'permission denied',
+  EPERM: 'its file system has no hard links, or permission was denied',
+}
+
+/** The code of SQLite for a full disk. */
+const sqliteFull = 13

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import type { Randomness } from '../core/ports.ts'
 import type { Engine, EngineOptions } from './engine.ts'
 import { loadMigrations, type Migration } from './migrate.ts'
+import { backupSqlite } from './sqlite/backup.ts'
 import type { SharedSqlite } from './sqlite/engine.ts'
-import { backupSqlite, claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
+import { claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
 import type { verbs } from './verbs.ts'
 
 // Engines and verbs are imported when they are opened. A process needs one of the engines, and a thread that only claims a
@@ -82,8 +83,12 @@ export async function migrateDatabase(address: DatabaseAddress): Promise<readonl
 }
 
 /** Copies a SQLite database. A server may be using it meanwhile. */
-export function backupDatabase({ path }: DatabaseAddress & { kind: 'sqlite' }, target: string): void {
-  backupSqlite(path, target)
+export async function backupDatabase(
+  { path }: DatabaseAddress & { kind: 'sqlite' },
+  target: string,
+  stop: AbortSignal,
+): Promise<void> {
+  await backupSqlite(path, target, stop)
 }
 
 export function isMissing(address: DatabaseAddress): boolean {

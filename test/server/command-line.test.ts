@@ -271,7 +271,10 @@ describe('the command line', { concurrency: 4 }, () => {
     assert.equal((await ask(`${(await restored.address()).url}/users`)).body, users)
     assert.match(oneLine(await runDuet(['backup', copy], { env: { DATABASE_URL: 'postgres://x' } })), /pg_dump/)
     const nowhere = join(folder.path, 'nowhere', 'copy.db')
-    assert.match(oneLine(await runDuet(['backup', nowhere], { env })), /nowhere\/copy\.db cannot be written: ENOENT\n$/)
+    assert.match(
+      oneLine(await runDuet(['backup', nowhere], { env })),
+      /nowhere\/copy\.db cannot be written: its folder does not exist\n$/,
+    )
   })
 
   test('migrate applies missing migrations once, and exits with 0', async () => {

@@ -1,15 +1,5 @@
 import { randomInt } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  linkSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  realpathSync,
-  rmSync,
-} from 'node:fs'
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -78,32 +68,6 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
   }
   database.exec('commit')
   return step.value // after an error above, the connection is closed, which rolls everything back
-}
-
-/** Copies a snapshot of a database, even while a server writes to it. The copy is complete or not created. */
-export function backupSqlite(path: string, target: string): void {
-  const draft = `${target}.part`
-  rmSync(draft, { force: true })
-  keepPrivate(draft)
-  const source = new DatabaseSync(path, { readOnly: true })
-  try {
-    source.prepare('vacuum into ?').run(draft)
-    forgetClaim(draft)
-    const copy = openSync(draft, 'r+')
-    fsyncSync(copy)
-    closeSync(copy)
-    linkSync(draft, target) // unlike rename, link does not replace an existing file
-  } finally {
-    source.close()
-    rmSync(draft, { force: true })
-  }
-}
-
-/** Removes the claim number from a copy. If the copy then replaces the original file, the server notices it. */
-function forgetClaim(copy: string): void {
-  const database = new DatabaseSync(copy)
-  database.exec('pragma user_version = 0')
-  database.close()
 }
 
 // Allows one server per file: a second server would deliver events late and run the timers twice. The operating system

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { checkCopy } from '../../src/storage/sqlite/copy.ts'
+import { sqlite, type TestDatabase } from '../support/engines.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { DuetProcess, type Outcome, runDuet } from '../support/process.ts'
+import { waitUntil, within } from '../support/wait.ts'
+
+describe('duet backup', () => {
+  let database: TestDatabase
+  let folder: ReturnType<typeof temporaryFolder>
+  let copy: string
+  let env: { readonly DATABASE_URL: string }
+  beforeEach(async () => {
+    database = await sqlite.create()
+    folder = temporaryFolder()
+    copy = join(folder.path, 'copy.db')
+    env = { DATABASE_URL: `sqlite:${database.location}` }
+    using source = new DatabaseSync(database.location)
+    source.exec(`with recursive numbers (id) as (values (1) union all select id + 1 from numbers where id < 1000)
+      insert into users (id, name, email, email_key, token_mark, created_at)
+      select id, 'Ann', 'ann@example.com', 'ann@example.com', '', '2026-01-31T00:00:00.000Z' from numbers`)
+  })
+  afterEach(async () => {
+    folder[Symbol.dispose]()
+    await database[Symbol.asyncDispose]()
+  })
+  const backup = () => runDuet(['backup', copy], { env })
+
+  it('to one name several times at once succeeds once, with a complete copy, and leaves nothing else', async () => {
+    const outcomes = await Promise.all(Array.from({ length: 4 }, backup))
+    const [succeeded, failed] = [outcomes.filter(({ code }) => code === 0), outcomes.filter(({ code }) => code !== 0)]
+    assert.equal(succeeded.length, 1, JSON.stringify(outcomes))
+    for (const outcome of failed) assert.match(oneLine(outcome), /copy\.db exists already; nothing was written\n$/)
+    assert.deepEqual(readdirSync(folder.path), ['copy.db'])
+    using copied = new DatabaseSync(copy)
+    checkCopy(copied, new Map([['users', 1000]]))
+  })
+
+  it('leaves a foreign file alone whose name it could have chosen for its draft', async () => {
+    writeFileSync(`${copy}.part`, 'a letter in parts')
+    assert.equal((await backup()).code, 0)
+    assert.equal(readFileSync(`${copy}.part`, 'utf8'), 'a letter in parts')
+    assert.deepEqual(readdirSync(folder.path).toSorted(), ['copy.db', 'copy.db.part'])
+  })
+
+  it('reports a copy that fails its check, and leaves no file', async () => {
+    using source = new DatabaseSync(database.location)
+    source.exec("pragma ignore_check_constraints = on; update users set role = 'king' where id = 7")
+    const line = oneLine(await backup())
+    assert.equal(line, 'duet: DATABASE_URL: the copy is damaged: CHECK constraint failed in users\n')
+    assert.deepEqual(readdirSync(folder.path), [])
+  })
+
+  it('reports a file that is damaged, foreign, empty or no database, and leaves no file', async () => {
+    const bytes = readFileSync(database.location)
+    const path = join(folder.path, 'source.db')
+    using foreign = new DatabaseSync(join(folder.path, 'foreign.db'))
+    foreign.exec('create table letters (text)')
+    for (const [content, reason] of [
+      [Buffer.concat([bytes.subarray(0, 8192), Buffer.alloc(bytes.length - 8192, 1)]), /disk image is malformed/],
+      [readFileSync(join(folder.path, 'foreign.db')), /there is no database of Duet at this path/],
+      ['', /there is no database of Duet at this path/],
+      ['a letter '.repeat(1000), /file is not a database/],
+    ] as const) {
+      writeFileSync(path, content)
+      const outcome = await runDuet(['backup', copy], { env: { DATABASE_URL: `sqlite:${path}` } })
+      assert.match(oneLine(outcome), reason)
+    }
+    assert.deepEqual(drafts(), [])
+  })
+
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    it(`that is ended by ${signal} removes its draft`, async () => {
+      using holder = new DatabaseSync(database.location)
+      holder.exec('pragma locking_mode = exclusive; begin immediate; delete from users where id = 1')
+      await using duet = new DuetProcess(['backup', copy], { env })
+      await waitUntil(() => drafts().length === 1)
+      duet.child.kill(signal)
+      await within(duet.outcome(), 'the end of the backup')
+      assert.equal(duet.child.signalCode, signal)
+      assert.deepEqual(readdirSync(folder.path), [])
+    })
+  }
+
+  const drafts = () => readdirSync(folder.path).filter(name => name.endsWith('.part'))
+})
+
+describe('The check of a copy', () => {
+  it('refuses an empty database, and one with fewer rows', () => {
+    using copied = new DatabaseSync(':memory:')
+    const refused = (reason: RegExp) => assert.throws(() => checkCopy(copied, new Map([['users', 2]])), reason)
+    refused(/the copy is incomplete: users has no rows instead of 2/)
+    copied.exec('create table users (id); insert into users values (1)')
+    refused(/the copy is incomplete: users has 1 rows instead of 2/)
+    copied.exec('insert into users values (2)')
+    checkCopy(copied, new Map([['users', 2]]))
+  })
+})
+
+function oneLine({ code, stdout, stderr }: Outcome): string {
+  assert.deepEqual([code, stdout], [1, ''], stderr)
+  assert.match(stderr, /^duet: [^\n]+\n$/)
+  return stderr
+}
