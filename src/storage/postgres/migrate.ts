@@ -1,7 +1,8 @@
 import pg from 'pg'
-import { type Migration, migrate } from '../migrate.ts'
+import { type Migration, MigrationRefusal, migrate } from '../migrate.ts'
 import { isAlreadyThere } from './errors.ts'
 import { columnOf } from './exchange.ts'
+import { begin } from './session.ts'
 import { drive } from './transact.ts'
 
 /** Applies the missing migrations. Instances that start at the same time wait for their turn. */
@@ -14,8 +15,9 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
   client.on('error', () => {})
   await client.connect()
   try {
+    await requireUtf8(client)
     await createLock(client)
-    await client.query("begin; set local lock_timeout = '60s'")
+    await client.query(`${begin.text}; set local lock_timeout = '60s'`)
     await client.query('select id from migration_lock for update')
     const applied = await drive(migrate(migrations), async step => {
       if ('script' in step) await client.query(step.script)
@@ -30,6 +32,14 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
   }
 }
 
+/** Other encodings lack characters that users send, or, like SQL_ASCII, count bytes instead of characters. */
+async function requireUtf8(client: pg.Client): Promise<void> {
+  const { rows } = await client.query({ text: 'show server_encoding', rowMode: 'array' })
+  const encoding = rows[0]?.[0]
+  if (encoding !== 'UTF8')
+    throw new MigrationRefusal(`The database has the encoding ${encoding}. Create one with the encoding UTF8.`)
+}
+
 /**
  * Creates the row that migrations lock. If several instances create the table at the same moment, PostgreSQL refuses
  * all but one, although the statement says `if not exists`. The next try then finds the table.
@@ -37,11 +47,12 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
 async function createLock(client: pg.Client): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
-      await client.query('create table if not exists migration_lock (id integer primary key check (id = 1))')
-      await client.query('insert into migration_lock (id) values (1) on conflict do nothing')
+      await client.query(`${begin.text}; create table if not exists migration_lock (id integer primary key check (id = 1));
+                          insert into migration_lock (id) values (1) on conflict do nothing; commit`)
       return
     } catch (error) {
       if (tries === 10 || !isAlreadyThere(error)) throw error
+      await client.query('rollback')
     }
   }
 }

@@ -187,7 +187,11 @@ export function idleTimeout({ operation }: Timeouts): number {
   return operation * 2
 }
 
-const begin = sql`begin`
+/**
+ * Names the isolation level, because the database may have another default. At a higher level, a transaction that has
+ * waited for a row or key of another one fails, instead of going on with what the other one wrote.
+ */
+export const begin = sql`begin isolation level read committed`
 const beginSerializable = sql`begin isolation level serializable`
 const commit = sql`commit`
 const rollback = sql`rollback`

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import { sql } from '../../src/storage/sql.ts'
+import { startTestApp } from '../support/app.ts'
+import { ended } from '../support/ended.ts'
+import { postgres, type TestDatabase } from '../support/engines.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { assertLedger } from '../support/ledger.ts'
+import { runDuet, serveDuet } from '../support/process.ts'
+import { createOrder, createUser, newKey, pay, payOrder } from '../support/rest.ts'
+import { dropPostgresDatabase, migrationsOf } from '../support/templates.ts'
+import { catalogue } from './contract-verbs.ts'
+
+for (const isolation of ['serializable', 'repeatable read']) {
+  describe(`A database whose default isolation is ${isolation}`, { skip: postgres.skip }, () => {
+    const parts = new AsyncDisposableStack()
+    const create = async () => {
+      const database = parts.use(await postgres.createEmpty())
+      const name = new URL(database.location).pathname.slice(1)
+      await execute(database.location, `alter database ${name} set default_transaction_isolation = '${isolation}'`)
+      return database
+    }
+    let database: TestDatabase
+    let apps: readonly Awaited<ReturnType<typeof startTestApp>>[]
+    before(async () => {
+      database = await create()
+      const env = { DATABASE_URL: database.location, TOKEN_KEYS: tokenKeys, DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' }
+      apps = await Promise.all(Array.from({ length: 3 }, async () => parts.use(await startTestApp(env))))
+    })
+    after(() => parts.disposeAsync())
+
+    it('is migrated once when many instances start at the same moment', async () => {
+      for (let round = 0; round < 5; round++) {
+        const empty = await create()
+        const runs = await Promise.all(Array.from({ length: 8 }, () => empty.migrate()))
+        assert.deepEqual(
+          runs.filter(applied => applied.length > 0),
+          [migrationsOf('postgres')],
+        )
+      }
+    })
+
+    it('is written to at read committed, so that writers wait for each other instead of failing', async () => {
+      await using engine = database.open(catalogue)
+      const level = sql`select current_setting('default_transaction_isolation'), current_setting('transaction_isolation')`
+      assert.deepEqual(await engine.write('run', [level]), [[[isolation, 'read committed']]])
+    })
+
+    it('gives one payment per key and per order that are sent to all instances at once, and no 5xx', async () => {
+      const eachApp = async (count: number, request: (app: (typeof apps)[number]) => ReturnType<typeof pay>) =>
+        (await Promise.all(Array.from({ length: count }, () => apps.map(request)).flat())).map(({ status }) => status)
+      const { id: userId } = await createUser(apps[0] ?? assert.fail())
+      for (let round = 0; round < 5; round++) {
+        const key = newKey()
+        const { id } = await createOrder(apps[0] ?? assert.fail(), userId)
+        const [paid, orders] = await Promise.all([
+          eachApp(4, app => pay(app, key)),
+          eachApp(4, app => payOrder(app, id, undefined)),
+        ])
+        assert.deepEqual(paid.toSorted(), [...Array(11).fill(200), 201])
+        assert.deepEqual(orders.toSorted(), [200, ...Array(11).fill(409)])
+      }
+      await using engine = database.open(catalogue)
+      await assertLedger(engine)
+      for (const { logs } of apps)
+        assert.deepEqual(
+          logs.filter(({ level }) => Number(level) >= 50),
+          [],
+        )
+    })
+  })
+}
+
+describe('A database that is not encoded in UTF8', { skip: postgres.skip }, () => {
+  for (const encoding of ['LATIN1', 'SQL_ASCII']) {
+    it(`is refused at the start and by migrate with one line that names ${encoding}, and stays empty`, async () => {
+      await using parts = new AsyncDisposableStack()
+      const { location } = parts.use(await postgres.createEmpty())
+      const url = `${location}_${encoding.toLowerCase()}`
+      const name = new URL(url).pathname.slice(1)
+      await execute(
+        location,
+        `create database ${name} encoding '${encoding}' template template0 lc_collate 'C' lc_ctype 'C'`,
+      )
+      parts.defer(() => dropPostgresDatabase(url))
+      const env = { DATABASE_URL: url, TOKEN_KEYS: tokenKeys }
+      const stderr = `duet: DATABASE_URL: The database has the encoding ${encoding}. Create one with the encoding UTF8.\n`
+      assert.deepEqual(await runDuet(['migrate'], { env }), { code: 1, stdout: '', stderr })
+      await using duet = serveDuet(env)
+      assert.deepEqual(await ended(duet), { code: 1, stdout: '', stderr })
+      assert.deepEqual(await execute(url, "select tablename from pg_tables where schemaname = 'public'"), [])
+    })
+  }
+})
+
+async function execute(url: string, statement: string): Promise<readonly unknown[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
