@@ -26,7 +26,14 @@ export async function listUsers(config: Config, role: unknown): Promise<number> 
   return 0
 }
 
-/** Control characters are replaced: a user chose the name, and it must not control the operator's terminal. */
 function line({ id, role, canLogIn, email, name }: Account): string {
-  return [id, role, canLogIn ? 'yes' : 'no', email, name.replaceAll(/\p{Cc}/gu, '\ufffd')].join('\t')
+  return [id, role, canLogIn ? 'yes' : 'no', harmless(email), harmless(name)].join('\t')
+}
+
+/**
+ * Replaces control and format characters and line separators. Users choose these texts. They must not control the
+ * operator's terminal, show letters in another order or hide some.
+ */
+function harmless(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
