@@ -120,7 +120,7 @@ export async function startApp(
   )
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
   const live = { store, tokens, bus, shared, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger }
-  const sockets = await openSockets(config, live, parts)
+  const sockets = await openSockets(config, { ...live, signer }, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
@@ -176,6 +176,7 @@ export async function startApp(
     async reloadKeys() {
       try {
         signer.use((await givenKeys(config)) ?? (await readOrCreateKeys(ownKeys)))
+        sockets.revokeKeys()
         logger.info('The token keys were read again')
       } catch (err) {
         logger.error({ err }, 'The token keys could not be read again; the old ones stay in use')

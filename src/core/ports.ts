@@ -36,6 +36,8 @@ export interface Claims {
   readonly expiresAt: number
   /** When the user logged in, in seconds since 1970. Renewed tokens keep it. */
   readonly loggedInAt: number
+  /** The public key that its signature fits. */
+  readonly signedBy: string
 }
 
 /** A login and the tokens that were renewed from it. In seconds since 1970. */

@@ -1,4 +1,3 @@
-import type { CryptoKey } from 'jose'
 import { SignJWT } from 'jose/jwt/sign'
 import { jwtVerify } from 'jose/jwt/verify'
 import { idOf } from '../core/input.ts'
@@ -46,6 +45,11 @@ export class JwtSigner implements TokenSigner {
     this.#known = new LruCache(cacheSize)
   }
 
+  /** Whether a token with a signature of this public key is still valid. Its `kid` may belong to another key by now. */
+  knows(publicKey: string): boolean {
+    return this.#keys.some(({ publicJwk }) => publicJwk.x === publicKey)
+  }
+
   get publicKeys(): { readonly keys: readonly object[] } {
     return { keys: this.#keys.map(({ publicJwk }) => publicJwk) }
   }
@@ -73,9 +77,10 @@ export class JwtSigner implements TokenSigner {
 
   async #check(token: string): Promise<Claims | undefined> {
     if (token.length > longestToken) return undefined
-    const known = this.#known // `use` may replace the keys and this cache while the signature is verified
+    // `use` may replace the keys and the cache while the signature is verified.
+    const [known, byId] = [this.#known, this.#byId]
     try {
-      const { payload } = await jwtVerify(token, ({ kid }) => this.#keyOf(kid), {
+      const { payload, protectedHeader } = await jwtVerify(token, ({ kid }) => keyOf(byId, kid).publicKey, {
         algorithms,
         issuer,
         requiredClaims: required,
@@ -85,7 +90,8 @@ export class JwtSigner implements TokenSigner {
       const userId = idOf(payload.sub ?? '')
       if (userId === undefined || typeof ver !== 'string' || exp === undefined || typeof loggedInAt !== 'number')
         return undefined
-      const claims = { userId, tokenVersion: ver, expiresAt: exp, loggedInAt }
+      const signedBy = keyOf(byId, protectedHeader.kid).publicJwk.x ?? ''
+      const claims = { userId, tokenVersion: ver, expiresAt: exp, loggedInAt, signedBy }
       known.set(token, claims)
       return claims
     } catch {
@@ -93,13 +99,13 @@ export class JwtSigner implements TokenSigner {
     }
   }
 
-  #keyOf(kid: string | undefined): CryptoKey {
-    const key = this.#byId.get(kid ?? '')
-    if (key === undefined) throw new Error('The key id of the token is unknown')
-    return key.publicKey
-  }
-
   #seconds(): number {
     return Math.floor(this.#clock.now() / 1000)
   }
+}
+
+function keyOf(keys: ReadonlyMap<string, TokenKey>, kid: string | undefined): TokenKey {
+  const key = keys.get(kid ?? '')
+  if (key === undefined) throw new Error('The key id of the token is unknown')
+  return key
 }

@@ -9,6 +9,7 @@ import type { Tokens } from '../core/tokens/operations.ts'
 import type { Executor } from '../graphql/execute.ts'
 import { Sockets } from '../graphql/socket/sockets.ts'
 import { FanOut } from '../graphql/subscriptions/fan-out.ts'
+import type { JwtSigner } from '../security/tokens.ts'
 import { bearerOf } from '../server/authentication.ts'
 import { allowedOrigins } from '../server/cors.ts'
 import { reportFailure } from '../server/errors.ts'
@@ -20,6 +21,7 @@ import type { Shared } from './shared.ts'
 export interface SubscriptionParts {
   readonly store: Store
   readonly tokens: Tokens
+  readonly signer: JwtSigner
   readonly bus: EventBus
   readonly shared: Shared
   readonly executor: Executor
@@ -38,7 +40,21 @@ export async function openSockets(
   all: SubscriptionParts,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
-  const { store, tokens, bus, shared, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger } = all
+  const {
+    store,
+    tokens,
+    signer,
+    bus,
+    shared,
+    executor,
+    rateLimit,
+    clientOf,
+    unsent,
+    metrics,
+    observer,
+    clock,
+    logger,
+  } = all
   const fanOut = new FanOut({
     store: store.posts,
     log: store.events,
@@ -59,6 +75,7 @@ export async function openSockets(
       initTimeoutMs: config.socketInitTimeoutMs,
       authenticate: async authorization => tokens.authenticate(bearerOf(authorization)),
       isStillValid: user => tokens.isStillValid(user),
+      isKnownKey: signedBy => signer.knows(signedBy),
       takeFor: operationLimit(rateLimit),
       clientOf,
       socketsPerClient: config.socketsPerClient,

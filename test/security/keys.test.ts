@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, before, describe, it, test } from 'node:test'
 import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { ConfigError, type Environment } from '../../src/config.ts'
 import { generateKeySet, KeyError, readKeys } from '../../src/security/keys.ts'
@@ -10,6 +10,7 @@ import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/http.ts'
 import { isValid, register, tokenOf } from '../support/logins.ts'
 import { runDuet, serveDuet } from '../support/process.ts'
+import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 async function newKey(): Promise<JWK> {
@@ -86,6 +87,80 @@ test('SIGHUP reloads the key file: new keys work at once, and tokens of removed 
   assert.ok(await isValid(fresh, url))
   assert.doesNotMatch(duet.stdout, /half a file/)
 })
+
+for (const THREADS of ['1', '2']) {
+  describe(`Reading the keys again, with THREADS=${THREADS}`, () => {
+    const parts = new AsyncDisposableStack()
+    let app: Awaited<ReturnType<typeof startTestApp>>
+    let path: string
+    const reload = async (...keys: JWK[]) => {
+      writeFileSync(path, setOf(...keys))
+      await app.app.reloadKeys()
+    }
+    before(async () => {
+      path = join(parts.use(temporaryFolder()).path, 'keys.json')
+      writeFileSync(path, setOf(await newKey()))
+      app = parts.use(await startTestApp({ TOKEN_KEYS: path, THREADS, RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
+      await register(app.url)
+    })
+    after(() => parts.disposeAsync())
+
+    /** Opens so many sockets that every thread has some of them. */
+    const connect = (sockets: DisposableStack, token?: string) =>
+      Promise.all(Array.from({ length: 12 }, async () => sockets.use(await SocketClient.connect(app, { token }))))
+
+    it('closes every socket whose token a removed key has signed with 4403, and no other', async () => {
+      const [first, second] = [await newKey(), await newKey()]
+      using sockets = new DisposableStack()
+      await reload(first)
+      const oldToken = await tokenOf(app.url)
+      const old = await connect(sockets, oldToken)
+      await reload(second, first)
+      const freshToken = await tokenOf(app.url)
+      const others = [...(await connect(sockets, freshToken)), ...(await connect(sockets))]
+      assert.ok(await isValid(oldToken, app.url))
+      await reload(second)
+      for (let times = 0; times < 10; times++) assert.ok(!(await isValid(oldToken, app.url)))
+      await assertOpen(others)
+      await assertForbidden(old)
+    })
+
+    it('closes no socket if the file cannot be read', async () => {
+      const key = await newKey()
+      using sockets = new DisposableStack()
+      await reload(key)
+      const clients = await connect(sockets, await tokenOf(app.url))
+      writeFileSync(path, 'half a file')
+      await app.app.reloadKeys()
+      await reload(key)
+      await assertOpen(clients)
+    })
+
+    it('closes the sockets of a key that another one with its kid has replaced', async () => {
+      const [key, other] = [await newKey(), await newKey()]
+      using sockets = new DisposableStack()
+      await reload(key)
+      const token = await tokenOf(app.url)
+      const clients = await connect(sockets, token)
+      await reload({ ...other, kid: key.kid ?? '' })
+      assert.ok(!(await isValid(token, app.url)))
+      await assertForbidden(clients)
+    })
+  })
+}
+
+async function assertForbidden(clients: readonly SocketClient[]): Promise<void> {
+  for (const client of clients) {
+    client.send({ type: 'ping' })
+    await client.until(() => client.isClosed || client.messages.some(({ type }) => type === 'pong'))
+    assert.ok(client.isClosed, 'a socket with the token of a removed key is still open')
+    assert.deepEqual(await client.closed, { code: 4403, reason: 'Forbidden' })
+  }
+}
+
+async function assertOpen(clients: readonly SocketClient[]): Promise<void> {
+  for (const client of clients) assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+}
 
 test('SQLite has a key file next to the database, readable by its owner only, and tokens stay valid after a restart', async () => {
   using folder = temporaryFolder()

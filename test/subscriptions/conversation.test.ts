@@ -36,7 +36,7 @@ function nextMessage(id: string, postId: number) {
 }
 
 function authenticated(id: number, expiresAt = Date.now() / 1000 + 100): AuthenticatedUser {
-  return { actor: { kind: 'user', id, role: 'member', tokenVersion: 'version' }, expiresAt }
+  return { actor: { kind: 'user', id, role: 'member', tokenVersion: 'version' }, signedBy: 'key', expiresAt }
 }
 
 describe('Conversation', () => {
@@ -300,6 +300,25 @@ describe('Sockets', () => {
     await waitUntil(() => client.isClosed || client.messages.some(({ type }) => type === 'connection_ack'))
     client.send({ type: 'ping' })
     await waitUntil(() => client.isClosed || client.messages.filter(({ type }) => type === 'pong').length === 2)
+    assert.ok(client.isClosed, 'a socket without a valid token stays open')
+    assert.equal((await client.closed).code, 4403)
+  })
+
+  it('a socket whose key is removed during authentication is closed', async () => {
+    const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
+    const known = new Set(['key'])
+    await using server = await serveSockets(new FanOutStage(), {
+      authenticate: () => promise,
+      isKnownKey: key => known.has(key),
+    })
+    using client = await SocketClient.open(server)
+    client.send({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+    client.send({ type: 'ping' })
+    await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+    known.delete('key')
+    server.sockets.revokeKeys()
+    resolve(authenticated(1))
+    await waitUntil(() => client.isClosed || client.messages.some(({ type }) => type === 'connection_ack'))
     assert.ok(client.isClosed, 'a socket without a valid token stays open')
     assert.equal((await client.closed).code, 4403)
   })

@@ -41,6 +41,7 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
     fanOut: stage.fanOut,
     authenticate: async () => assert.fail('this server accepts no token'),
     isStillValid: async () => true,
+    isKnownKey: () => true,
     client: 'a client',
     take: () => undefined,
     clock: { now: Date.now },

@@ -114,6 +114,7 @@ describe('An internal error in the work for a socket', () => {
 describe('A socket whose token was revoked', () => {
   const authenticated: AuthenticatedUser = {
     actor: { kind: 'user', id: 1, role: 'member', tokenVersion: 'version' },
+    signedBy: 'key',
     expiresAt: Date.now() / 1000 + 1000,
   }
 

@@ -31,9 +31,10 @@ export interface Login {
   readonly password: string
 }
 
-/** Long connections also need to know when the token expires. */
+/** Long connections also need to know when the token expires, and whose signature it has. */
 export interface AuthenticatedUser {
   readonly actor: IdentifiedUser
+  readonly signedBy: string
   /** Seconds since 1970. */
   readonly expiresAt: number
 }
@@ -112,7 +113,8 @@ export class Tokens {
   /** The user of the token must still exist, and the token version must not have changed. */
   async authenticate(token: string): Promise<AuthenticatedUser> {
     const { claims, tokenState } = await this.#check(token)
-    return { actor: { kind: 'user', id: claims.userId, ...tokenState }, expiresAt: claims.expiresAt }
+    const { userId, signedBy, expiresAt } = claims
+    return { actor: { kind: 'user', id: userId, ...tokenState }, signedBy, expiresAt }
   }
 
   async #check(token: string): Promise<{ claims: Claims; tokenState: TokenState }> {

@@ -18,6 +18,8 @@ export interface ConversationParts {
   readonly authenticate: (authorization: string) => Promise<AuthenticatedUser>
   /** Whether a token that was accepted before has not been revoked since. */
   readonly isStillValid: (user: IdentifiedUser) => Promise<boolean>
+  /** Whether tokens that this key has signed are still accepted. */
+  readonly isKnownKey: (signedBy: string) => boolean
   /** The client key of the rate limit. Groups of subscriptions are counted per client. */
   readonly client: string
   /** Counts an operation of this client. Returns undefined if operations have no rate limit. */
@@ -53,6 +55,7 @@ export class Conversation implements Outlet {
   #executing = 0
   #endWhenIdle: (() => void) | undefined
   #expiry: NodeJS.Timeout | undefined
+  #signedBy: string | undefined
   actor: Actor = anonymous
 
   /** `authorization` is the header of the upgrade request. */
@@ -151,9 +154,11 @@ export class Conversation implements Outlet {
   async #authenticate(authorization: string): Promise<void> {
     try {
       if (this.#state === 'over') return
-      const { actor, expiresAt } = await this.#parts.authenticate(authorization)
+      const { actor, signedBy, expiresAt } = await this.#parts.authenticate(authorization)
       this.actor = actor
-      // Check again, now that `actor` is set. A revocation during the first check could not find this socket.
+      this.#signedBy = signedBy
+      // Check again, now that these are set. A revocation during the first check could not find this socket.
+      this.requireKey()
       if (!(await this.#parts.isStillValid(actor))) return this.end(4403, 'Forbidden')
       if (!this.#isOver()) this.#expireAt(expiresAt * 1000)
     } catch (error) {
@@ -161,6 +166,11 @@ export class Conversation implements Outlet {
       this.#parts.report(error instanceof AppError ? error : fault(error))
       this.end(1013, 'Try again later')
     }
+  }
+
+  /** Closes the socket if the key that signed its token was removed. */
+  requireKey(): void {
+    if (this.#signedBy !== undefined && !this.#parts.isKnownKey(this.#signedBy)) this.end(4403, 'Forbidden')
   }
 
   #expireAt(instant: number): void {

@@ -144,6 +144,11 @@ export class Sockets implements AsyncDisposable {
     }
   }
 
+  /** Closes the sockets whose tokens were signed by a key that was removed. */
+  revokeKeys(): void {
+    for (const { conversation } of this.#sockets) this.#guarded(() => conversation?.requireKey())
+  }
+
   /** Closes all sockets for good: later ones are closed immediately. */
   retire(code: number, reason: string): void {
     this.#retired = { code, reason }
