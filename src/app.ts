@@ -22,6 +22,7 @@ import { refusedLinesPerSecond } from './server/line-limit.ts'
 import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
 import { collectOperations } from './server/openapi/document.ts'
 import { serviceOperations } from './server/openapi/service.ts'
+import { exemptLimit } from './server/rate-limit.ts'
 import { createServer, type ServerOptions } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
 import { unreadBounds } from './server/unread.ts'
@@ -112,7 +113,11 @@ export async function startApp(
   const proxies = new TrustedProxies(config.trustProxy)
   const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const { max, windowMs, paths } = config.rateLimit
-  const rateLimit = max > 0 ? { limiter: limiter('requests', max, windowMs), paths, proxies } : undefined
+  const exempt = shared.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
+  const rateLimit =
+    max > 0
+      ? { limiter: limiter('requests', max, windowMs), exempt, paths, proxies, refused: shared.refused }
+      : undefined
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
   const unsent = new Unsent(
     { ...unreadBounds, inAll: unreadBounds.inAll / shared.threads },

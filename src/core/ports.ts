@@ -73,6 +73,13 @@ export interface Allowance {
   readonly resetSeconds: number
 }
 
+/** Clients far above a limit, whose connections are refused. Threads of one process know the same ones. */
+export interface RefusedClients {
+  /** Returns whether the client was not refused before. */
+  add(client: string, seconds: number): boolean
+  has(client: string): boolean
+}
+
 /** Counts what each client has open. Threads of one process count together. */
 export interface Tally {
   /** Returns the new count. */

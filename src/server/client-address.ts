@@ -21,7 +21,7 @@ export class TrustedProxies {
    * address in the header that is not a trusted proxy, or if there is none, the farthest trusted proxy. An entry that
    * is not an address ends the search.
    */
-  clientOf({ socket, headers }: IncomingMessage): string {
+  clientOf({ socket, headers }: Pick<IncomingMessage, 'socket' | 'headers'>): string {
     const sender = plain(socket.remoteAddress ?? '')
     const forwarded = headers['x-forwarded-for']
     if (this.#none || forwarded === undefined || !this.includes(sender)) return sender

@@ -1,44 +1,66 @@
-import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Tally } from '../core/ports.ts'
+import type { RefusedClients, Tally } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
 export interface ConnectionLimit {
   /** How many connections one client may have open; 0 means no limit. */
   readonly most: number
-  /** Connections of these proxies carry many clients, so they are not counted. */
+  /** Connections of these proxies carry many clients, so they are neither counted nor refused. */
   readonly proxies: TrustedProxies
-  readonly onRefused: () => void
   readonly tally: Tally
+  /** None without a rate limit. */
+  readonly refused: RefusedClients | undefined
+  /** Called for each connection that is closed at once. */
+  readonly onRefused: () => void
 }
 
-/**
- * Closes connections above the limit of a client, without a response, because every open connection takes memory and a
- * file descriptor that other clients could use. A connection that becomes a WebSocket is no longer counted here.
- */
-export function limitConnections(server: Server, { most, proxies, onRefused, tally }: ConnectionLimit): void {
-  if (most === 0) return
-  const clients = new Map<Socket, string>()
-  const release = (connection: Socket) => {
-    const client = clients.get(connection)
-    if (client === undefined) return
-    clients.delete(connection)
-    tally.add(client, -1)
+/** The open connections of this thread, by client. A connection that becomes a WebSocket is no longer one of them. */
+export class Connections {
+  readonly #limit: ConnectionLimit
+  readonly #open = new Map<string, Set<Socket>>()
+
+  constructor(limit: ConnectionLimit) {
+    this.#limit = limit
   }
-  server.on('connection', connection => {
+
+  /**
+   * Closes connections of refused clients and those above the limit of a client, without a response. Every open
+   * connection takes memory and a file descriptor that other clients could use, and Node parses a whole packet of it
+   * before other connections get their turn. Returns whether the connection stays open.
+   */
+  accept(connection: Socket): boolean {
+    const { most, proxies, tally, refused, onRefused } = this.#limit
     const { remoteAddress: address } = connection
-    if (address === undefined || proxies.includes(address)) return
+    if (address === undefined || proxies.includes(address)) return true
     const client = clientKey(address)
-    if (tally.add(client, 1) > most) {
-      tally.add(client, -1)
+    const isRefused = refused?.has(client) === true
+    if (isRefused || (tally.add(client, 1) > most && most > 0)) {
+      if (!isRefused) tally.add(client, -1)
       onRefused()
       connection.destroy()
-      return
+      return false
     }
-    clients.set(connection, client)
-    connection.on('close', () => release(connection))
-    releases.set(connection, () => release(connection))
-  })
+    const own = this.#open.get(client) ?? new Set()
+    this.#open.set(client, own.add(connection))
+    const release = () => {
+      if (!own.delete(connection)) return
+      if (own.size === 0) this.#open.delete(client)
+      tally.add(client, -1)
+    }
+    connection.on('close', release)
+    releases.set(connection, release)
+    return true
+  }
+
+  /**
+   * Refuses a client for some seconds. What its other connections have sent would still be parsed, a packet of each, so
+   * they are closed at once, and the answers on them are lost. Returns whether the client was not refused before.
+   */
+  refuse(client: string, seconds: number, except?: Socket): boolean {
+    const isNew = this.#limit.refused?.add(client, seconds) === true
+    for (const connection of this.#open.get(client) ?? []) if (connection !== except) connection.destroy()
+    return isNew
+  }
 }
 
 /** Ends the counting of a connection that has become a WebSocket. Those are counted by `graphql/socket/sockets.ts`. */

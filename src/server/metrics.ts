@@ -62,7 +62,7 @@ export class Metrics {
 
   readonly refusedConnections = this.#counter(
     'duet_connections_refused_total',
-    'Connections closed because their clients had too many open',
+    'Connections closed at once because their clients had too many open, or had sent more than twice what a limit allows',
   )
 
   constructor() {

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
 import type { LineLimit } from './line-limit.ts'
 import { nodeHttp } from './node-http.ts'
+import type { CountUnserved } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
@@ -11,10 +12,12 @@ export interface RawAnswers {
   readonly logger: FastifyBaseLogger
   readonly lines: LineLimit
   readonly randomness: Randomness
+  readonly count: CountUnserved
 }
 
 /** Answers requests that Node's HTTP parser refuses, in the same format as all errors, and closes the connection. */
 export function answerParserError(error: Error & { code?: string }, socket: Socket, tools: RawAnswers): void {
+  if (error.code !== 'ECONNRESET') tools.count({ socket, headers: {} })
   // The error response has been sent already; the client has `lingerMs` to read it.
   if (socket.writableEnded) return
   const current = (socket as Socket & { _httpMessage?: ServerResponse<IncomingMessage> | null })._httpMessage
@@ -40,6 +43,7 @@ const parserErrors: Readonly<Record<string, readonly [status: number, text: stri
 /** `CONNECT` never becomes a request. By default Node closes the connection without a response. */
 export function refuseTunnels(server: FastifyInstance, tools: RawAnswers): void {
   server.server.on('connect', ({ headers }, socket: Socket) => {
+    tools.count({ socket, headers })
     socket.on('error', () => {}) // Node no longer handles this socket: an `error` event would end the process
     answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
   })

@@ -9,7 +9,7 @@ export const pipelineLength = 100
  * default Node starts all requests of a packet, up to some thousands, before any other connection gets its turn. Above
  * `pipelineLength` no more requests are accepted: the waiting ones are answered, the last one with `Connection: close`.
  */
-export function serveInTurn(server: Server): void {
+export function serveInTurn(server: Server, onDropped: (request: IncomingMessage) => void): void {
   const [serve] = server.listeners('request') as RequestListener[]
   if (serve === undefined) throw new Error('The server has no request listener yet')
   const pipelines = new WeakMap<Socket, Pipeline>()
@@ -18,9 +18,13 @@ export function serveInTurn(server: Server): void {
     // A response has a socket only when it is its turn.
     if (response.socket !== null) return serve(request, response)
     const { socket } = request
-    const pipeline = pipelines.get(socket) ?? { waiting: 0, dropped: 0, last: response }
+    const pipeline = pipelines.get(socket) ?? { waiting: 0, last: response }
     pipelines.set(socket, pipeline)
-    if (pipeline.waiting >= pipelineLength || pipeline.dropped > 0) return refuse(pipeline, socket)
+    if (pipeline.waiting >= pipelineLength) {
+      stopReading(socket)
+      pipeline.last.shouldKeepAlive = false
+      return onDropped(request)
+    }
     pipeline.waiting++
     pipeline.last = response
     response.once('socket', () => {
@@ -32,16 +36,12 @@ export function serveInTurn(server: Server): void {
 
 interface Pipeline {
   waiting: number
-  dropped: number
   last: ServerResponse
 }
 
-/** More than one packet can contain. Above this, the client's data still arrives although reading is paused. */
-const mostDropped = 5_000
-
-function refuse(pipeline: Pipeline, socket: Socket & { _paused?: boolean }): void {
-  pipeline.last.shouldKeepAlive = false
+/** Also drops the rest of the packet. To Node's parser, 2 means that what follows these headers is not HTTP. */
+function stopReading(socket: Socket & { _paused?: boolean; parser?: { onIncoming: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2
   socket._paused = true // otherwise Node resumes reading after every request
   socket.pause()
-  if (++pipeline.dropped > mostDropped) socket.destroy()
 }

@@ -1,8 +1,10 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Socket } from 'node:net'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../core/errors.ts'
-import type { Allowance, RateLimiter } from '../core/ports.ts'
+import type { Allowance, RateLimiter, RefusedClients } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
+import { ignoreBody } from './ignored-bodies.ts'
 import { routeOf } from './known-paths.ts'
 
 declare module 'fastify' {
@@ -13,35 +15,78 @@ declare module 'fastify' {
 
 export interface RateLimit {
   readonly limiter: RateLimiter
+  /** For what the rate limit exempts. It only protects this process, so it need not ask others for its counts. */
+  readonly exempt: { readonly limit: number; take(client: string): Allowance }
   readonly paths: readonly string[]
   readonly proxies: TrustedProxies
+  readonly refused: RefusedClients
 }
 
+/** Refuses the connections of a client for some seconds, and closes those that it has open, except one. */
+export type Refuse = (client: string, seconds: number, except?: Socket) => void
+
+/** What exempt requests may be in a minute: more than pages, load balancers and monitoring need. */
+export const exemptLimit = Object.freeze({ max: 1_000, windowMs: 60_000 })
+
 /**
- * Counts the requests of each client on the given paths, valid or not, before they are processed. A client that sends
- * more than twice the limit loses its connection with every further refusal. So thousands of pipelined requests on that
- * connection are not even processed.
+ * Counts the requests of each client on the given paths, valid or not, before they are processed; exempt ones on any
+ * path count by themselves. A client that sends more than twice a limit is refused until its window ends.
  */
-export function limitRequests(server: FastifyInstance, { limiter, paths, proxies }: RateLimit): void {
+export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse: Refuse): void {
+  const { limiter, exempt, paths, proxies } = limit
   const isLimited = limitedPaths(paths)
   const policy = `"default";q=${limiter.limit};w=${Math.ceil(limiter.windowMs / 1000)}`
-  const decide = (reply: FastifyReply, { allowed, excess, remaining, resetSeconds }: Allowance) => {
-    reply.header('ratelimit-policy', policy)
-    reply.header('ratelimit', `"default";r=${remaining};t=${resetSeconds}`)
+  const refusal = (reply: FastifyReply, client: string, most: number, allowance: Allowance) => {
+    const { allowed, excess, resetSeconds } = allowance
     if (allowed) return undefined
-    if (excess > limiter.limit) reply.raw.shouldKeepAlive = false
+    ignoreBody(reply.request.raw)
+    if (excess > most) {
+      reply.raw.shouldKeepAlive = false
+      refuse(client, resetSeconds, reply.request.raw.socket)
+    }
     return tooManyRequests(resetSeconds)
   }
   server.addHook('onRequest', (request, reply, next) => {
-    const { raw, routeOptions } = request
+    const { raw } = request
+    const exempted = isExempt(request)
     // The route counts too, because the same route can be reached by different notations of its URL.
-    if (!isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOf(request))) return next()
-    if (request.method === 'OPTIONS' || routeOptions.config.unlimited) return next()
-    const allowance = limiter.take(clientKey(proxies.clientOf(raw)))
-    if (!(allowance instanceof Promise)) return next(decide(reply, allowance))
-    allowance.then(known => next(decide(reply, known)), next)
+    if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOf(request))) return next()
+    const client = clientKey(proxies.clientOf(raw))
+    if (exempted) {
+      ignoreBody(raw) // none of them needs one
+      return next(refusal(reply, client, exempt.limit, exempt.take(client)))
+    }
+    const decide = (allowance: Allowance) => {
+      reply.header('ratelimit-policy', policy)
+      reply.header('ratelimit', `"default";r=${allowance.remaining};t=${allowance.resetSeconds}`)
+      next(refusal(reply, client, limiter.limit, allowance))
+    }
+    const allowance = limiter.take(client)
+    if (allowance instanceof Promise) allowance.then(decide, next)
+    else decide(allowance)
   })
 }
+
+/** Whether the rate limit does not count a request: pages ask before others, and monitoring must not be locked out. */
+export function isExempt({ method, routeOptions }: FastifyRequest): boolean {
+  return method === 'OPTIONS' || routeOptions.config.unlimited === true
+}
+
+/** Counts, like an exempt request, what has been parsed but never becomes a request. */
+export function countUnserved(limit: RateLimit | undefined, refuse: Refuse): CountUnserved {
+  if (limit === undefined) return () => {}
+  const { exempt, proxies } = limit
+  return request => {
+    const address = proxies.clientOf(request)
+    // A trusted proxy is not responsible for what its clients send.
+    if (address === '' || proxies.includes(address)) return
+    const client = clientKey(address)
+    const { excess, resetSeconds } = exempt.take(client)
+    if (excess > exempt.limit) refuse(client, resetSeconds)
+  }
+}
+
+export type CountUnserved = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => void
 
 /** For operations over a WebSocket: each counts like a request to `/graphql`. */
 export function operationLimit(

@@ -2,7 +2,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import type { Randomness, Tally } from '../core/ports.ts'
 import type { TrustedProxies } from './client-address.ts'
-import { limitConnections } from './connection-limit.ts'
+import { Connections } from './connection-limit.ts'
 import { allowOrigins } from './cors.ts'
 import { answerError } from './errors.ts'
 import { acceptJsonBodies } from './json-body.ts'
@@ -12,7 +12,7 @@ import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { serveInTurn } from './pipelining.ts'
-import { limitRequests, type RateLimit } from './rate-limit.ts'
+import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
 import { refuseAmbiguousHeaders } from './request-headers.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
@@ -36,7 +36,7 @@ export interface ServerOptions {
   readonly unread?: Pick<UnreadOptions, 'bounds' | 'unsent' | 'now'>
   /** Called for each connection that is closed because its client does not read. */
   readonly onCut?: () => void
-  /** Called for each connection that is closed because its client has too many. */
+  /** Called for each connection that is closed because its client has too many, or is refused. */
   readonly onRefused?: () => void
 }
 
@@ -56,7 +56,19 @@ export function createServer({
   onCut = () => {},
   onRefused = () => {},
 }: ServerOptions): FastifyInstance {
-  const rawAnswers = { logger, randomness, lines: new LineLimit(refusedLines) }
+  const lines = new LineLimit(refusedLines)
+  const open = new Connections({
+    most: connectionsPerClient,
+    proxies,
+    tally: connections,
+    refused: rateLimit?.refused,
+    onRefused,
+  })
+  const refuse: Refuse = (client, seconds, except) => {
+    if (open.refuse(client, seconds, except)) lines.pass(more => logger.warn({ seconds, ...more }, refusedLine))
+  }
+  const count = countUnserved(rateLimit, refuse)
+  const rawAnswers = { logger, randomness, lines, count }
   const server: FastifyInstance = fastify({
     loggerInstance: childless(logger),
     logController: new LogController({ disableRequestLogging: true }),
@@ -90,12 +102,13 @@ export function createServer({
     },
   })
   rememberPaths(server)
-  serveInTurn(server.server)
+  serveInTurn(server.server, count)
   refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
   acceptJsonBodies(server)
-  limitConnections(server.server, { most: connectionsPerClient, proxies, onRefused, tally: connections })
-  server.server.on('connection', connection => lifecycle.trackConnection(connection))
+  server.server.on('connection', connection => {
+    if (open.accept(connection)) lifecycle.trackConnection(connection)
+  })
   server.setErrorHandler(answerError)
 
   server.addHook('onRequest', (request, reply, next) => {
@@ -110,15 +123,18 @@ export function createServer({
     else lifecycle.held.then(next)
   })
   allowOrigins(server, corsOrigins)
-  if (rateLimit !== undefined) limitRequests(server, rateLimit)
+  if (rateLimit !== undefined) limitRequests(server, rateLimit, refuse)
   refuseAmbiguousHeaders(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   boundBodies(server)
   cutUnread(server, { ...unread, proxies, lifecycle, onCut })
-  logAnswers(server, logger, rawAnswers.lines)
+  logAnswers(server, logger, lines)
   return server
 }
+
+const refusedLine =
+  'A client has sent more than twice what a limit allows. Its connections are refused for some seconds'
 
 function withoutSchemas(): never {
   throw new Error('Schemas of Fastify are not used')

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { handOverNextBodies, ignoreBody } from './ignored-bodies.ts'
 
 /**
  * Limits the costs of a body that do not depend on its size. A body in very many pieces is refused like one that is too large: each
@@ -6,6 +7,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
  * soon, so that a client cannot go on sending for nothing.
  */
 export function boundBodies(server: FastifyInstance): void {
+  handOverNextBodies(server.server)
   server.addHook('preParsing', (request, _reply, payload, next) => {
     if (mayHaveManyPieces(request)) {
       let pieces = 0
@@ -17,7 +19,10 @@ export function boundBodies(server: FastifyInstance): void {
     next(null, payload)
   })
   server.addHook('onResponse', (request, _reply, next) => {
-    if (!request.raw.complete && hasBody(request)) closeSoon(request)
+    if (!request.raw.complete && hasBody(request)) {
+      ignoreBody(request.raw)
+      closeSoon(request)
+    }
     next()
   })
 }

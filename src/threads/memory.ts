@@ -1,5 +1,6 @@
 import { CountTable, countMemory, mostThreads } from '../cluster/count-table.ts'
 import { type LocalLimiter, MemoryRateLimiter } from '../cluster/rate-limiter.ts'
+import { refusalMemory } from '../cluster/refused-clients.ts'
 import { SharedLock } from '../cluster/shared-lock.ts'
 import { SharedRateLimiter, windowMemory } from '../cluster/shared-rate-limiter.ts'
 import type { Clock } from '../core/ports.ts'
@@ -8,17 +9,19 @@ import type { Clock } from '../core/ports.ts'
 export interface ThreadMemory {
   readonly windows: Readonly<Record<string, SharedArrayBuffer>>
   readonly counts: SharedArrayBuffer
+  readonly refusals: SharedArrayBuffer
   /** The time of the latest arrival, in nanoseconds of the system's clock. */
   readonly arrival: SharedArrayBuffer
 }
 
 /** The names of all limiters; see `wiring/limiters.ts` and `app.ts`. */
-const limiterNames = ['requests', 'failed logins', 'logins'] as const
+const limiterNames = ['requests', 'exempt requests', 'failed logins', 'logins'] as const
 
 export function newThreadMemory(): ThreadMemory {
   return {
     windows: Object.fromEntries(limiterNames.map(name => [name, windowMemory()])),
     counts: countMemory(),
+    refusals: refusalMemory(),
     arrival: new SharedArrayBuffer(8),
   }
 }

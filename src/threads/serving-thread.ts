@@ -1,6 +1,7 @@
 import { type MessagePort, workerData } from 'node:worker_threads'
 import { startApp, systemClock, systemRandomness, type ThreadApp } from '../app.ts'
 import { CountTable } from '../cluster/count-table.ts'
+import { RefusalTable } from '../cluster/refused-clients.ts'
 import { SharedTally } from '../cluster/shared-tally.ts'
 import { ThreadCalls, toSent } from '../cluster/thread-calls.ts'
 import { ThreadEventBus } from '../cluster/thread-event-bus.ts'
@@ -84,6 +85,7 @@ const shared: Shared = {
   bus: new ThreadEventBus(`events ${group}`),
   limiter: sharedLimiter(memory, owner, systemClock),
   tally: name => new SharedTally(name, counts),
+  refused: new RefusalTable(memory.refusals, systemClock),
   heavyChanges: turnsOf(main),
   texts: new ThreadTexts(`texts ${group}`),
   // The first thread writes the demo data and tries its login.

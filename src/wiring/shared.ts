@@ -1,10 +1,11 @@
 import { MemoryEventBus } from '../cluster/event-bus.ts'
 import { type LocalLimiter, MemoryRateLimiter } from '../cluster/rate-limiter.ts'
+import { RefusalTable, refusalMemory } from '../cluster/refused-clients.ts'
 import { MemoryTally } from '../cluster/tally.ts'
 import type { Config } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
 import { FairQueue, type Turns } from '../core/fair-queue.ts'
-import type { Clock, Tally } from '../core/ports.ts'
+import type { Clock, RefusedClients, Tally } from '../core/ports.ts'
 import type { TextExchange } from '../graphql/persisted/automatic.ts'
 import type { Siblings } from '../server/lifecycle.ts'
 import type { MetricsOfThread } from '../server/metrics.ts'
@@ -21,6 +22,7 @@ export interface Shared {
   readonly bus: EventBus
   limiter(name: string, limit: number, windowMs: number): LocalLimiter
   tally(name: string): Tally
+  readonly refused: RefusedClients
   readonly heavyChanges: Turns
   /** The persisted queries that other threads have learnt. */
   readonly texts?: TextExchange
@@ -42,6 +44,7 @@ export function alone({ database, port }: Config, clock: Clock): Shared {
     bus: new MemoryEventBus(),
     limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
     tally: () => new MemoryTally(),
+    refused: new RefusalTable(refusalMemory(), clock),
     heavyChanges: new FairQueue(heavyChanges),
     demoLogin: ensure => ensure(),
     mayListen: async () => ({ port, reusePort: false }),

@@ -91,6 +91,11 @@ const responses = {
   ]),
   NotJson: failure('The body has another content type.', ['Content-Type must be application/json']),
   TooManyRequests: failure('The rate limit is exceeded.', ['Too many requests. Try again later.'], retryAfterHeader),
+  TooManyExempt: unlimitedFailure(
+    'A client may send 1,000 requests a minute to paths without a rate limit and with `OPTIONS`, together.',
+    ['Too many requests. Try again later.'],
+    retryAfterHeader,
+  ),
   Fault: failure('An internal error of the service.', ['Internal server error']),
   Unavailable: failure(
     'The service is under maintenance, or a part that it needs, such as the database, does not respond.',

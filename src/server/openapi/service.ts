@@ -39,7 +39,7 @@ export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
     operationId: 'getHome',
     summary: 'Find out what runs here',
     description:
-      'To a browser (`Accept: text/html`) this is a page, unless `EXPLORERS` is off. It has no rate limit. `/api` and ' +
+      'To a browser (`Accept: text/html`) this is a page, unless `EXPLORERS` is off. It does not count for the rate limit. `/api` and ' +
       '`/api/` answer with the same JSON.',
     tags,
     security: tokenIgnored,
@@ -53,6 +53,7 @@ export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
         },
       },
       400: badRequest,
+      429: response('TooManyExempt'),
       500: response('Fault'),
       503: unlimitedFailure(
         'The service is under maintenance.',
@@ -65,20 +66,27 @@ export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
   '/health/live': {
     operationId: 'getLiveness',
     summary: 'Check that the process is alive',
-    description: 'Also works under maintenance. It has no rate limit and does not use the database.',
+    description: 'Also works under maintenance. It does not count for the rate limit, nor use the database.',
     tags,
     security: tokenIgnored,
-    responses: { 200: state('live'), 400: badRequest, 500: response('Fault'), default: response('Other') },
+    responses: {
+      200: state('live'),
+      400: badRequest,
+      429: response('TooManyExempt'),
+      500: response('Fault'),
+      default: response('Other'),
+    },
   },
   '/health/ready': {
     operationId: 'getReadiness',
     summary: 'Check that the service can take requests',
-    description: 'Also works under maintenance, and has no rate limit.',
+    description: 'Also works under maintenance, and does not count for the rate limit.',
     tags,
     security: tokenIgnored,
     responses: {
       200: state('ready'),
       400: badRequest,
+      429: response('TooManyExempt'),
       500: response('Fault'),
       503: response('NotReady'),
       default: response('Other'),
@@ -88,7 +96,8 @@ export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
     operationId: 'getMetrics',
     summary: 'Metrics for Prometheus',
     description:
-      'If `METRICS_TOKEN` is set, this needs that token. If not, it is off in production and outside loopback. No rate limit.',
+      'If `METRICS_TOKEN` is set, this needs that token. If not, it is off in production and outside loopback. ' +
+      'It does not count for the rate limit.',
     tags,
     security: [{}, { metricsToken: [] }],
     responses: {
@@ -107,6 +116,7 @@ export const serviceOperations: Readonly<Record<string, OpenApiOperation>> = {
       400: badRequest,
       401: unlimitedFailure('The token is missing or wrong.', ['Metrics need their token'], challengeHeader),
       404: failure('Metrics are off, so this path is unknown.', ['Not found']),
+      429: response('TooManyExempt'),
       500: response('Fault'),
       503: response('Unavailable'),
       default: response('Other'),

@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { describe, it, test } from 'node:test'
+import { MemoryRateLimiter } from '../../src/cluster/rate-limiter.ts'
+import { RefusalTable, refusalMemory } from '../../src/cluster/refused-clients.ts'
+import { MemoryTally } from '../../src/cluster/tally.ts'
+import { clientKey, TrustedProxies } from '../../src/server/client-address.ts'
+import { Connections } from '../../src/server/connection-limit.ts'
+import { pipelineLength } from '../../src/server/pipelining.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { TestClock } from '../support/clock.ts'
+import { RawConnection, sendRaw } from '../support/http.ts'
+import { newRedisDatabase, redisMissing } from '../support/redis.ts'
+import { assertRefusal } from '../support/refusal.ts'
+import { metricOf, SocketClient } from '../support/sockets.ts'
+import { waitUntil, within } from '../support/wait.ts'
+
+const get = (path: string, head = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`
+const options = 'OPTIONS /api/users HTTP/1.1\r\nHost: x\r\n\r\n'
+const refusedLine = /^A client has sent more than twice what a limit allows/
+
+/** All that comes back on a new connection until its end; nothing if the connection was refused. */
+async function received(port: number, sent: string, localAddress = '127.0.0.1'): Promise<string> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  let text = ''
+  socket.on('data', data => {
+    text += data
+  })
+  const { promise, resolve } = Promise.withResolvers<void>()
+  socket.on('error', () => {}).on('close', resolve)
+  socket.write(sent)
+  await within(promise, 'the end of a connection')
+  return text
+}
+
+const closing = 'Connection: close\r\n'
+
+function statuses(text: string): readonly string[] {
+  return text.match(/(?<=HTTP\/1.1 )\d+/g) ?? []
+}
+
+/** Whether a request on a new connection is answered. */
+async function isServed(port: number, localAddress?: string): Promise<boolean> {
+  return statuses(await received(port, get('/users', closing), localAddress)).join() === '200'
+}
+
+/** Sends as many requests as the client may send until it is refused, and one more. */
+async function exceed(port: number, limit: number, head = ''): Promise<readonly string[]> {
+  return statuses(await received(port, get('/api/users', head).repeat(2 * limit + 2)))
+}
+
+test('a client above twice the rate limit is refused at accept until its window ends, and in the next window again', async () => {
+  const clock = new TestClock()
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '3' }, { clock })
+  for (let window = 1; window <= 2; window++) {
+    const answers = await exceed(app.port, 3)
+    assert.deepEqual(answers, [...Array(3).fill('200'), ...Array(4).fill('429')])
+    for (let tries = 0; tries < 5; tries++) assert.equal(await isServed(app.port), false)
+    assert.ok(await isServed(app.port, '127.0.0.2'), 'other clients are served')
+    clock.pass(59_999)
+    assert.equal(await isServed(app.port), false)
+    clock.pass(1)
+    assert.ok(await isServed(app.port))
+    const lines = app.logs.filter(({ msg }) => refusedLine.test(String(msg)))
+    assert.equal(lines.length, window, 'one line for each window')
+    assert.ok(!JSON.stringify(lines).includes('127.0.0'), 'the log has no addresses')
+    assert.equal(await metricOf(app, 'duet_connections_refused_total'), 6 * window)
+  }
+})
+
+test('two threads refuse a client of which one of them knows', async () => {
+  await using app = await startTestApp({ THREADS: '2', RATE_LIMIT_MAX: '3' })
+  await exceed(app.port, 3)
+  const served: boolean[] = []
+  for (let tries = 0; tries < 20; tries++) served.push(await isServed(app.port))
+  assert.deepEqual(served, Array(20).fill(false))
+  assert.ok(await isServed(app.port, '127.0.0.2'))
+})
+
+test('a client above the limit that Redis counts is refused at accept, too', {
+  skip: redisMissing() ?? false,
+}, async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '3', REDIS_URL: await newRedisDatabase() })
+  assert.equal((await exceed(app.port, 3)).length, 7)
+  assert.equal(await isServed(app.port), false)
+  assert.ok(await isServed(app.port, '127.0.0.2'))
+})
+
+test('when a client becomes refused its other connections are closed, and its WebSockets stay', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '3' }, { clock: new TestClock() })
+  using idle = await RawConnection.open(app.port)
+  idle.write(get('/users'))
+  assert.equal((await idle.response()).status, 200)
+  using socket = await SocketClient.connect(app)
+  await exceed(app.port, 2)
+  assert.equal(await idle.closed(), '')
+  await socket.initialise()
+})
+
+test('a client behind a trusted proxy gets 429, and connections of the proxy stay possible', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '3', TRUST_PROXY: '127.0.0.1' })
+  const forwarded = 'X-Forwarded-For: 192.0.2.1\r\n'
+  assert.equal((await exceed(app.port, 3, forwarded)).length, 7)
+  assertRefusal(await sendRaw(app.port, get('/api/users', forwarded)), 429)
+  assert.equal((await sendRaw(app.port, get('/api/users', 'X-Forwarded-For: 192.0.2.2\r\n'))).status, 200)
+})
+
+describe('OPTIONS, /, health, metrics, malformed requests and CONNECT', () => {
+  it('are limited to 1,000 a minute together, beside the rate limit', async () => {
+    const clock = new TestClock()
+    await using app = await startTestApp({ LOG_LEVEL: 'error' }, { clock })
+    for (let count = 0; count < 990; count += 99) {
+      const answers = statuses(await received(app.port, options.repeat(49) + get('/').repeat(49) + get('/', closing)))
+      assert.deepEqual(new Set(answers), new Set(['204', '200']))
+    }
+    const others = [
+      get('/health/live'),
+      get('/health/ready'),
+      get('/metrics'),
+      'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+    ]
+    const answered = [await sendRaw(app.port, 'no request\r\n\r\n')]
+    for (const sent of [...others, ...others, options]) answered.push(await sendRaw(app.port, sent))
+    const usual = [200, 200, 200, 501]
+    assert.deepEqual(
+      answered.map(({ status }) => status),
+      [400, ...usual, ...usual, 204],
+    )
+    for (const sent of [options, get('/'), get('/health/live'), get('/health/ready'), get('/metrics')]) {
+      const refused = await sendRaw(app.port, sent)
+      assertRefusal(refused, 429, 'Too many requests. Try again later.')
+      assert.equal(refused.headers.get('retry-after'), '60')
+    }
+    assert.equal((await sendRaw(app.port, get('/api/users'))).headers.get('ratelimit'), '"default";r=99;t=60')
+    assert.equal(statuses(await received(app.port, get('/', closing), '127.0.0.2')).join(), '200')
+    clock.pass(60_000)
+    assert.equal((await sendRaw(app.port, get('/'))).status, 200)
+  })
+
+  it('have their client refused above twice that limit, but not without a rate limit', async () => {
+    for (const [max, expected] of [
+      ['100', false],
+      ['0', true],
+    ] as const) {
+      await using app = await startTestApp({ LOG_LEVEL: 'error', RATE_LIMIT_MAX: max }, { clock: new TestClock() })
+      for (let packets = 0; packets < 20; packets++) await received(app.port, options.repeat(102))
+      assert.equal(await isServed(app.port), expected, `RATE_LIMIT_MAX=${max}`)
+    }
+  })
+})
+
+/** A server with a limit of one exempt request, on which the first request of a connection waits. */
+function startSlow(clock = new TestClock()) {
+  const rateLimit = {
+    limiter: new MemoryRateLimiter(1, 60_000, clock),
+    exempt: new MemoryRateLimiter(1, 60_000, clock),
+    paths: ['/limited'],
+    proxies: new TrustedProxies([]),
+    refused: new RefusalTable(refusalMemory(), clock),
+  }
+  return startTestServer(
+    fastify => {
+      fastify.get('/slow', () => new Promise<never>(() => {}))
+      fastify.get('/users', () => [])
+      fastify.post('/echo', ({ body }) => body)
+    },
+    { rateLimit },
+  )
+}
+
+test('pipelined requests that are dropped count, and the packets of a refused client are not parsed to their end', async () => {
+  await using server = await startSlow()
+  let parsed = 0
+  server.server.server.on('request', () => parsed++)
+  using stack = new DisposableStack()
+  const open = async () => stack.use(await RawConnection.open(server.port))
+  const [first, second, third] = [await open(), await open(), await open()]
+  for (const connection of [first, second]) connection.write(get('/slow') + get('/a').repeat(2_000))
+  const ofConnection = 1 + pipelineLength + 1
+  await waitUntil(() => parsed >= 2 * ofConnection)
+  assert.equal(parsed, 2 * ofConnection)
+  assert.ok(await isServed(server.port))
+  third.write(get('/slow') + get('/a').repeat(2_000))
+  await waitUntil(() => parsed >= 3 * ofConnection + 1)
+  assert.equal(await isServed(server.port), false)
+  for (const connection of [first, second, third]) assert.equal(await connection.closed(), '')
+  assert.equal(parsed, 3 * ofConnection + 1)
+})
+
+test('malformed requests have their client refused above twice their limit', async () => {
+  await using server = await startSlow()
+  for (let sent = 0; sent < 2; sent++) assert.equal((await sendRaw(server.port, 'no request\r\n\r\n')).status, 400)
+  assert.equal(await received(server.port, 'no request\r\n\r\n'), '')
+  assert.equal(await isServed(server.port), false)
+})
+
+test('all addresses of an IPv6 /64 network are refused together, and others are not', () => {
+  const clock = new TestClock()
+  const refused = new RefusalTable(refusalMemory(), clock)
+  const proxies = new TrustedProxies(['2001:db8::7'])
+  const connections = new Connections({ most: 0, proxies, tally: new MemoryTally(), refused, onRefused: () => {} })
+  const accepts = (remoteAddress: string) =>
+    connections.accept(Object.assign(new EventEmitter(), { remoteAddress, destroy() {} }) as unknown as Socket)
+  assert.ok(connections.refuse(clientKey('2001:db8::1'), 60))
+  const expected = { '2001:db8::2': false, '2001:db8:0:1::1': true, '192.0.2.1': true, '2001:db8::7': true }
+  for (const [address, isAccepted] of Object.entries(expected)) assert.equal(accepts(address), isAccepted, address)
+})
+
+test('chunks of a request above the limit are not handed over, and the next request on its connection has its body', async () => {
+  await using server = await startSlow()
+  using connection = await RawConnection.open(server.port)
+  const pushes: number[] = []
+  server.server.server.prependListener('request', request => {
+    const index = pushes.push(0) - 1
+    const push = request.push.bind(request)
+    request.push = (piece: unknown) => {
+      if (piece !== null) pushes[index] = (pushes[index] ?? 0) + 1
+      return push(piece)
+    }
+  })
+  const chunked = (path: string, chunks: readonly string[]) =>
+    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
+    `${chunks.map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}0\r\n\r\n`
+  const many = chunked('/limited', Array(1_000).fill(' '))
+  connection.write(get('/limited'))
+  assert.equal((await connection.response()).status, 404)
+  connection.write(many + chunked('/echo', ['{"a"', ':1}']))
+  assertRefusal(await connection.response(), 429)
+  assert.equal((await connection.response()).body, '{"a":1}')
+  assert.deepEqual(pushes, [0, 0, 2])
+})
