@@ -1,5 +1,5 @@
 /**
- * Limits the log lines that clients cause by refused requests, which have no rate limit. Lines above the limit are
+ * Limits the log lines that clients cause by requests that the rate limit refuses or does not count. Lines above the limit are
  * counted, and the next line that is logged tells how many were left out.
  */
 export class LineLimit {
