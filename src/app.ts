@@ -34,7 +34,7 @@ import { documentSource } from './wiring/documents.ts'
 import { givenKeys } from './wiring/keys.ts'
 import { limiters } from './wiring/limiters.ts'
 import { createOperations } from './wiring/operations.ts'
-import { serveForDevelopers } from './wiring/pages.ts'
+import { findPublicFolder, serveForDevelopers } from './wiring/pages.ts'
 import { alone, type Shared } from './wiring/shared.ts'
 import { openSockets } from './wiring/subscriptions.ts'
 
@@ -81,7 +81,8 @@ export async function startApp(
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const given = await givenKeys(config) // keys and documents are checked before the database is opened
+  const given = await givenKeys(config) // what settings name is checked before the database is opened
+  const publicFolder = findPublicFolder(config)
   const schema = loadSchema()
   const documents = await documentSource(config, schema, shared.texts)
   const { engine, path } = parts.use(await shared.open({ clock, observer, timeouts, randomness }))
@@ -147,7 +148,7 @@ export async function startApp(
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
   const openApiDocument = () => collected(restComponents)
-  serveForDevelopers(server, config, { proxies, demoLoginWorks, openApiDocument })
+  await serveForDevelopers(server, config, { proxies, demoLoginWorks, openApiDocument, publicFolder })
   refuseHiddenMethods(server)
 
   const url = await server.listen({

@@ -6,6 +6,7 @@ import {
   type DatabaseConfig,
   parseChoice,
   parseDatabase,
+  parseHosts,
   parseInteger,
   parseLinkPrefix,
   parseOrigins,
@@ -48,6 +49,10 @@ export interface Config {
   readonly connectionsPerClient: number
   readonly maintenance: boolean
   readonly corsOrigins: readonly string[]
+  /** Beside loopback, under the open policy. */
+  readonly allowedHosts: readonly string[]
+  /** The folder whose files are served at `/app/`, if it exists. */
+  readonly publicDir: string
   readonly metricsToken: string | undefined
   /** Whether `/metrics` can be read without a token. */
   readonly metricsOpen: boolean
@@ -116,6 +121,7 @@ export function readConfig(environment: Environment): Config {
   const pooler = choice('DATABASE_POOLER', ['none', 'transaction']) === 'transaction'
   const storage = parseDatabase(read('DATABASE_URL'), poolMax, pooler)
   const isLocal = loopback && !production
+  const accessPolicy = choice('ACCESS_POLICY', ['open', 'enforced'], isLocal ? 'open' : 'enforced')
   return Object.freeze({
     production,
     host,
@@ -135,13 +141,15 @@ export function readConfig(environment: Environment): Config {
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', 1024, 64 * 1024 * 1024),
     connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', 0, 1_000_000),
     maintenance: choice('MAINTENANCE', ['off', 'on']) === 'on',
-    corsOrigins: parseOrigins(read('CORS_ORIGINS')),
+    corsOrigins: parseOrigins(read('CORS_ORIGINS') || (accessPolicy === 'open' ? 'loopback' : '*')),
+    allowedHosts: parseHosts(read('ALLOWED_HOSTS')),
+    publicDir: read('PUBLIC_DIR'),
     metricsToken: parseToken('METRICS_TOKEN', read('METRICS_TOKEN')),
     metricsOpen: isLocal,
     logLevel: choice('LOG_LEVEL', logLevels),
     drainMs: integer('DRAIN_MS', 0, 8_000),
     demoData: choice('DEMO_DATA', booleans, isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',
-    accessPolicy: choice('ACCESS_POLICY', ['open', 'enforced'], isLocal ? 'open' : 'enforced'),
+    accessPolicy,
     signUp: choice('SIGN_UP', ['open', 'closed']),
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', 1, 365 * 86_400),

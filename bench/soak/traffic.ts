@@ -164,7 +164,12 @@ async function readSlowly(client: Client, port: number): Promise<'socket'> {
   const body = JSON.stringify({ query: `{ l${++last}: posts(limit: 900) { content } }` })
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
-  const head = ['POST /graphql HTTP/1.1', 'Host: x', 'Content-Type: application/json', `Content-Length: ${body.length}`]
+  const head = [
+    'POST /graphql HTTP/1.1',
+    'Host: localhost',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ]
   if (client.token !== undefined) head.push(`Authorization: Bearer ${client.token}`)
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   socket.once('data', () => socket.pause())

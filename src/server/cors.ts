@@ -1,11 +1,20 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { isLoopbackHost } from './hosts.ts'
 
+/** `*` allows any origin, `loopback` those of this machine. */
 export function allowedOrigins(origins: readonly string[]): (origin: string) => boolean {
   const allowed = new Set(origins)
-  return origin => allowed.has('*') || allowed.has(origin)
+  if (allowed.has('*')) return () => true
+  const withLoopback = allowed.has('loopback')
+  return origin => allowed.has(origin) || (withLoopback && isLoopbackOrigin(origin))
 }
 
-/** Lets pages of the given origins read our responses, errors included, and answers preflight requests. */
+function isLoopbackOrigin(origin: string): boolean {
+  const [, host] = /^https?:\/\/(.+)$/.exec(origin) ?? []
+  return host !== undefined && isLoopbackHost(host)
+}
+
+/** Lets pages of the given origins read our responses, errors included. */
 export function allowOrigins(server: FastifyInstance, origins: readonly string[]): void {
   const any = origins.includes('*')
   const isAllowed = allowedOrigins(origins)
@@ -18,15 +27,25 @@ export function allowOrigins(server: FastifyInstance, origins: readonly string[]
       reply.header('access-control-allow-origin', any ? '*' : origin)
       reply.header('access-control-expose-headers', exposed)
     }
-    const isPreflight = request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined
-    if (!isPreflight) return next()
-    if (known) {
+    if (known && isPreflight(request)) {
       reply.header('access-control-allow-methods', 'GET, HEAD, POST, PUT, PATCH, DELETE')
       reply.header('access-control-allow-headers', allowedHeaders(request.headers['access-control-request-headers']))
       reply.header('access-control-max-age', '7200')
     }
-    reply.code(204).send()
+    next()
   })
+}
+
+/** Ends a preflight request: `allowOrigins` has set the headers that matter. */
+export function answerPreflights(server: FastifyInstance): void {
+  server.addHook('onRequest', (request, reply, next) => {
+    if (isPreflight(request)) reply.code(204).send()
+    else next()
+  })
+}
+
+function isPreflight({ method, headers }: FastifyRequest): boolean {
+  return method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
 /**

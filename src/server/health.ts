@@ -10,7 +10,8 @@ export function serveHealth(
   lifecycle: Lifecycle,
   timeoutMs: number,
 ): void {
-  const config = { servedUnderMaintenance: true, unlimited: true } as const
+  // A probe may name the service by any address. The response is the same for everybody.
+  const config = { servedUnderMaintenance: true, unlimited: true, anyHost: true } as const
   const isAnswering = shared(() => answering(store, timeoutMs))
   server.get('/health/live', { config }, (_request, reply) => {
     reply.header('cache-control', 'no-cache')

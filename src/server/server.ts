@@ -1,10 +1,12 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
+import type { Policy } from '../core/access.ts'
 import type { Randomness, Tally } from '../core/ports.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { Connections } from './connection-limit.ts'
-import { allowOrigins } from './cors.ts'
+import { allowOrigins, answerPreflights } from './cors.ts'
 import { answerError } from './errors.ts'
+import { refuseForeignPages } from './foreign-pages.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { maxParamLength, rememberPaths } from './known-paths.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
@@ -23,6 +25,8 @@ import { asksForSocket, routeUpgrades } from './upgrades.ts'
 export interface ServerOptions {
   readonly bodyLimitBytes: number
   readonly corsOrigins: readonly string[]
+  readonly accessPolicy: Policy
+  readonly allowedHosts: readonly string[]
   readonly logger: Logger
   readonly lifecycle: Lifecycle
   readonly randomness: Randomness
@@ -44,6 +48,8 @@ export interface ServerOptions {
 export function createServer({
   bodyLimitBytes,
   corsOrigins,
+  accessPolicy,
+  allowedHosts,
   logger,
   lifecycle,
   randomness,
@@ -125,6 +131,8 @@ export function createServer({
   allowOrigins(server, corsOrigins)
   if (rateLimit !== undefined) limitRequests(server, rateLimit, refuse)
   refuseAmbiguousHeaders(server)
+  if (accessPolicy === 'open') refuseForeignPages(server, corsOrigins, allowedHosts)
+  answerPreflights(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   boundBodies(server)

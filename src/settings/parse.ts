@@ -114,10 +114,19 @@ export function parseProxies(value: string): readonly string[] {
 export function parseOrigins(value: string): readonly string[] {
   const list = value.split(',').map(origin => origin.trim())
   for (const origin of list) {
-    if (origin === '*') continue
+    if (origin === '*' || origin === 'loopback') continue
     if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
-      throw new ConfigError('CORS_ORIGINS: must be * or origins such as https://app.example.com, separated by commas')
+      throw new ConfigError(
+        'CORS_ORIGINS: must be *, loopback or origins such as https://app.example.com, separated by commas',
+      )
     }
   }
   return Object.freeze(list)
+}
+
+export function parseHosts(value: string): readonly string[] {
+  const list = value === '' ? [] : value.split(',').map(host => host.trim().toLowerCase())
+  if (list.every(host => /^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?$/.test(host)))
+    return Object.freeze(list)
+  throw new ConfigError('ALLOWED_HOSTS: must be hosts such as duet.example.com or duet:4000, separated by commas')
 }

@@ -46,7 +46,17 @@ export const settings = {
     meaning: 'open connections of one client, WebSockets not counted; further ones are closed; 0: any number',
   },
   MAINTENANCE: { fallback: 'off', meaning: 'on: every request except health gets 503; SIGUSR2 toggles it' },
-  CORS_ORIGINS: { fallback: '*', meaning: 'origins that browsers may call from, separated by commas' },
+  CORS_ORIGINS: {
+    fallback: '',
+    meaning: 'origins that browsers may call from, separated by commas; loopback: those of this machine; *: all',
+    default: 'loopback if ACCESS_POLICY is open, else *',
+  },
+  ALLOWED_HOSTS: {
+    fallback: '',
+    meaning:
+      'if ACCESS_POLICY is open: host names that requests may use beside loopback, separated by commas; else 421',
+  },
+  PUBLIC_DIR: { fallback: 'public', meaning: 'folder whose files are served at /app/, if it exists at the start' },
   METRICS_TOKEN: {
     fallback: '',
     meaning: 'bearer token for /metrics; in production or beyond loopback /metrics is off without it',

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
@@ -30,17 +29,20 @@ test('the tutorial leads, step by step, to a page with live comments that surviv
   using folder = temporaryFolder()
   await using parts = new AsyncDisposableStack()
   const port = await freePort()
-  const env = { PORT: String(port), DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}`, DEMO_DATA: 'true' }
+  const site = join(folder.path, 'public')
+  assert.match(only(1, 'sh'), /^mkdir public$/m)
+  mkdirSync(site)
+  const database = `sqlite:${join(folder.path, 'duet.db')}`
+  const env = { PORT: String(port), DATABASE_URL: database, DEMO_DATA: 'true', PUBLIC_DIR: site }
   let app = parts.use(await startTestApp(env))
   const here = (text: string) => text.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
   const browser = await startBrowser()
   parts.defer(() => browser.close())
 
-  const file = join(folder.path, 'live.html')
-  const address = pathToFileURL(file).href
-  let html = here(only(2, 'html'))
+  const file = join(site, 'index.html')
+  let html = only(2, 'html')
   writeFileSync(file, html)
-  const { page, troubles } = parts.use(await openPage(browser, address))
+  const { page, troubles } = parts.use(await openPage(browser, `${app.url}/app/`))
   await page.locator('#posts li').nth(4).waitFor()
   assert.equal(await page.locator('#posts li').count(), 5)
 

@@ -19,8 +19,8 @@ test('the client is one small module that imports nothing', () => {
   assert.equal(dependencies, undefined)
 })
 
-test('GET /client.js is the client for pages of any origin, and browsers revalidate it', async () => {
-  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+test('GET /client.js is the client for pages of any allowed origin, and browsers revalidate it', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '0', CORS_ORIGINS: '*' })
   const headers = { origin: 'https://app.example' }
   const served = await ask(`${app.url}/client.js`, { headers })
   assert.deepEqual([served.status, served.body], [200, script])

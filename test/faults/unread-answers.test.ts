@@ -37,7 +37,7 @@ async function askInVain(port: number, localAddress: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
   socket.on('error', () => {})
   const query = encodeURIComponent('{ posts(limit: 125) { content } }')
-  socket.write(`GET /graphql?query=${query} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  socket.write(`GET /graphql?query=${query} HTTP/1.1\r\nHost: localhost\r\n\r\n`)
   await once(socket, 'readable')
   return socket
 }

@@ -53,7 +53,7 @@ function usualHeaders(random: Random, token: string): readonly Header[] {
   return [
     ...(random.chance(0.6) ? [['Authorization', `Bearer ${token}`] as const] : []),
     ...(random.chance(0.2) ? [['Accept', 'application/json'] as const] : []),
-    ...(random.chance(0.1) ? [['Origin', 'https://app.example.com'] as const] : []),
+    ...(random.chance(0.1) ? [['Origin', 'http://localhost:5173'] as const] : []),
     ...(random.chance(0.05) ? [['Traceparent', `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`] as const] : []),
     ...(random.chance(0.05) ? [['If-None-Match', '"x"'] as const] : []),
   ]
@@ -94,7 +94,7 @@ function page(target: string): Template {
 const preflight: Template = random => {
   const target = random.pick(operations).path.replaceAll(/\{\w+\}/g, '1')
   const headers: readonly Header[] = [
-    ['Origin', 'https://app.example.com'],
+    ['Origin', 'http://localhost:5173'],
     ['Access-Control-Request-Method', 'PUT'],
     ['Access-Control-Request-Headers', 'authorization, content-type'],
   ]

@@ -35,7 +35,7 @@ describe('GET /graphql from a browser', () => {
   /** The bytes of a file before decompression, and its headers. */
   async function sent(address: string, encoding: string) {
     using connection = await RawConnection.open(app.port)
-    const lines = [`GET /${address} HTTP/1.1`, 'Host: x', `Accept: ${browser}`, `Accept-Encoding: ${encoding}`]
+    const lines = [`GET /${address} HTTP/1.1`, 'Host: localhost', `Accept: ${browser}`, `Accept-Encoding: ${encoding}`]
     connection.write(`${lines.join('\r\n')}\r\nConnection: close\r\n\r\n`)
     const raw = await connection.closed()
     const { response } = parseResponse(raw) ?? assert.fail()

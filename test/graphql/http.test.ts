@@ -306,7 +306,7 @@ describe('GraphQL over HTTP', () => {
       '{"query":"{ me { id } }"}',
       '{"query":"{ __typename }"}',
     ]) {
-      const head = 'POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
+      const head = 'POST /graphql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
       connection.write(`${head}Content-Length: ${body.length}\r\n\r\n${body}`)
     }
     const statuses: number[] = []

@@ -266,7 +266,7 @@ for (const kind of engineKinds) {
       const user = await createUser(app)
       const tag = await tagNow(`/users/${user.id}`)
       const request = (line: string, name: string) =>
-        `${line} HTTP/1.1\r\nHost: x\r\n${name}: "x"\r\n${name}: ${tag}\r\n\r\n`
+        `${line} HTTP/1.1\r\nHost: localhost\r\n${name}: "x"\r\n${name}: ${tag}\r\n\r\n`
       assert.equal((await sendRaw(app.port, request(`GET /users/${user.id}`, 'If-None-Match'))).status, 304)
       assert.equal((await sendRaw(app.port, request(`DELETE /users/${user.id}`, 'If-Match'))).status, 204)
     })
@@ -358,7 +358,7 @@ test('a long header of blanks or of many tags takes hardly any CPU time', async 
   await using app = await startTestApp()
   const user = await createUser(app)
   for (const condition of [`"a"${' '.repeat(12_000)}x`, ' '.repeat(12_000), '"",'.repeat(4_000), ','.repeat(12_000)]) {
-    const request = `GET /users/${user.id} HTTP/1.1\r\nHost: x\r\nIf-None-Match: ${condition}\r\n\r\n`
+    const request = `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nIf-None-Match: ${condition}\r\n\r\n`
     const costs: number[] = []
     for (let tries = 0; tries < 3; tries++) {
       const before = process.cpuUsage()

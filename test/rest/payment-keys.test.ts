@@ -38,7 +38,7 @@ function postWithKeys(app: TestApp, path: string, keys: readonly string[], encod
   const body = '{"amount":5}'
   const head = [
     `POST ${path} HTTP/1.1`,
-    'Host: a',
+    'Host: localhost',
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
     ...keys.map(key => `Idempotency-Key: ${key}`),

@@ -114,7 +114,7 @@ test('R-AUTH-4: there are no sessions: on one connection, each request has the u
   await using app = await startWithUser()
   const me = await askAs(app.token, `${app.url}/users/me`)
   assert.equal(me.headers.get('set-cookie'), undefined)
-  const request = (extra: string) => `GET /users/me HTTP/1.1\r\nHost: x\r\n${extra}\r\n`
+  const request = (extra: string) => `GET /users/me HTTP/1.1\r\nHost: localhost\r\n${extra}\r\n`
   const pipelined = request(`Authorization: Bearer ${app.token}\r\n`) + request('Connection: close\r\n')
   using connection = await RawConnection.open(app.port)
   connection.write(pipelined)
@@ -230,7 +230,7 @@ test('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on t
 
 test('an Authorization header with another scheme, without a scheme, or sent twice gets 401', async () => {
   await using app = await startWithUser()
-  const send = (lines: string) => sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: x\r\n${lines}\r\n`)
+  const send = (lines: string) => sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)
   const good = `Authorization: Bearer ${app.token}\r\n`
   assert.equal((await send(good)).status, 200)
   for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {

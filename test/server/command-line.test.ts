@@ -40,6 +40,8 @@ const wrong: Readonly<Record<string, string>> = {
   CONNECTIONS_PER_CLIENT: 'many',
   MAINTENANCE: 'perhaps',
   CORS_ORIGINS: 'everyone',
+  ALLOWED_HOSTS: '*',
+  PUBLIC_DIR: 'package.json',
   METRICS_TOKEN: `${secret} ${secret}`,
   LOG_LEVEL: 'loud',
   DRAIN_MS: '-1',
@@ -71,7 +73,7 @@ const wrong: Readonly<Record<string, string>> = {
 }
 
 /** These values are checked only at the start. The first one represents all that are checked while they are read. */
-const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS', 'TRUSTED_DOCUMENTS']
+const started = ['METRICS_TOKEN', 'HOST', 'TOKEN_KEYS', 'TRUSTED_DOCUMENTS', 'PUBLIC_DIR']
 
 function messageOf(env: Readonly<Record<string, string>>): string {
   try {

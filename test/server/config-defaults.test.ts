@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Environment, readConfig } from '../../src/config.ts'
 
-const safe = { demoData: false, accessPolicy: 'enforced' }
-const convenient = { demoData: true, accessPolicy: 'open' }
+const safe = { demoData: false, accessPolicy: 'enforced', corsOrigins: ['*'] }
+const convenient = { demoData: true, accessPolicy: 'open', corsOrigins: ['loopback'] }
 const postgres = 'postgres://duet@db.example/duet'
 
 // Literal values, not computed ones: an open service with a known admin password must never be a default by accident.
@@ -16,7 +16,12 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
   [{ HOST: '::1' }, convenient],
   [{ HOST: 'localhost' }, convenient],
   [{ DATABASE_URL: 'sqlite::memory:' }, convenient],
-  [{ DATABASE_URL: postgres }, { demoData: false, accessPolicy: 'open' }],
+  [{ DATABASE_URL: postgres }, { ...convenient, demoData: false }],
+  [
+    { HOST: '0.0.0.0', ACCESS_POLICY: 'open' },
+    { ...convenient, demoData: false },
+  ],
+  [{ ACCESS_POLICY: 'enforced' }, { ...safe, demoData: true }],
   [{ NODE_ENV: 'production' }, safe],
   [{ NODE_ENV: 'production', HOST: '127.0.0.1' }, safe],
   [{ NODE_ENV: 'production', HOST: '::1' }, safe],
@@ -33,9 +38,9 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
 
 for (const [environment, defaults] of derived) {
   const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
-  test(`demo data and access policy have the documented defaults with ${assignments.join(' ') || 'no variable'}`, () => {
-    const { demoData, accessPolicy } = readConfig(environment)
-    assert.deepEqual({ demoData, accessPolicy }, defaults)
+  test(`demo data, access policy and allowed origins have the documented defaults with ${assignments.join(' ') || 'no variable'}`, () => {
+    const { demoData, accessPolicy, corsOrigins } = readConfig(environment)
+    assert.deepEqual({ demoData, accessPolicy, corsOrigins }, defaults)
   })
 }
 

@@ -6,7 +6,7 @@ import { startTestApp } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { within } from '../support/wait.ts'
 
-const request = (head = '') => `GET /users HTTP/1.1\r\nHost: x\r\n${head}\r\n`
+const request = (head = '') => `GET /users HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`
 
 /** The first bytes of an answer; empty if the connection is closed instead. */
 function answerTo(socket: Socket, text: string): Promise<string> {
@@ -55,7 +55,7 @@ test('a WebSocket request that is refused still counts as a connection, and an o
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1' })
   using clients = connections(app.port)
   const upgrade = (version: string) =>
-    `GET /graphql HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
+    `GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: ${version}\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n`
   // The connection stays open until the client closes it, too, at most for a second.
   const refused = await clients.open('127.0.0.1', true)
   assert.match(await answerTo(refused, upgrade('12')), /^HTTP\/1.1 400 /)
@@ -73,7 +73,7 @@ async function sendFrom(localAddress: string, port: number): Promise<{ body: str
   socket.on('data', data => {
     body += data
   })
-  socket.write('GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   await once(socket, 'close')
   return { body }
 }
@@ -85,7 +85,7 @@ test('a connection that became a WebSocket is no longer counted', async () => {
     const socket = await clients.open()
     const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n'
     const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
-    const answer = await answerTo(socket, `GET /graphql HTTP/1.1\r\nHost: x\r\n${upgrade}${key}\r\n`)
+    const answer = await answerTo(socket, `GET /graphql HTTP/1.1\r\nHost: localhost\r\n${upgrade}${key}\r\n`)
     assert.match(answer, /^HTTP\/1\.1 101 /)
   }
   assert.ok(await clients.answered())

@@ -120,8 +120,9 @@ test('without demo data, or without access to it, the page offers neither a logi
 })
 
 test('a Host or X-Forwarded-Proto that cannot be trusted is not in the page', async () => {
-  await using app = await startTestApp()
-  await using behind = await startTestApp({ TRUST_PROXY: '127.0.0.1', LINK_PREFIX: '/shop' })
+  const enforced = { ACCESS_POLICY: 'enforced' } // any Host is served
+  await using app = await startTestApp(enforced)
+  await using behind = await startTestApp({ ...enforced, TRUST_PROXY: '127.0.0.1', LINK_PREFIX: '/shop' })
   const shown = async (port: number, host: string, more = '') => {
     const head = `GET / HTTP/1.1\r\nHost: ${host}\r\nAccept: text/html\r\n${more}\r\n`
     const { status, body } = await sendRaw(port, head)

@@ -35,7 +35,8 @@ test('R-ERR-12: under maintenance every request except health is answered 503 wi
 
 test('under maintenance a request is refused before its body is read', async () => {
   await using app = await startTestApp({ MAINTENANCE: 'on' })
-  const head = 'POST /users HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
+  const head =
+    'POST /users HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n'
   assertMaintenance(await sendRaw(app.port, head))
 })
 

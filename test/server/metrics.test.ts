@@ -93,8 +93,8 @@ test('unknown paths and unusual methods create no series of their own', async ()
   await ask(`${app.url}/%zz`)
   const methods = ['PROPFIND', 'TRACE', 'PURGE', 'MKCOL', 'LOCK', 'QUERY']
   for (const method of methods) {
-    await sendRaw(app.port, `${method} /health/live HTTP/1.1\r\nHost: x\r\n\r\n`)
-    await sendRaw(app.port, `${method} /invented HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await sendRaw(app.port, `${method} /health/live HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    await sendRaw(app.port, `${method} /invented HTTP/1.1\r\nHost: localhost\r\n\r\n`)
   }
   const { body } = await ask(`${app.url}/metrics`)
   assert.doesNotMatch(body, /invented|malformed|%zz/)
@@ -125,7 +125,7 @@ test('with METRICS_TOKEN set, the metrics need that token', async () => {
     assert.doesNotMatch(response.body, /the-token/)
   }
   const twice = 'Authorization: Bearer the-token\r\n'.repeat(2)
-  assertRefusal(await sendRaw(app.port, `GET /metrics HTTP/1.1\r\nHost: x\r\n${twice}\r\n`), 401)
+  assertRefusal(await sendRaw(app.port, `GET /metrics HTTP/1.1\r\nHost: localhost\r\n${twice}\r\n`), 401)
 })
 
 // Only addresses and the name `localhost` in lower case count as loopback.

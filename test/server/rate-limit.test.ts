@@ -17,7 +17,7 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   const app = await startTestApp({ LOG_LEVEL: 'warn', ...env }, { clock })
   /** The remaining requests of the client after one more request, from the header of its answer. */
   const left = async (target: string, head = '', method = 'GET') => {
-    const { headers } = await sendRaw(app.port, `${method} ${target} HTTP/1.1\r\nHost: x\r\n${head}\r\n`)
+    const { headers } = await sendRaw(app.port, `${method} ${target} HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`)
     return remaining(headers.get('ratelimit'))
   }
   return Object.assign(app, { clock, left })
@@ -65,7 +65,7 @@ test('R-LIM-1 R-LIM-3 R-ERR-16: of 200 requests of one client exactly 100 are ac
 test('above twice the limit a 429 also closes its connection, and further pipelined requests are not read', async () => {
   await using app = await start({ RATE_LIMIT_MAX: '3' })
   using connection = await RawConnection.open(app.port)
-  connection.write('GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(50))
+  connection.write('GET /api/users HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(50))
   const answers: RawResponse[] = []
   for (let count = 0; count < 7; count++) answers.push(await connection.response())
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('above twice the limit a 429 also closes its connection, and further pipeli
     'connections of other clients stay open',
   )
   app.clock.pass(60_000)
-  const later = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: x\r\n\r\n')
+  const later = await sendRaw(app.port, 'GET /api/users HTTP/1.1\r\nHost: localhost\r\n\r\n')
   assert.deepEqual([later.status, later.headers.get('connection')], [200, 'keep-alive'])
 })
 

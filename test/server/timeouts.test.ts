@@ -66,6 +66,8 @@ test('the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s be
   const { server } = createServer({
     bodyLimitBytes: 1024,
     corsOrigins: ['*'],
+    accessPolicy: 'enforced',
+    allowedHosts: [],
     logger,
     lifecycle,
     randomness: systemRandomness,

@@ -206,8 +206,8 @@ for (const kind of engineKinds) {
     it('R-API-1: a token applies only to its own request or socket, and to no later one', async () => {
       using connection = await RawConnection.open(app.port)
       const asks = [
-        (token: string) => `GET /users/me HTTP/1.1\r\nHost: x\r\n${token}\r\n`,
-        (token: string) => `GET /graphql?query=%7Bme%7Bid%7D%7D HTTP/1.1\r\nHost: x\r\n${token}\r\n`,
+        (token: string) => `GET /users/me HTTP/1.1\r\nHost: localhost\r\n${token}\r\n`,
+        (token: string) => `GET /graphql?query=%7Bme%7Bid%7D%7D HTTP/1.1\r\nHost: localhost\r\n${token}\r\n`,
       ]
       for (const asked of asks) {
         for (const [token, status] of [

@@ -112,6 +112,8 @@ export async function startTestServer(
   const server = createServer({
     bodyLimitBytes: 1024 * 1024,
     corsOrigins: ['*'],
+    accessPolicy: 'enforced',
+    allowedHosts: [],
     logger,
     lifecycle,
     randomness: systemRandomness,

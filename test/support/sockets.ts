@@ -374,7 +374,7 @@ export class RawSocket implements Disposable {
 /** A WebSocket request, as browsers send it. */
 export function upgradeLines(headers: Readonly<Record<string, string | undefined>> = {}, path = '/graphql'): string[] {
   const all = {
-    Host: 'x',
+    Host: 'localhost',
     Connection: 'Upgrade',
     Upgrade: 'websocket',
     'Sec-WebSocket-Version': '13',

@@ -26,7 +26,7 @@ function servedBy(logs: readonly Readonly<Record<string, unknown>>[]): Set<unkno
 async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<number> {
   let sent = 0
   while (servedBy(app.logs).size < 2) {
-    await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
     sent++
     await waitUntil(() => app.logs.filter(({ path }) => path === '/users').length === sent)
   }
@@ -55,7 +55,10 @@ test('two threads report their metrics as one server, and a thread that ends is 
   await waitUntil(() => app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
   await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
   for (let times = 0; times < 20; times++) {
-    const { status } = await sendRaw(app.port, `GET /users/${user.id} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    const { status } = await sendRaw(
+      app.port,
+      `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
+    )
     assert.equal(status, 200)
   }
   assert.equal((await createUser(app)).id, user.id + 1)
@@ -87,7 +90,7 @@ describe('Two threads', () => {
   it('all know of maintenance when the switch has returned, and all know of its end', async () => {
     const connections = await Promise.all(Array.from({ length: 8 }, () => RawConnection.open(app.port)))
     const statuses = async () => {
-      for (const connection of connections) connection.write('GET /users HTTP/1.1\r\nHost: x\r\n\r\n')
+      for (const connection of connections) connection.write('GET /users HTTP/1.1\r\nHost: localhost\r\n\r\n')
       return new Set(await Promise.all(connections.map(async each => (await each.response()).status)))
     }
     try {
@@ -110,8 +113,8 @@ describe('Two threads', () => {
     assert.equal(app.app.demoLoginWorks, true)
 
     const body = JSON.stringify(demoLogin)
-    const login = `POST /tokens HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
-    const page = 'GET / HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
+    const login = `POST /tokens HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    const page = 'GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
     /** The threads that have answered on a path, from the end of their start on. */
     const answeredOn = (path: string, from: number) => servedBy(app.logs.slice(from).filter(line => line.path === path))
     const loginOnBoth = async (from: number) => {
@@ -128,7 +131,7 @@ describe('Two threads', () => {
   })
 
   it('count the requests, connections, sockets and different subscriptions of a client together', async () => {
-    const line = 'GET /api/users HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+    const line = 'GET /api/users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
     const answers = await Promise.all(Array.from({ length: 90 }, () => sendRaw(app.port, line)))
     assert.equal(answers.filter(({ status }) => status === 200).length, 60)
     assert.equal(answers.filter(({ status }) => status === 429).length, 30)

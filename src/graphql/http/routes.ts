@@ -100,9 +100,10 @@ function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyRe
 function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (error instanceof AppError) {
-    if (error.code === 'bad-input' && request.raw.socketUpgrade === undefined)
-      return refusal('BAD_REQUEST', error.message)
-    return ofOperations.has(error.code) ? refusalFromCore(error, undefined) : undefined
+    const isUpgrade = request.raw.socketUpgrade !== undefined
+    if (error.code === 'bad-input' && !isUpgrade) return refusal('BAD_REQUEST', error.message)
+    const isOperations = ofOperations.has(error.code) || (error.code === 'forbidden' && !isUpgrade)
+    return isOperations ? refusalFromCore(error, undefined) : undefined
   }
   const { code } = error as { code?: unknown }
   if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return refusal('BAD_REQUEST', 'Request body is not valid JSON')

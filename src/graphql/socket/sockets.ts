@@ -3,6 +3,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
 import type { Tally } from '../../core/ports.ts'
+import { isSameHost } from '../../server/hosts.ts'
 import type { Unsent } from '../../server/unsent.ts'
 import type { Upgrade } from '../../server/upgrades.ts'
 import { MessageRate } from './message-rate.ts'
@@ -74,7 +75,7 @@ export class Sockets implements AsyncDisposable {
   /** Allows requests without an origin, from our own origin, and from origins that CORS allows. */
   #isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
     if (origin === undefined || this.#parts.isAllowedOrigin(origin)) return true
-    return URL.canParse(origin) && new URL(origin).host === host
+    return isSameHost(origin, host)
   }
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
