@@ -13,10 +13,11 @@ const program = names.flatMap(name => folders.map(folder => join(folder, name)))
 export const browserMissing =
   notInQuick || (program === undefined && process.env.CI !== 'true' && 'chromium is not installed')
 
-/** The Chromium of this machine, headless. One for each test file is enough. */
-export async function startBrowser(): Promise<Browser> {
+/** The Chromium of this machine, headless, with more arguments. One for each test file is enough. */
+export async function startBrowser(...more: readonly string[]): Promise<Browser> {
   if (program === undefined) throw new Error('chromium is not on the PATH')
-  return chromium.launch({ executablePath: program, args: ['--no-sandbox', '--disable-gpu', '--process-per-site'] })
+  const args = ['--no-sandbox', '--disable-gpu', '--process-per-site', ...more]
+  return chromium.launch({ executablePath: program, args })
 }
 
 export interface OpenPage extends AsyncDisposable {
