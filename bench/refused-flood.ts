@@ -16,7 +16,7 @@ const packetBytes = 65_536
 const attackers = { kinds: kinds(), perSecond: 20, address: '127.0.0.66' }
 
 function kinds(): Readonly<Record<string, string>> {
-  const host = 'Host: x\r\n'
+  const host = 'Host: localhost\r\n'
   const full = (text: string) => text.repeat(Math.floor(packetBytes / text.length))
   const chunked = `HTTP/1.1\r\n${host}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
   return {

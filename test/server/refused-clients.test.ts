@@ -16,8 +16,8 @@ import { assertRefusal } from '../support/refusal.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
-const get = (path: string, head = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${head}\r\n`
-const options = 'OPTIONS /api/users HTTP/1.1\r\nHost: x\r\n\r\n'
+const get = (path: string, head = '') => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`
+const options = 'OPTIONS /api/users HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const refusedLine = /^A client has sent more than twice what a limit allows/
 
 /** All that comes back on a new connection until its end; nothing if the connection was refused. */
@@ -118,7 +118,7 @@ describe('OPTIONS, /, health, metrics, malformed requests and CONNECT', () => {
       get('/health/live'),
       get('/health/ready'),
       get('/metrics'),
-      'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'CONNECT x:1 HTTP/1.1\r\nHost: localhost\r\n\r\n',
     ]
     const answered = [await sendRaw(app.port, 'no request\r\n\r\n')]
     for (const sent of [...others, ...others, options]) answered.push(await sendRaw(app.port, sent))
@@ -220,7 +220,7 @@ test('chunks of a request above the limit are not handed over, and the next requ
     }
   })
   const chunked = (path: string, chunks: readonly string[]) =>
-    `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
     `${chunks.map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}0\r\n\r\n`
   const many = chunked('/limited', Array(1_000).fill(' '))
   connection.write(get('/limited'))
