@@ -78,6 +78,16 @@ test('two threads refuse a client of which one of them knows', async () => {
   assert.ok(await isServed(app.port, '127.0.0.2'))
 })
 
+test('two threads count exempt requests together', async () => {
+  await using app = await startTestApp({ THREADS: '2', LOG_LEVEL: 'error' })
+  const answers: string[] = []
+  for (let packets = 0; packets < 11; packets++) {
+    answers.push(...statuses(await received(app.port, options.repeat(99) + get('/', closing))))
+  }
+  assert.equal(answers.length, 1_100)
+  assert.equal(answers.filter(status => status === '429').length, 100)
+})
+
 test('a client above the limit that Redis counts is refused at accept, too', {
   skip: redisMissing() ?? false,
 }, async () => {
@@ -150,24 +160,35 @@ describe('OPTIONS, /, health, metrics, malformed requests and CONNECT', () => {
   })
 })
 
-/** A server with a limit of one exempt request, on which the first request of a connection waits. */
-function startSlow(clock = new TestClock()) {
+const optionsOfUsers = 'OPTIONS /users HTTP/1.1\r\nHost: localhost\r\n\r\n'
+
+/** A server with a limit of one request and few exempt ones. `/slow` is answered when a test wants it, or never. */
+function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Promise<unknown>(() => {}) } = {}) {
+  const clock = new TestClock()
+  const proxies = new TrustedProxies(proxy)
   const rateLimit = {
     limiter: new MemoryRateLimiter(1, 60_000, clock),
-    exempt: new MemoryRateLimiter(1, 60_000, clock),
+    exempt: new MemoryRateLimiter(exempt, 60_000, clock),
     paths: ['/limited'],
-    proxies: new TrustedProxies([]),
+    proxies,
     refused: new RefusalTable(refusalMemory(), clock),
   }
   return startTestServer(
     fastify => {
-      fastify.get('/slow', () => new Promise<never>(() => {}))
+      fastify.get('/slow', () => slow)
       fastify.get('/users', () => [])
-      fastify.post('/echo', ({ body }) => body)
+      fastify.post('/echo', ({ body }, reply) => reply.send(body))
     },
-    { rateLimit },
+    { rateLimit, proxies },
   )
 }
+
+test('exempt requests have their client refused above twice their own limit, not above that of others', async () => {
+  await using server = await startSlow({ exempt: 3 })
+  const answers = statuses(await received(server.port, optionsOfUsers.repeat(9)))
+  assert.deepEqual(answers, [...Array(3).fill('204'), ...Array(4).fill('429')])
+  assert.equal(await isServed(server.port), false)
+})
 
 test('pipelined requests that are dropped count, and the packets of a refused client are not parsed to their end', async () => {
   await using server = await startSlow()
@@ -195,17 +216,57 @@ test('malformed requests have their client refused above twice their limit', asy
   assert.equal(await isServed(server.port), false)
 })
 
-test('all addresses of an IPv6 /64 network are refused together, and others are not', () => {
+test('malformed requests of a trusted proxy count for nobody: it cannot choose what its clients send', async () => {
+  await using server = await startSlow({ proxy: ['127.0.0.1'] })
+  for (let sent = 0; sent < 4; sent++) assert.equal((await sendRaw(server.port, 'no request\r\n\r\n')).status, 400)
+  assert.equal((await sendRaw(server.port, optionsOfUsers)).status, 204)
+})
+
+test('connections that their client resets do not count as malformed requests', async () => {
+  await using server = await startSlow()
+  let resets = 0
+  server.server.server.on('clientError', () => resets++)
+  for (let sent = 1; sent <= 3; sent++) {
+    using connection = await RawConnection.open(server.port)
+    connection.write(`${get('/users')}GET`)
+    assert.equal((await connection.response()).status, 200)
+    connection.reset()
+    await waitUntil(() => resets === sent)
+  }
+  assert.ok(await isServed(server.port))
+})
+
+function connectionsOf(most: number, proxies = new TrustedProxies([])) {
   const clock = new TestClock()
   const refused = new RefusalTable(refusalMemory(), clock)
-  const proxies = new TrustedProxies(['2001:db8::7'])
-  const connections = new Connections({ most: 0, proxies, tally: new MemoryTally(), refused, onRefused: () => {} })
+  const connections = new Connections({ most, proxies, tally: new MemoryTally(), refused, onRefused: () => {} })
   const accepts = (remoteAddress: string) =>
     connections.accept(Object.assign(new EventEmitter(), { remoteAddress, destroy() {} }) as unknown as Socket)
+  return { clock, connections, accepts }
+}
+
+test('connections that a refused client has tried do not add to those that it may have open later', () => {
+  const { clock, connections, accepts } = connectionsOf(2)
+  const address = '192.0.2.1'
+  const accepted = [accepts(address)]
+  connections.refuse(clientKey(address), 60)
+  for (let tries = 0; tries < 3; tries++) assert.equal(accepts(address), false)
+  clock.pass(60_000)
+  for (let tries = 0; tries < 3; tries++) accepted.push(accepts(address))
+  assert.deepEqual(accepted, [true, true, false, false])
+})
+
+test('all addresses of an IPv6 /64 network are refused together, and others are not', () => {
+  const { connections, accepts } = connectionsOf(0, new TrustedProxies(['2001:db8::7']))
   assert.ok(connections.refuse(clientKey('2001:db8::1'), 60))
   const expected = { '2001:db8::2': false, '2001:db8:0:1::1': true, '192.0.2.1': true, '2001:db8::7': true }
   for (const [address, isAccepted] of Object.entries(expected)) assert.equal(accepts(address), isAccepted, address)
 })
+
+const chunkedHead = (line: string) =>
+  `${line} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`
+const inChunks = (chunks: readonly string[]) =>
+  `${chunks.map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}0\r\n\r\n`
 
 test('chunks of a request above the limit are not handed over, and the next request on its connection has its body', async () => {
   await using server = await startSlow()
@@ -219,14 +280,25 @@ test('chunks of a request above the limit are not handed over, and the next requ
       return push(piece)
     }
   })
-  const chunked = (path: string, chunks: readonly string[]) =>
-    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n` +
-    `${chunks.map(chunk => `${chunk.length.toString(16)}\r\n${chunk}\r\n`).join('')}0\r\n\r\n`
-  const many = chunked('/limited', Array(1_000).fill(' '))
+  const many = chunkedHead('POST /limited') + inChunks(Array(1_000).fill(' '))
   connection.write(get('/limited'))
   assert.equal((await connection.response()).status, 404)
-  connection.write(many + chunked('/echo', ['{"a"', ':1}']))
+  connection.write(many + chunkedHead('POST /echo') + inChunks(['{"a"', ':1}']))
   assertRefusal(await connection.response(), 429)
   assert.equal((await connection.response()).body, '{"a":1}')
   assert.deepEqual(pushes, [0, 0, 2])
+})
+
+test('an ignored body that has come already does not take the body of the next request with it', async () => {
+  const { promise, resolve } = Promise.withResolvers<unknown>()
+  await using server = await startSlow({ slow: promise })
+  using connection = await RawConnection.open(server.port)
+  let parsed = 0
+  server.server.server.on('request', () => parsed++)
+  connection.write(get('/slow') + chunkedHead('OPTIONS /users') + inChunks([' ']) + chunkedHead('POST /echo'))
+  await waitUntil(() => parsed === 3)
+  resolve({})
+  for (const status of [200, 204]) assert.equal((await connection.response()).status, status)
+  connection.write(inChunks(['{"a"', ':1}']))
+  assert.equal((await connection.response()).body, '{"a":1}')
 })
