@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LineLimit, refusedLinesPerSecond } from '../../src/server/line-limit.ts'
-import { startTestApp } from '../support/app.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
 import { sendRaw } from '../support/http.ts'
+import { waitUntil } from '../support/wait.ts'
 
 test('log lines above the limit of a second are left out, and the next line tells how many', () => {
   let now = 500
@@ -33,4 +34,22 @@ test('requests that the rate limit refuses or does not count, and malformed ones
   const leftOut = lines.reduce((sum, line) => sum + Number(line.leftOut ?? 0), 0)
   assert.ok(lines.length <= seconds * refusedLinesPerSecond, `${lines.length} lines in ${seconds} seconds`)
   assert.ok(lines.length + leftOut <= 360)
+})
+
+test('OPTIONS and the routes that the rate limit exempts have no line above the limit, and others have theirs', async () => {
+  await using server = await startTestServer(
+    fastify => {
+      fastify.get('/users', () => [])
+      fastify.get('/exempt', { config: { unlimited: true } }, () => [])
+    },
+    { refusedLines: 0 },
+  )
+  for (const line of ['OPTIONS /users', 'GET /exempt', 'OPTIONS /exempt', 'GET /users'])
+    await sendRaw(server.port, `${line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+  await waitUntil(() => server.logs.some(({ method, path }) => method === 'GET' && path === '/users'))
+  const answered = server.logs.filter(({ msg }) => msg === 'answered')
+  assert.deepEqual(
+    answered.map(({ method, path }) => [method, path]),
+    [['GET', '/users']],
+  )
 })
