@@ -21,10 +21,11 @@ describe('The files of PUBLIC_DIR', () => {
   before(async () => {
     for (const path of ['sub', 'empty', '.git']) mkdirSync(join(site, path), { recursive: true })
     const files = { 'index.html': index, 'sub/index.html': 'sub', 'a.js': 'a', 'a b.css': 'b', 'large.txt': large }
-    const hidden = { '.env': 'secret', '.git/config': 'secret', '../secret': 'secret' }
+    const hidden = { '.env': 'secret', '.git/config': 'secret', '../secret': 'secret', '../site-old': 'secret' }
     for (const [path, text] of Object.entries({ ...files, ...hidden })) writeFileSync(join(site, path), text)
     symlinkSync('index.html', join(site, 'inside.html'))
     symlinkSync('../secret', join(site, 'outside'))
+    symlinkSync('../site-old', join(site, 'neighbour'))
     symlinkSync('..', join(site, 'above'))
     app = await start()
   })
@@ -72,7 +73,16 @@ describe('The files of PUBLIC_DIR', () => {
   })
 
   it('end at the folder: no name or link leads out of it, nor to a hidden file', async () => {
-    const hidden = ['.env', '.git/config', '%2eenv', 'outside', 'above/secret', 'above/', 'above/site/.env']
+    const hidden = [
+      '.env',
+      '.git/config',
+      '%2eenv',
+      'outside',
+      'neighbour',
+      'above/secret',
+      'above/',
+      'above/site/.env',
+    ]
     const out = ['../secret', '..%2fsecret', '%2e%2e/secret', 'sub/../../secret', '..\\secret', '..%5csecret']
     const odd = [
       '%00',
@@ -114,6 +124,14 @@ describe('The files of PUBLIC_DIR', () => {
     assert.equal((await ask(`${production.url}/app/`)).body, index)
     assert.equal((await ask(`${production.url}/client.js`)).status, 200)
     assertRefusal(await ask(`${production.url}/console`), 404)
+  })
+
+  it('are served if the folder is a link itself', async () => {
+    const link = join(folder.path, 'current')
+    symlinkSync('site', link)
+    await using linked = await start({ PUBLIC_DIR: link })
+    assert.equal((await ask(`${linked.url}/app/`)).body, index)
+    assertRefusal(await ask(`${linked.url}/app/outside`), 404)
   })
 
   it('are absent without the folder', async () => {
