@@ -194,6 +194,16 @@ for (const kind of engineKinds) {
       }
     })
 
+    it('the payment of an order with an If-None-Match that the order has answers 412 and pays nothing', async () => {
+      const { id } = await createOrder(app, (await createUser(app)).id)
+      const payIf = (none: string, key?: string) => payOrder(app, id, key, undefined, { 'if-none-match': none })
+      for (const condition of ['*', await tagNow(`/orders/${id}`)]) {
+        for (const key of [undefined, newKey()])
+          assertRefusal(await payIf(condition, key), 412, 'The order exists already')
+      }
+      assert.equal(bodyOf<OrderBody>(await payIf('"x"', newKey())).status, 'shipped')
+    })
+
     it('a key that paid an order replays that payment whatever If-Match is, and a refused condition uses up no key', async () => {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const key = newKey()
