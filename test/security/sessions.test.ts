@@ -69,6 +69,13 @@ test('the first token of a login does not outlive the session either', async () 
   assertRefusal(await renew(app, app.token), 401, 'Invalid or expired token')
 })
 
+test('a login late in a second counts from the beginning of that second, like its token', async () => {
+  await using app = await start({ SESSION_TTL_SECONDS: '60' })
+  app.clock.pass(999)
+  const { iat, auth_time, exp } = decodeJwt(await tokenOf(app.url))
+  assert.deepEqual([auth_time, exp], [iat, Number(iat) + 60])
+})
+
 test('by default a session lasts 30 days', async () => {
   await using app = await start({ TOKEN_TTL_SECONDS: '31536000' })
   app.clock.pass(2_592_000_000 - 1)
