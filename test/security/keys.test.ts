@@ -3,8 +3,10 @@ import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { after, before, describe, it, test } from 'node:test'
 import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { systemClock, systemRandomness } from '../../src/app.ts'
 import { ConfigError, type Environment } from '../../src/config.ts'
 import { generateKeySet, KeyError, readKeys } from '../../src/security/keys.ts'
+import { JwtSigner } from '../../src/security/tokens.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { ask } from '../support/http.ts'
@@ -148,6 +150,21 @@ for (const THREADS of ['1', '2']) {
     })
   })
 }
+
+test('a token that was verified while its key was replaced is signed by the old key, whatever kid the new one has', async () => {
+  const [key, other] = [await newKey(), await newKey()]
+  const [keys, replaced] = await Promise.all([key, { ...other, kid: key.kid ?? '' }].map(one => readKeys(setOf(one))))
+  assert.ok(keys && replaced)
+  const signer = new JwtSigner({ keys, ttlSeconds: 60, clock: systemClock, randomness: systemRandomness })
+  const loggedInAt = Math.floor(Date.now() / 1000)
+  const user = { id: 1, role: 'member', tokenVersion: 'version' }
+  const token = await signer.issue(user, { loggedInAt, endsAt: loggedInAt + 60 })
+  const verifying = signer.verify(token)
+  signer.use(replaced)
+  assert.equal((await verifying)?.signedBy, key.x)
+  assert.equal(signer.knows(key.x ?? ''), false)
+  assert.equal(await signer.verify(token), undefined)
+})
 
 async function assertForbidden(clients: readonly SocketClient[]): Promise<void> {
   for (const client of clients) {
