@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
+import { Documents } from '../../src/graphql/language/documents.ts'
+import { loadSchema } from '../../src/graphql/language/schema.ts'
+import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { SharedTexts } from '../../src/graphql/persisted/shared-texts.ts'
 import { startTestApp } from '../support/app.ts'
 import { query } from '../support/graphql.ts'
@@ -221,4 +224,18 @@ describe('Texts that clients share', () => {
     const bytes = kept.reduce((sum, { length }) => sum + 2 * length, 0)
     assert.ok(bytes <= bounds.bytes && bytes > bounds.bytes / 4, String(bytes))
   })
+})
+
+test('other threads are told a text once, and never one that is refused', () => {
+  const documents = new Documents({ schema: loadSchema(), maxDepth: 5, suggestions: true })
+  const told: string[] = []
+  const source = new AutomaticDocuments(documents, { tell: (_hash, text) => told.push(text), listen: () => {} })
+  const prepare = (query: string, hash = sha256(query)) =>
+    source.prepare({ query, operationName: undefined, variables: {}, ...persisted(hash) }, 'a client')
+  for (let time = 0; time < 2; time++) {
+    for (const text of Object.values(refusedTexts)) assert.throws(() => prepare(text))
+    assert.throws(() => prepare('{ __typename }', sha256('')))
+    prepare('{ __typename }')
+  }
+  assert.deepEqual(told, ['{ __typename }'])
 })
