@@ -3,11 +3,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, it } from 'node:test'
-import { checkCopy } from '../../src/storage/sqlite/copy.ts'
+import { checkCopy, copyDatabase } from '../../src/storage/sqlite/copy.ts'
 import { sqlite, type TestDatabase } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { DuetProcess, type Outcome, runDuet } from '../support/process.ts'
 import { waitUntil, within } from '../support/wait.ts'
+
+const addUsers = (first: number, last: number) => `
+  with recursive numbers (id) as (values (${first}) union all select id + 1 from numbers where id < ${last})
+  insert into users (id, name, email, email_key, token_mark, created_at)
+  select id, 'Ann', 'ann@example.com', 'ann@example.com', '', '2026-01-31T00:00:00.000Z' from numbers`
 
 describe('duet backup', () => {
   let database: TestDatabase
@@ -20,9 +25,7 @@ describe('duet backup', () => {
     copy = join(folder.path, 'copy.db')
     env = { DATABASE_URL: `sqlite:${database.location}` }
     using source = new DatabaseSync(database.location)
-    source.exec(`with recursive numbers (id) as (values (1) union all select id + 1 from numbers where id < 1000)
-      insert into users (id, name, email, email_key, token_mark, created_at)
-      select id, 'Ann', 'ann@example.com', 'ann@example.com', '', '2026-01-31T00:00:00.000Z' from numbers`)
+    source.exec(addUsers(1, 1000))
   })
   afterEach(async () => {
     folder[Symbol.dispose]()
@@ -85,6 +88,18 @@ describe('duet backup', () => {
       assert.deepEqual(readdirSync(folder.path), [])
     })
   }
+
+  it('succeeds if rows are added between its count and its copy', t => {
+    using server = new DatabaseSync(database.location)
+    const { prepare } = DatabaseSync.prototype
+    t.mock.method(DatabaseSync.prototype, 'prepare', function (this: DatabaseSync, statement: string) {
+      if (statement.startsWith('vacuum')) server.exec(addUsers(1001, 1001))
+      return prepare.call(this, statement)
+    })
+    copyDatabase(database.location, copy)
+    using copied = new DatabaseSync(copy)
+    checkCopy(copied, new Map([['users', 1001]]))
+  })
 
   const drafts = () => readdirSync(folder.path).filter(name => name.endsWith('.part'))
 })
