@@ -54,11 +54,11 @@ for (const kind of engineKinds) {
       await postJson(`${app.url}/users`, JSON.stringify({ name: 'Bob', email: 'bob@example.com' }))
       await execute(app.database, "update users set name = 'Bob\u001b[2J\n\u009b1m'") // as older versions allowed
       await app.users(['create', '--email', 'root@example.com', '--role', 'admin'])
-      const hidden = { name: 'a\u202enimda\u200b\u2028\u{e0041}', email: 'ro\u200bot\u2066@example.com' }
+      const hidden = { name: 'a\u202enimda\u200b\u2028\u2029\u{e0041}', email: 'ro\u200bot\u2066@example.com' }
       await postJson(`${app.url}/users`, JSON.stringify(hidden))
       const bob = '1\tmember\tno\tbob@example.com\tBob\ufffd[2J\ufffd\ufffd1m\n'
       const root = '2\tadmin\tyes\troot@example.com\troot\n'
-      const shown = '3\tmember\tno\tro\ufffdot\ufffd@example.com\ta\ufffdnimda\ufffd\ufffd\ufffd\n'
+      const shown = '3\tmember\tno\tro\ufffdot\ufffd@example.com\ta\ufffdnimda\ufffd\ufffd\ufffd\ufffd\n'
       const head = 'id\trole\tlogin\temail\tname\n'
       assert.equal((await app.users(['list'])).stdout, head + bob + root + shown)
       assert.equal((await app.users(['list', '--role', 'admin'])).stdout, head + root)
