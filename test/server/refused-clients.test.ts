@@ -7,6 +7,7 @@ import { RefusalTable, refusalMemory } from '../../src/cluster/refused-clients.t
 import { MemoryTally } from '../../src/cluster/tally.ts'
 import { clientKey, TrustedProxies } from '../../src/server/client-address.ts'
 import { Connections } from '../../src/server/connection-limit.ts'
+import { mostIgnored } from '../../src/server/ignored-bodies.ts'
 import { pipelineLength } from '../../src/server/pipelining.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
@@ -176,6 +177,7 @@ function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Pro
   return startTestServer(
     fastify => {
       fastify.get('/slow', () => slow)
+      fastify.get('/exempt', { config: { unlimited: true } }, () => new Promise<never>(() => {}))
       fastify.get('/users', () => [])
       fastify.post('/echo', ({ body }, reply) => reply.send(body))
     },
@@ -301,4 +303,38 @@ test('an ignored body that has come already does not take the body of the next r
   for (const status of [200, 204]) assert.equal((await connection.response()).status, status)
   connection.write(inChunks(['{"a"', ':1}']))
   assert.equal((await connection.response()).body, '{"a":1}')
+})
+
+test('a chunked body that nobody reads closes its connection when it is too long, also while its request waits', async () => {
+  await using server = await startSlow()
+  const read: number[] = []
+  server.server.server.on('connection', (socket: Socket) => {
+    socket.on('close', () => read.push(socket.bytesRead))
+  })
+  await received(server.port, get('/limited', closing))
+  const endless = (line: string) =>
+    `${line} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\n \r\n'.repeat(1_000_000)}`
+  const packets = 2 * 65_536 // the one that the request is in, and the one that is too much
+  assert.deepEqual(statuses(await received(server.port, endless('POST /limited'))), ['429'])
+  await waitUntil(() => read.length === 2)
+  assert.ok((read[1] ?? 0) <= mostIgnored.usual + packets, `${read[1]} bytes after POST`)
+  assert.equal(await received(server.port, endless('GET /exempt')), '')
+  await waitUntil(() => read.length === 3)
+  assert.ok((read[2] ?? 0) <= mostIgnored.unexpected + packets, `${read[2]} bytes after GET`)
+})
+
+test('many chunked bodies that nobody reads leave nothing on their connection', async () => {
+  await using server = await startSlow()
+  const sockets: Socket[] = []
+  server.server.server.on('connection', (socket: Socket) => sockets.push(socket))
+  using connection = await RawConnection.open(server.port)
+  for (let sent = 0; sent < 20; sent++) {
+    connection.write('POST /nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n')
+    assertRefusal(await connection.response(), 404)
+    connection.write(' \r\n0\r\n\r\n')
+  }
+  connection.write(get('/users'))
+  assert.equal((await connection.response()).status, 200)
+  const left = sockets[0]?.listenerCount('data') ?? 0
+  assert.ok(left <= 3, `${left} listeners`)
 })
