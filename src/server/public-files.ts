@@ -1,3 +1,4 @@
+import type { Stats } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { sep } from 'node:path'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -18,23 +19,26 @@ export async function servePublicFiles(server: FastifyInstance, folder: string):
       decorateReply: false,
       cacheControl: false,
       setHeaders: reply => reply.header('cache-control', 'no-cache'),
-      onFile: path => refuseOutside(folder, path),
+      onFile: (path, stat) => refuseOthers(folder, path, stat),
     })
   })
   // Relative, because a gateway may publish the service below a prefix.
   server.get('/app', (_request, reply) => reply.header('cache-control', 'no-cache').redirect('app/', 308))
 }
 
-/** A symbolic link must not publish what is outside of the folder. */
-async function refuseOutside(folder: string, path: string): Promise<void> {
+/**
+ * A symbolic link must not publish what is outside of the folder. Opening a named pipe would take one of Node's four
+ * threads for files and passwords, for as long as nobody writes to the pipe.
+ */
+async function refuseOthers(folder: string, path: string, stat: Stats): Promise<void> {
   const [inside, file] = await Promise.all([realpath(folder), realpath(path)])
-  if (!file.startsWith(inside + sep)) throw new AppError('not-found', 'Not found')
+  if (!stat.isFile() || !file.startsWith(inside + sep)) throw new AppError('not-found', 'Not found')
 }
 
 /** A path that names no file of the folder, however it is written, is absent. */
 function answerFileError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const { statusCode = 500 } = error
-  if (statusCode >= 500) return answerError(error, request, reply)
+  const { statusCode = 500, code } = error
+  if (statusCode >= 500 && code !== 'ELOOP') return answerError(error, request, reply)
   if (statusCode === 412) return sendError(reply, 412, 'The file has changed')
   if (statusCode === 416) return sendError(reply, 416, 'The file is shorter')
   return sendError(reply, 404, 'Not found')

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
@@ -101,6 +102,18 @@ describe('The files of PUBLIC_DIR', () => {
       app.logs.filter(({ level }) => Number(level) >= 50),
       [],
     )
+  })
+
+  it('are only files: a named pipe or a link to itself is absent, and pipes do not keep other files from being read', async () => {
+    execFileSync('mkfifo', [join(site, 'pipe')])
+    symlinkSync('loop', join(site, 'loop'))
+    const pipes = Array.from({ length: 5 }, () => get('/app/pipe'))
+    // A writer lets the threads go that wait in vain.
+    const rescue = () => execFileSync('timeout', ['1', 'sh', '-c', ': > "$0"', join(site, 'pipe')])
+    const timer = setTimeout(rescue, 2_000)
+    for (const answer of [...(await Promise.all(pipes)), await get('/app/loop')]) assertRefusal(answer, 404, 'Not found')
+    clearTimeout(timer)
+    assert.equal((await get('/app/a.js')).body, 'a')
   })
 
   it('are refused like everything else', async () => {
