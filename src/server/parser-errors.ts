@@ -6,6 +6,7 @@ import type { LineLimit } from './line-limit.ts'
 import { nodeHttp } from './node-http.ts'
 import type { CountUnserved } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
+import { endsAfterAnswers } from './upgrades.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
 export interface RawAnswers {
@@ -45,7 +46,7 @@ export function refuseTunnels(server: FastifyInstance, tools: RawAnswers): void 
   server.server.on('connect', ({ headers }, socket: Socket) => {
     tools.count({ socket, headers })
     socket.on('error', () => {}) // Node no longer handles this socket: an `error` event would end the process
-    answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
+    if (!endsAfterAnswers(socket)) answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
   })
 }
 

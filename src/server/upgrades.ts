@@ -34,8 +34,7 @@ export function routeUpgrades(server: FastifyInstance): void {
   server.server.on('upgrade', (request: IncomingMessage, stream: Socket, head: Buffer) => {
     stream.on('error', () => {}) // Node no longer handles this stream: an `error` event would end the process
     try {
-      if (answerOn(stream) !== undefined) closeWhenAnswered(stream)
-      else route(server, request, stream, head)
+      if (!endsAfterAnswers(stream)) route(server, request, stream, head)
     } catch (err) {
       server.log.error({ err }, 'A WebSocket request failed with an internal error')
       stream.destroy()
@@ -55,11 +54,14 @@ function route(server: FastifyInstance, request: IncomingMessage, stream: Socket
   server.routing(request, response)
 }
 
-/** Earlier requests on this connection are still in progress and get their responses; the upgrade request gets none. */
-function closeWhenAnswered(stream: Socket): void {
+/**
+ * If earlier requests on this connection are still in progress, they get their responses, then it is closed. A response to
+ * the upgrade request would be taken for one of theirs, so it gets none.
+ */
+export function endsAfterAnswers(stream: Socket): boolean {
   const answer = answerOn(stream)
-  if (answer === undefined) stream.destroySoon()
-  else answer.once('close', () => closeWhenAnswered(stream))
+  answer?.once('close', () => endsAfterAnswers(stream) || stream.destroySoon())
+  return answer !== undefined
 }
 
 function answerOn(stream: Socket): ServerResponse | undefined {

@@ -98,3 +98,13 @@ test('waiting requests of a client that disconnects are not processed', async ()
   assert.equal((await ask(`${server.url}/other`)).status, 200)
   assert.deepEqual(server.begun, ['/slow', '/other'])
 })
+
+test('a tunnel that is asked for after other requests does not take their answers away', async () => {
+  await using server = await start()
+  using connection = await RawConnection.open(server.port)
+  connection.write(`${get('/slow')}${get('/a')}CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await waitUntil(() => server.begun.length > 0)
+  server.go()
+  for (const expected of ['{"slow":true}', '{"name":"a"}']) assert.equal((await connection.response()).body, expected)
+  assert.equal(await connection.closed(), '')
+})
