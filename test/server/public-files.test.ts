@@ -111,7 +111,8 @@ describe('The files of PUBLIC_DIR', () => {
     // A writer lets the threads go that wait in vain.
     const rescue = () => execFileSync('timeout', ['1', 'sh', '-c', ': > "$0"', join(site, 'pipe')])
     const timer = setTimeout(rescue, 2_000)
-    for (const answer of [...(await Promise.all(pipes)), await get('/app/loop')]) assertRefusal(answer, 404, 'Not found')
+    for (const answer of [...(await Promise.all(pipes)), await get('/app/loop')])
+      assertRefusal(answer, 404, 'Not found')
     clearTimeout(timer)
     assert.equal((await get('/app/a.js')).body, 'a')
   })
