@@ -260,7 +260,7 @@ describe('a process that gets a stop signal', { concurrency: 4 }, () => {
   })
 
   test('clients that keep sending during a shutdown never get a reset', async () => {
-    await using duet = serveDuet({ DRAIN_MS: '3000', LOG_LEVEL: 'warn' })
+    await using duet = serveDuet({ DRAIN_MS: '3000', LOG_LEVEL: 'warn', RATE_LIMIT_MAX: '0' })
     const { url } = await duet.address()
     const agent = new Agent({ keepAlive: true })
     const seen = new Map<string, number>()
