@@ -104,7 +104,7 @@ export async function startApp(
   let { bus } = shared
   // LISTEN has no effect behind a pooler.
   if (database.kind === 'postgres' && !database.pooler) {
-    const { PostgresEventBus } = await import('./cluster/postgres-event-bus.ts')
+    const { PostgresEventBus } = await import('./events/postgres-event-bus.ts')
     bus = parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
   }
   const operations = createOperations(config, { store, bus, signer, limiter, passwords, clock, randomness })

@@ -13,15 +13,15 @@ type Row = { inside: 'everything' | string[]; outside: Outside }
 const DIRECTIONS: Record<string, Row> = {
   'main.ts': { inside: 'everything', outside: 'anything' },
   'app.ts': {
-    inside: ['wiring', 'config.ts', 'rest', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
+    inside: ['wiring', 'config.ts', 'rest', 'graphql', 'server', 'storage', 'events', 'cluster', 'security', 'core'],
     outside: 'anything',
   },
   wiring: {
-    inside: ['config.ts', 'graphql', 'server', 'storage', 'cluster', 'security', 'core'],
+    inside: ['config.ts', 'graphql', 'server', 'storage', 'events', 'cluster', 'security', 'core'],
     outside: 'anything',
   },
   threads: {
-    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'cluster', 'security', 'core'],
+    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'events', 'cluster', 'security', 'core'],
     outside: 'anything',
   },
   commands: {
@@ -34,6 +34,7 @@ const DIRECTIONS: Record<string, Row> = {
   graphql: { inside: ['server', 'core'], outside: 'anything' },
   server: { inside: ['core'], outside: 'anything' },
   storage: { inside: ['core'], outside: 'anything' },
+  events: { inside: ['core'], outside: 'anything' },
   cluster: { inside: ['core'], outside: 'anything' },
   security: { inside: ['core'], outside: 'anything' },
   core: { inside: [], outside: 'nothing' },
@@ -179,6 +180,7 @@ const SOUND: Record<string, string> = {
   'src/storage/open.ts': "const path = '../storage/sqlite/engine.ts'\nimport './sqlite/engine.ts'",
   'src/storage/postgres/engine.ts': "import pg from 'pg'",
   'src/security/tokens.ts': "import { createHash } from 'node:crypto'",
+  'src/events/feed.ts': "import { user } from '../core/user.ts'",
   'src/cluster/redis.ts': "import { user } from '../core/user.ts'",
 }
 
@@ -197,6 +199,8 @@ const CASES: Case[] = [
   imports('graphql never imports security', 'src/graphql/more.ts', '../security/tokens.ts', 'src/security/tokens.ts'),
   imports('server imports no interface', 'src/server/more.ts', '../rest/users.ts', 'src/rest/users.ts'),
   imports('storage imports no server', 'src/storage/more.ts', '../server/http.ts', 'src/server/http.ts'),
+  imports('graphql never imports events', 'src/graphql/more.ts', '../events/feed.ts', 'src/events/feed.ts'),
+  imports('events imports no storage', 'src/events/more.ts', '../storage/open.ts', 'src/storage/open.ts'),
   imports('cluster imports no storage', 'src/cluster/more.ts', '../storage/open.ts', 'src/storage/open.ts'),
   imports('security imports no config', 'src/security/more.ts', '../config.ts', 'src/config.ts'),
   imports('core imports no other part', 'src/core/more.ts', '../storage/open.ts', 'src/storage/open.ts'),

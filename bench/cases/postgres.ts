@@ -80,7 +80,7 @@ async function start({ folder, tokens }: Context, stack: AsyncDisposableStack): 
     contenders.set(name, { name, server, ...(name !== duetOnSqlite && { database: databases.processes }) })
   }
   const contenders = new Map<string, Contender>()
-  const postgraphileUrl = await databases.copy('posts', 'postgraphile', [like, 'drop table outbox'])
+  const postgraphileUrl = await databases.copy('posts', 'postgraphile', [like, 'drop table outbox, event_head'])
   await add(duet, duetProgram, { ...settings, DATABASE_URL: url })
   if (areInstalled()) await add(postgraphile, [peer('postgraphile.mjs'), postgraphileUrl], peerSettings)
   else skip(postgraphile, 'its packages are missing: npm --prefix bench install')

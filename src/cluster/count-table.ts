@@ -8,8 +8,6 @@ export const mostThreads = 8
 /**
  * Counts by name, in memory that the threads of this process share. Each thread has a column of its own, so that what a
  * thread has counted can be removed when it has ended. A slot whose columns are all 0 is free.
- *
- * A child is a thing that some threads have joined. Its parent counts its children.
  */
 export class CountTable {
   readonly #cells: Int32Array
@@ -44,65 +42,19 @@ export class CountTable {
     })
   }
 
-  /** Returns how many children the parent has, or undefined if there is no room. */
-  join(parent: string, child: string): number | undefined {
-    return this.#locked(() => {
-      const children = this.#slotFor(parent)
-      if (children === undefined) return undefined
-      const isNew = this.#cell(this.#find(child) + places.used) !== 1
-      const slot = this.#slotFor(child)
-      if (slot === undefined) {
-        if (this.#isFree(children)) this.#remove(children)
-        return undefined
-      }
-      this.#change(slot + this.#column, 1)
-      if (isNew) {
-        this.#cells[slot + places.parentHigh] = this.#cell(children + places.high)
-        this.#cells[slot + places.parentLow] = this.#cell(children + places.low)
-        this.#change(children + places.children, 1)
-      }
-      return this.#cell(children + places.children)
-    })
-  }
-
-  /** Returns false if this thread has not joined the child here. */
-  leave(parent: string, child: string): boolean {
-    return this.#locked(() => {
-      const slot = this.#find(child)
-      if (this.#cell(slot + places.used) !== 1 || this.#cell(slot + this.#column) <= 0) return false
-      this.#change(slot + this.#column, -1)
-      if (!this.#isFree(slot)) return true
-      this.#remove(slot)
-      this.#loseChild(this.#find(parent))
-      return true
-    })
-  }
-
   /** Removes what a thread has counted, which has ended. */
   forget(owner: number): void {
     this.#lock.releaseFor(owner)
     const column = places.columns + owner - 1
     this.#locked(() => {
       for (let slot = headCells; slot < this.#cells.length; slot += slotCells) {
-        if (this.#cell(slot + column) === 0) continue
         this.#cells[slot + column] = 0
-        const isChild = this.#cell(slot + places.parentHigh) !== 0 || this.#cell(slot + places.parentLow) !== 0
-        if (isChild && this.#isFree(slot)) {
-          const [high, low] = [this.#cell(slot + places.parentHigh), this.#cell(slot + places.parentLow)]
-          const parent = this.#locate(high, low)
-          if (this.#cell(parent + places.used) === 1) this.#change(parent + places.children, -1)
-        }
       }
       // Removing a slot moves others, so each place is looked at until it is in use or free for good.
       for (let slot = headCells; slot < this.#cells.length; slot += slotCells) {
         while (this.#cell(slot + places.used) === 1 && this.#isFree(slot)) this.#remove(slot)
       }
     })
-  }
-
-  #loseChild(slot: number): void {
-    this.#change(slot + places.children, -1)
-    if (this.#isFree(slot)) this.#remove(slot)
   }
 
   #locked<Result>(work: () => Result): Result {
@@ -129,10 +81,7 @@ export class CountTable {
   /** The slot of a name, or the free slot that it would get. */
   #find(name: string): number {
     this.#hash.of(name)
-    return this.#locate(this.#hash.high, this.#hash.low)
-  }
-
-  #locate(high: number, low: number): number {
+    const { high, low } = this.#hash
     let slot = homeOf(high)
     while (this.#cell(slot + places.used) === 1) {
       if (this.#cell(slot + places.high) === high && this.#cell(slot + places.low) === low) return slot
@@ -156,14 +105,13 @@ export class CountTable {
   }
 
   #isFree(slot: number): boolean {
-    for (let cell = slot + places.columns; cell <= slot + places.children; cell++)
-      if (this.#cell(cell) !== 0) return false
+    for (let cell = slot + places.columns; cell < slot + slotCells; cell++) if (this.#cell(cell) !== 0) return false
     return true
   }
 
   #sum(slot: number): number {
     let sum = 0
-    for (let cell = slot + places.columns; cell < slot + places.children; cell++) sum += this.#cell(cell)
+    for (let cell = slot + places.columns; cell < slot + slotCells; cell++) sum += this.#cell(cell)
     return sum
   }
 
@@ -185,10 +133,6 @@ export function countMemory(): SharedArrayBuffer {
   return memory
 }
 
-export function childOf(parent: string, thing: string): string {
-  return `${parent}\0${thing}`
-}
-
 function homeOf(high: number): number {
   return headCells + ((high >>> 0) % slots) * slotCells
 }
@@ -201,8 +145,8 @@ function after(slot: number): number {
 /** The lock, the key of the hash, and how many slots are in use. */
 const headCells = 16
 const usedSlots = 3
-const places = { used: 0, high: 1, low: 2, parentHigh: 3, parentLow: 4, columns: 5, children: 5 + mostThreads }
-const slotCells = 16
+const places = { used: 0, high: 1, low: 2, columns: 3 }
+const slotCells = places.columns + mostThreads
 const slots = 2 ** 17
 /** A fuller table would be slow. */
 const mostSlots = slots * 0.75

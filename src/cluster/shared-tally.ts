@@ -1,5 +1,5 @@
 import type { Tally } from '../core/ports.ts'
-import { type CountTable, childOf } from './count-table.ts'
+import type { CountTable } from './count-table.ts'
 import { MemoryTally } from './tally.ts'
 
 /** Counts together with the other threads of this process. When the shared memory is full, it counts for itself. */
@@ -22,15 +22,5 @@ export class SharedTally implements Tally {
 
   count(key: string): number {
     return this.#own.count(key) || this.#table.count(`${this.#name} ${key}`)
-  }
-
-  join(key: string, thing: string): number {
-    const name = `${this.#name} ${key}`
-    return this.#table.join(name, childOf(name, thing)) ?? this.#own.join(key, thing)
-  }
-
-  leave(key: string, thing: string): void {
-    const name = `${this.#name} ${key}`
-    if (!this.#table.leave(name, childOf(name, thing))) this.#own.leave(key, thing)
   }
 }

@@ -1,9 +1,5 @@
 /** The store writes an event in the same transaction as the change that it reports. */
-export type Event = {
-  readonly position: Position
-  /** Milliseconds since 1970, by the clock of the store. */
-  readonly at: number
-} & EventContent
+export type Event = Place & EventContent
 
 export type EventContent =
   | { readonly kind: 'post-added'; readonly postId: number }
@@ -11,80 +7,107 @@ export type EventContent =
   | { readonly kind: 'post-deleted'; readonly postId: number }
   | { readonly kind: 'user-revoked'; readonly userId: number }
 
-/** The position of an event in the total order of events: sorted by transaction, then by id. */
-export interface Position {
-  readonly transaction: number
-  readonly id: number
+/** A place in the log: the position of an event, and its time, which tells it from the same position in another log. */
+export interface Place {
+  readonly position: number
+  /** Milliseconds since 1970, by the clock of the store. 0 if the event is no longer kept, or there was none yet. */
+  readonly at: number
+  /** Set if this is the end of the log, and not the place of an event that a client has seen: when it was read. */
+  readonly readAt?: number
 }
-
-export function isLater(one: Position, other: Position): boolean {
-  return one.transaction > other.transaction || (one.transaction === other.transaction && one.id > other.id)
-}
-
-/** A position with the time of its event, which distinguishes it from the same position in another log. */
-export type Place = Pick<Event, 'position' | 'at'>
 
 /** A place as an opaque text for clients. */
-export function placeToText({ position: { transaction, id }, at }: Place): string {
-  return Buffer.from(`${transaction}.${id}.${at}`).toString('base64url')
+export function placeToText({ position, at, readAt }: Place): string {
+  const numbers = readAt === undefined ? [position, at] : [position, at, readAt]
+  return Buffer.from(numbers.join('-')).toString('base64url')
 }
 
 export function placeFromText(text: unknown): Place | undefined {
   if (typeof text !== 'string' || text.length > longestPlace) return undefined
-  const [, transaction, id, at] =
-    /^(\d{1,16})\.(\d{1,16})\.(\d{1,16})$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
+  const [, position, at, readAt] =
+    /^(\d{1,16})-(\d{1,16})(?:-(\d{1,16}))?$/.exec(Buffer.from(text, 'base64url').toString()) ?? []
   if (at === undefined) return undefined
-  const place = { position: { transaction: Number(transaction), id: Number(id) }, at: Number(at) }
+  const place = { position: Number(position), at: Number(at), ...(readAt !== undefined && { readAt: Number(readAt) }) }
   return placeToText(place) === text ? place : undefined
 }
 
 const longestPlace = 70
 
-/**
- * A snapshot: which transactions were visible at one moment. All below `from` were visible, none from `to` on, and of
- * those in between all that were not `running`. An event of a transaction that was not visible happened after the
- * snapshot.
- */
-export interface Snapshot {
-  readonly from: number
-  readonly to: number
-  readonly running: ReadonlySet<number>
+/** The subject of a subscription: new posts, or new comments on one post. */
+export type Topic = { readonly kind: 'posts' } | { readonly kind: 'comments'; readonly postId: number }
+
+/** The topic of an event, or `undefined` if nobody can subscribe to such events. */
+export function topicOf(event: Event): Topic | undefined {
+  switch (event.kind) {
+    case 'post-added':
+      return { kind: 'posts' }
+    case 'comment-added':
+    case 'post-deleted':
+      return { kind: 'comments', postId: event.postId }
+    case 'user-revoked':
+      return undefined
+  }
 }
 
-export function isAfter({ position: { transaction } }: Event, { from, to, running }: Snapshot): boolean {
-  return transaction >= to || (transaction >= from && running.has(transaction))
+export function nameOf(topic: Topic): string {
+  return topic.kind === 'posts' ? 'posts' : `comments ${topic.postId}`
 }
 
-/** All events in order. Events are kept for a limited time. */
+/** The id of the post or comment that subscribers receive. If there is none, the topic has ended. */
+export function subjectOf(event: Event): number | undefined {
+  if (event.kind === 'post-added') return event.postId
+  return event.kind === 'comment-added' ? event.commentId : undefined
+}
+
+/** All events in order. Positions have no gaps. Events are kept for a limited time; the oldest are deleted first. */
 export interface EventLog {
-  now(): Promise<Snapshot>
-  /** A position before all events that become visible from now on. */
-  end(): Promise<Position>
-  after(position: Position): Promise<NextEvents>
-  /** Whether this event, and so every later one, is still in the log. */
+  /** Every event that was committed before the call is at this place or before it. */
+  end(): Promise<Place>
+  /** `written`: this process has written events since it last looked. */
+  after(place: Place, written: boolean): Promise<NextEvents>
+  /** Some events of a topic, or `undefined` if not all of them are kept. */
+  ofTopic(topic: Topic, after: number, through: number): Promise<readonly Event[] | undefined>
+  /** Whether all events after a client's place are still kept. */
   keeps(place: Place): Promise<boolean>
+  /** Whether the log tells, after this position, that the post was deleted. */
+  tellsEndOf(postId: number, after: number): Promise<boolean>
   /** Deletes some of the expired events and returns how many. */
   purge(): Promise<number>
 }
 
 export interface NextEvents {
   readonly events: readonly Event[]
-  /** Further events exist, or may soon become visible. */
   readonly more: boolean
-  /** When the oldest event happened that cannot be delivered yet, because an earlier one may still appear. */
-  readonly heldSince?: number | undefined
+  /** Other threads and instances may not know of these events yet. */
+  readonly isNews: boolean
+  /** When the oldest event happened that has no position yet. */
+  readonly waitingSince: number | undefined
   /**
-   * The log ends before the position. So the database has lost events, as after a failover to a standby that was behind,
-   * and will use these positions again.
+   * The log does not contain the place. So the database has lost events, as after a failover to a standby that was
+   * behind, and uses their positions again.
    */
-  readonly lost?: boolean
+  readonly lost: boolean
+}
+
+/** The events that this process has read lately. */
+export interface RecentEvents {
+  /** The position of the latest one. Nobody receives an event before it is read here. */
+  readonly position: number
+  /** Whether all events after this position are known here. */
+  reaches(position: number): boolean
+  /** The first event of a topic after a position. */
+  next(topic: Topic, after: number): Event | undefined
+  /** Whether the store has answered a read of the log that began after this time of `performance.now()`. */
+  hasAnsweredSince(time: number): boolean
 }
 
 /**
- * Notifies that an event was written, by this process or another one. A notification may come late or get lost; the log
- * always has the event itself.
+ * Says that there are new events. A notification may come late or get lost; the log always has the event itself.
+ * `notify` tells the feed of this thread that events were written here; when it has read them, it announces them to
+ * other threads and instances.
  */
 export interface EventBus {
   notify(): void
-  listen(listener: () => void): void
+  announce(): void
+  listen(listener: (writtenHere: boolean) => void): void
 }

@@ -85,7 +85,4 @@ export interface Tally {
   /** Returns the new count. */
   add(key: string, amount: number): number
   count(key: string): number
-  /** Adds a thing to those that the key has, once for each thread. Returns how many different ones it has now. */
-  join(key: string, thing: string): number
-  leave(key: string, thing: string): void
 }

@@ -9,12 +9,12 @@ import { Introspection } from './language/introspection.ts'
 import { checkComplexity } from './language/limits/complexity.ts'
 import { Plans } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
+import type { Subscription } from './live/group.ts'
 import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import type { OperationRequest } from './operation-request.ts'
 import type { DocumentSource } from './persisted/source.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import { planSubscription } from './subscription.ts'
-import type { Subscription } from './subscriptions/fan-out.ts'
 
 export interface ExecutorParts {
   readonly schema: GraphQLSchema

@@ -3,7 +3,7 @@ import type { PreparedOperation } from './language/documents.ts'
 import { PlanSize, planBounds } from './language/limits/plan-size.ts'
 import { checkSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
-import type { Subscription } from './subscriptions/fan-out.ts'
+import type { Subscription } from './live/group.ts'
 
 /** Plans a subscription: its topic, and the selection to read for each event. */
 export function planSubscription({ tree }: PreparedOperation, request: Request): Subscription {

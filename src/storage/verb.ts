@@ -35,8 +35,6 @@ export interface Traits<Args extends readonly unknown[] = never[]> {
    * takes no connection.
    */
   readonly locks?: (...args: Args) => readonly string[]
-  /** Whether the verb may write events. Default: no. The engine throws if a verb that may not write events does. */
-  readonly events?: (...args: Args) => boolean
 }
 
 export type TraitsOf<V extends Verbs> = { readonly [Name in keyof V]?: Traits<ArgsOf<V[Name]>> }

@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import type { Logger } from 'pino'
 import type { Config, DatabaseConfig } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
-import { type Deliver, Feed } from '../core/feed.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
 import type { Store } from '../core/store.ts'
 import type { Tokens } from '../core/tokens/operations.ts'
+import { Feed } from '../events/feed.ts'
 import type { Executor } from '../graphql/execute.ts'
-import { Sockets } from '../graphql/socket/sockets.ts'
-import { FanOut } from '../graphql/subscriptions/fan-out.ts'
+import { FanOut } from '../graphql/live/fan-out.ts'
+import { Sockets } from '../graphql/live/sockets.ts'
 import type { JwtSigner } from '../security/tokens.ts'
 import { bearerOf } from '../server/authentication.ts'
 import { allowedOrigins } from '../server/cors.ts'
@@ -55,14 +55,15 @@ export async function openSockets(
     clock,
     logger,
   } = all
+  const feed = parts.use(new Feed({ log: store.events, bus, observer }))
   const fanOut = new FanOut({
     store: store.posts,
     log: store.events,
+    feed,
     observer: metrics.sockets,
     now: () => clock.now(),
-    groups: config.subscriptionGroups,
-    groupsPerClient: config.subscriptionGroupsPerClient,
-    groupTally: shared.tally('groups'),
+    groups: Math.ceil(config.subscriptionGroups / shared.threads),
+    groupsPerClient: Math.ceil(config.subscriptionGroupsPerClient / shared.threads),
     readsAtOnce: eventReadsAtOnce(config.database),
     readMs: config.databaseTimeoutMs,
     report: error => reportFailure(error, logger),
@@ -87,14 +88,13 @@ export async function openSockets(
       report: error => reportFailure(error, logger),
     }),
   )
-  const onLoss = () => {
+  const lose = () => {
     logger.error(
       'The database has lost events, as after a failover to a standby that was behind. All sockets are closed',
     )
-    fanOut.forgetPositions()
     sockets.closeAll(1012, 'Events were lost')
   }
-  const feed = parts.use(await Feed.start({ log: store.events, bus, observer, onLoss }, deliverTo(fanOut, sockets)))
+  await feed.start({ wake: event => fanOut.wake(event), revoke: userId => sockets.revoke(userId), lose })
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
   metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
   metrics.gauge(
@@ -105,7 +105,10 @@ export async function openSockets(
   metrics.gauge(
     'duet_events_undelivered_age_seconds',
     'Age of the oldest event that is not delivered yet, or 0',
-    () => (feed.undeliveredSince === undefined ? 0 : Math.max(0, clock.now() - feed.undeliveredSince) / 1000),
+    () => {
+      const now = clock.now()
+      return Math.max(0, now - (feed.waitingSince ?? now), now - (fanOut.undeliveredSince ?? now)) / 1000
+    },
     'max',
   )
   return sockets
@@ -117,14 +120,4 @@ export async function openSockets(
  */
 function eventReadsAtOnce(database: DatabaseConfig): number {
   return database.kind === 'sqlite' ? 16 : Math.max(1, Math.min(4, database.poolMax >> 1))
-}
-
-/** Delivers events to the subscribers, and closes the sockets whose tokens were revoked. */
-function deliverTo(fanOut: FanOut, sockets: Sockets): Deliver {
-  return async function* (events) {
-    for await (const event of fanOut.deliver(events)) {
-      if (event.kind === 'user-revoked') await sockets.revoke(event.userId)
-      yield event
-    }
-  }
 }

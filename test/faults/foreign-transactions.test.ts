@@ -71,7 +71,7 @@ interface Told {
 
 const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
 
-/** A transaction that has written something. So it has a number, which is lower than those of all later events. */
+/** A transaction that has written something. So its number is lower than those of all later transactions. */
 async function openTransaction(location: string, parts: AsyncDisposableStack): Promise<void> {
   const client = new pg.Client({ connectionString: location })
   await client.connect()
@@ -84,7 +84,7 @@ async function postsFrom({ location }: TestDatabase, first: string): Promise<rea
   const client = new pg.Client({ connectionString: location })
   await client.connect()
   const { rows } = await client.query(
-    "select post_id from outbox where kind = 'post-added' and post_id >= $1 order by transaction_id, id",
+    "select post_id from outbox where kind = 'post-added' and post_id >= $1 order by position, id",
     [first],
   )
   await client.end()

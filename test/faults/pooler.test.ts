@@ -121,7 +121,7 @@ async function postsFrom({ location }: TestDatabase, first: string): Promise<rea
   const client = new pg.Client({ connectionString: location })
   await client.connect()
   const { rows } = await client.query(
-    "select post_id from outbox where kind = 'post-added' and post_id >= $1 order by transaction_id, id",
+    "select post_id from outbox where kind = 'post-added' and post_id >= $1 order by position, id",
     [first],
   )
   await client.end()

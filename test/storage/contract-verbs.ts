@@ -94,11 +94,7 @@ export const verbs = {
   }),
 }
 
-export const catalogue: Catalogue<typeof verbs> = {
-  url: import.meta.url,
-  verbs,
-  traits: { run: { events: statements => statements.some(({ text }) => text.includes('into outbox')) } },
-}
+export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
 
 /** The table that these verbs write. */
 export const notes: Migration = {

@@ -30,7 +30,7 @@ describe('A broken connection whose statement PostgreSQL still executes', { skip
       if (count === 0) return
       await pool.use(inAMinute(), async session => {
         assert.notEqual(session.slot.id, broken.slot)
-        session.begin({ isolation: undefined, events: false }, inAMinute())
+        session.begin(undefined, inAMinute())
         await beginSome(count - 1)
         await session.commit()
       })
@@ -42,30 +42,13 @@ describe('A broken connection whose statement PostgreSQL still executes', { skip
 })
 
 describe('A transaction on PostgreSQL', { skip: postgres.skip }, () => {
-  it('locks the outbox, beside its own number, if and only if it may write events', async () => {
-    await using database = await postgres.create()
-    await using pool = openPool(database)
-    for (const events of [true, false]) {
-      await pool.use(inAMinute(), async session => {
-        session.begin({ isolation: undefined, events }, inAMinute())
-        const locks = await session.run(
-          sql`select locktype from pg_locks where granted and pid = pg_backend_pid() and (locktype = 'transactionid'
-              or relation = 'outbox'::regclass and mode = 'RowExclusiveLock') order by locktype`,
-          inAMinute(),
-        )
-        assert.deepEqual(locks.flat(), events ? ['relation', 'transactionid'] : ['transactionid'])
-        await session.rollback()
-      })
-    }
-  })
-
   it('is ended by PostgreSQL when its client has disappeared, with or without a pooler', async () => {
     await using database = await postgres.create()
     const timeouts: unknown[] = []
     for (const pooler of [false, true]) {
       await using pool = openPool(database, pooler)
       await pool.use(inAMinute(), async session => {
-        session.begin({ isolation: undefined, events: true }, inAMinute())
+        session.begin(undefined, inAMinute())
         const shown = sql`select setting from pg_settings where name = 'idle_in_transaction_session_timeout'`
         timeouts.push(...(await session.run(shown, inAMinute())).flat())
         await session.rollback()
@@ -147,7 +130,7 @@ function breakConnection(pool: PostgresPool, admin: pg.Client): Promise<{ slot: 
   return pool.use(inAMinute(), async session => {
     const [row] = await session.run(sql`select pg_backend_pid()`, inAMinute())
     const pid = Number(row?.[0])
-    session.begin({ isolation: undefined, events: false }, inAMinute())
+    session.begin(undefined, inAMinute())
     await assert.rejects(session.run(sql`select pg_sleep(50)`, performance.now()))
     assert.equal(session.broken, true)
     await waitUntil(() => isAsleep(admin, pid))

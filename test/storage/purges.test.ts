@@ -8,15 +8,15 @@ import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
   describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
-    it('deletes exactly the events older than an hour from the outbox', async () => {
+    it('deletes exactly the events older than an hour and a minute from the outbox', async () => {
       await using database = await kind.create()
       await database.migrate()
       await change(
         database,
-        [7_200, 3_660, 3_540, 60].map(age => insertEvent(age)),
+        [7_200, 3_720, 3_600, 60].map(age => insertEvent(age)),
       )
       await serveForAMinute(database)
-      assert.deepEqual(await read(database, sql`select post_id from outbox order by id`), [[3_540], [60]])
+      assert.deepEqual(await read(database, sql`select post_id from outbox order by id`), [[3_600], [60]])
     })
 
     it('deletes exactly the idempotency keys that have expired', async () => {

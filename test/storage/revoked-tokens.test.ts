@@ -89,6 +89,7 @@ const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 
   setRole: 'takes no actor',
   purgeKeys: 'takes no actor',
   purgeOutbox: 'takes no actor',
+  sequenceEvents: 'takes no actor',
   seedDemoData: 'takes no actor',
 }
 

@@ -67,8 +67,13 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
         await other.until(() => other.events.length >= written.length || isLate())
         assert.deepEqual(idsIn(other), written)
       }
-      while (!expensive.isOver && !isLate()) await writeAndReceive()
+      let age = 0
+      while (!expensive.isOver && !isLate()) {
+        await writeAndReceive()
+        age = Math.max(age, await metricOf(app, 'duet_events_undelivered_age_seconds'))
+      }
       await writeAndReceive()
+      assert.ok(age > 0.5, `the oldest event that was not delivered yet was ${age} seconds old`)
       assert.deepEqual([expensive.events, codeOf(expensive)], [[], 'SUBSCRIPTION_TOO_EXPENSIVE'])
       await database.query(quickComments)
     } finally {
@@ -79,6 +84,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
       .begin('subscription { postAdded { id comments { id } } }')
       .listening(text => write(writer, text))
     assert.ok(!again.isOver)
+    await waitUntil(async () => (await metricOf(app, 'duet_events_undelivered_age_seconds')) === 0)
     await reader.close()
     await writer.close()
     await untilNoSocketIsLeft(app)

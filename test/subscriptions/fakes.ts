@@ -1,23 +1,36 @@
 import { AssertionError } from 'node:assert'
-import { MemoryTally } from '../../src/cluster/tally.ts'
+import { setImmediate as turn } from 'node:timers/promises'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
-import type { AppError } from '../../src/core/errors.ts'
-import type { Event, EventContent, EventLog, Place, Position, Snapshot } from '../../src/core/events.ts'
+import { type AppError, unavailable } from '../../src/core/errors.ts'
+import {
+  type Event,
+  type EventContent,
+  type EventLog,
+  type NextEvents,
+  nameOf,
+  type Place,
+  placeToText,
+  type Topic,
+  topicOf,
+} from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'
+import { Feed } from '../../src/events/feed.ts'
+import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { Executor } from '../../src/graphql/execute.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
-import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
-import { startOf } from '../../src/graphql/socket/shared-message.ts'
 import {
   FanOut,
   type FanOutParts,
+  type Resume,
   type Subscriber,
   type Subscription,
-} from '../../src/graphql/subscriptions/fan-out.ts'
+} from '../../src/graphql/live/fan-out.ts'
+import { startOf } from '../../src/graphql/live/shared-message.ts'
+import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 
 /** A store whose answers, and their timing, the test controls. */
@@ -45,49 +58,69 @@ export class FakePosts implements PostStore {
   }
 }
 
-/** A log in which every event is a separate, visible transaction. */
+/** A log in memory. Positions begin at 1. */
 export class FakeLog implements EventLog {
   readonly events: Event[] = []
-  /** Events up to this id were deleted. */
+  /** Events up to this position were deleted. */
   purged = 0
-  /** Delays the answers, which still show the state at the time of the call. */
+  /** The feed does not see later events yet. */
+  shown = Number.POSITIVE_INFINITY
+  /** The number of reads by topic. */
+  pages = 0
+  /** Whether reads fail. */
+  isAway = false
+  /** Delays the answers of `end`, which still show the state at the time of the call. */
   held: Promise<void> | undefined
 
-  add(happening: EventContent): Event {
-    const id = this.events.length + 1
-    const event = { position: { transaction: id, id }, at: 1000, ...happening }
+  add(content: EventContent): Event {
+    const event = { position: this.events.length + 1, at: 1000, ...content }
     this.events.push(event)
     return event
   }
 
-  get moment(): Snapshot {
-    const next = this.events.length + 1
-    return { from: next, to: next, running: new Set() }
-  }
-
-  async end(): Promise<Position> {
-    return { transaction: this.events.length + 1, id: 0 }
-  }
-
-  async now(): Promise<Snapshot> {
-    const { moment } = this
+  async end(): Promise<Place> {
+    this.#mayFail()
+    const { length } = this.events
     await this.held
-    return moment
+    return { position: length, at: length === 0 ? 0 : 1000, readAt: 1000 }
   }
 
-  async after({ id }: Position) {
-    const events = this.events.slice(id, id + 100)
-    return { events, more: events.length === 100 }
+  async after({ position }: Place): Promise<NextEvents> {
+    this.#mayFail()
+    const events = this.events.slice(position, Math.min(this.shown, position + mostTogether))
+    const more = events.length === mostTogether
+    return { events, more, isNews: false, waitingSince: undefined, lost: false }
   }
 
-  async keeps({ position: { id }, at }: Place): Promise<boolean> {
-    return this.events[id - 1]?.at === at && id > this.purged
+  async ofTopic(topic: Topic, after: number, through: number): Promise<readonly Event[] | undefined> {
+    this.pages++
+    this.#mayFail()
+    if (after < this.purged) return undefined
+    const isWanted = (event: Event) => {
+      const own = topicOf(event)
+      return own !== undefined && nameOf(own) === nameOf(topic)
+    }
+    return this.events.slice(after, through).filter(isWanted).slice(0, mostTogether)
+  }
+
+  async keeps({ position, at }: Place): Promise<boolean> {
+    return position >= this.purged && (this.events[position - 1]?.at ?? 0) === at
+  }
+
+  async tellsEndOf(postId: number, after: number): Promise<boolean> {
+    return this.events.slice(after).some(event => event.kind === 'post-deleted' && event.postId === postId)
   }
 
   async purge(): Promise<number> {
     return 0
   }
+
+  #mayFail(): void {
+    if (this.isAway) throw unavailable(new Error('away'))
+  }
 }
+
+const mostTogether = 500
 
 /** Records the messages to a subscriber: the data of events, then `complete` or the code of an error. */
 export class FakeSubscriber implements Subscriber {
@@ -98,18 +131,31 @@ export class FakeSubscriber implements Subscriber {
     const { data, extensions } = JSON.parse(text).payload
     this.received.push(data)
     this.positions.push(extensions?.position)
+    this.onNext()
   }
   readonly positions: (string | undefined)[] = []
-  /** Data that the client must read before more is sent. */
-  unread: Promise<void> | undefined
-  readonly ready = () => this.unread
+  /** Called after each message. */
+  onNext: () => void = () => {}
+  #unread: Promise<void> | undefined
+  readonly ready = () => this.#unread
+
+  /** The client reads nothing more until the returned function is called. */
+  stopReading(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#unread = promise
+    return () => {
+      this.#unread = undefined
+      resolve()
+    }
+  }
+
   readonly fail: Subscriber['fail'] = ({ code }) => this.received.push(code)
   readonly complete: Subscriber['complete'] = () => this.received.push('complete')
 }
 
 const schema = loadSchema()
 
-/** The code path from the text of a subscription to its subscribers, with a fake store. */
+/** The code path from the text of a subscription to its subscribers, and from the log to the feed, with a fake store. */
 export class FanOutStage {
   readonly store = new FakePosts()
   readonly log = new FakeLog()
@@ -118,10 +164,15 @@ export class FanOutStage {
   replayed = 0
   readonly reported: AppError[] = []
   readonly executor: Executor
+  readonly feed: Feed
   readonly fanOut: FanOut
+  readonly #started: Promise<void>
+  /** Closes the sockets of a user. */
+  revoke: (userId: number) => Promise<void> = async () => {}
 
   constructor(parts: Partial<FanOutParts> = {}) {
-    const posts = new Posts({ store: this.store, access: new Access('open'), bus: { notify() {}, listen() {} } })
+    const bus = new MemoryEventBus()
+    const posts = new Posts({ store: this.store, access: new Access('open'), bus })
     const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
     this.executor = new Executor({ schema, documents, posts, maxComplexity: 1000 })
     const observer = {
@@ -129,19 +180,22 @@ export class FanOutStage {
       skipped: () => this.skipped++,
       replayed: () => this.replayed++,
     }
+    this.feed = new Feed({ log: this.log, bus, observer: { trouble() {} } })
     this.fanOut = new FanOut({
       store: this.store,
       log: this.log,
+      feed: this.feed,
       observer,
       now: () => 1250,
       groups: 10_000,
       groupsPerClient: 200,
-      groupTally: new MemoryTally(),
       readsAtOnce: 4,
       readMs: testTimeoutMs,
       report: error => this.reported.push(error),
       ...parts,
     })
+    const wake = (event: Event) => this.fanOut.wake(event)
+    this.#started = this.feed.start({ wake, revoke: userId => this.revoke(userId), lose() {} })
   }
 
   subscription(query: string, variables: Readonly<Record<string, unknown>> = {}): Subscription {
@@ -149,35 +203,46 @@ export class FanOutStage {
     return this.executor.subscription(operation, variables, anonymous)
   }
 
-  async subscribe(query: string, variables?: Readonly<Record<string, unknown>>, client = 'a client') {
+  async subscribe(query: string, variables?: Readonly<Record<string, unknown>>, client = 'a client', resume?: Resume) {
     const subscriber = new FakeSubscriber()
-    const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber, client)
-    return { received: subscriber.received, leave }
+    const leave = await this.fanOut.subscribe(this.subscription(query, variables), subscriber, client, resume)
+    return { subscriber, received: subscriber.received, leave }
   }
 
-  /** Adds events to the log and delivers them. */
-  async happen(...happenings: readonly EventContent[]): Promise<readonly Event[]> {
-    return this.deliver(happenings.map(each => this.log.add(each)))
+  /** Subscribes to the events after this one. */
+  async resume(query: string, event: Place, variables?: Readonly<Record<string, unknown>>) {
+    return this.subscribe(query, variables, 'a client', { positions: true, after: placeToText(event) })
   }
 
-  async deliver(events: readonly Event[]): Promise<readonly Event[]> {
-    const delivery = async () => {
-      const done: Event[] = []
-      for await (const event of this.fanOut.deliver(events)) done.push(event)
-      return done
-    }
-    return shortly('the events are delivered', delivery())
+  /** Adds events to the log, and waits until the feed has read them. */
+  async add(...contents: readonly EventContent[]): Promise<readonly Event[]> {
+    const events = contents.map(each => this.log.add(each))
+    await this.read()
+    return events
+  }
+
+  /** The feed reads what the log shows. */
+  async read(): Promise<void> {
+    await this.#started
+    const end = Math.min(this.log.shown, this.log.events.length)
+    this.feed.look()
+    await soon(() => this.feed.position >= end)
+  }
+
+  /** Adds events to the log, and waits until all live groups have delivered them. */
+  async happen(...contents: readonly EventContent[]): Promise<readonly Event[]> {
+    const events = await this.add(...contents)
+    await soon(() => this.fanOut.undeliveredSince === undefined)
+    return events
   }
 }
 
-/** A short timeout, for promises that depend only on the test itself. */
-export async function shortly<Outcome>(what: string, promise: Promise<Outcome>): Promise<Outcome> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new AssertionError({ message: `Timed out waiting: ${what}` })), 30_000)
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
+/** Waits for something that depends only on the test itself. */
+export async function soon(condition: () => boolean): Promise<void> {
+  const deadline = Date.now() + 10_000
+  while (!condition()) {
+    if (Date.now() > deadline) throw new AssertionError({ message: `Timed out waiting until ${condition}` })
+    await turn()
   }
 }
 

@@ -2,17 +2,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
-import { unavailable } from '../../src/core/errors.ts'
 import { placeFromText, placeToText } from '../../src/core/events.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import { runs } from '../support/form.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
-import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
 
 const posts = 'subscription { postAdded { id } }'
 const comments = 'subscription ($postId: ID!) { commentAdded(postId: $postId) { id } }'
@@ -99,9 +95,8 @@ for (const kind of engineKinds) {
     it('is refused with POSITION_UNKNOWN at a position that is not ours, malformed or no longer kept', async () => {
       const position = await start()
       const place = placeFromText(position) ?? assert.fail()
-      const later = { ...place.position, id: place.position.id + 1000, transaction: place.position.transaction + 1000 }
       const unknown = [
-        placeToText({ ...place, position: later }),
+        placeToText({ ...place, position: place.position + 1000 }),
         placeToText({ ...place, at: place.at + 1 }),
         placeToText({ ...place, at: 9e15 }),
         `${position}x`,
@@ -118,7 +113,9 @@ for (const kind of engineKinds) {
         return operation.errors?.[0]?.extensions.code
       }
       for (const after of unknown) assert.equal(await codeFor(after), 'POSITION_UNKNOWN', JSON.stringify(after))
-      await execute(app.database, `update outbox set created_at = '${new Date(place.at - 3_601_000).toISOString()}'`)
+      await start() // the latest event keeps its time: the feed would take another one for a lost log
+      const old = new Date(place.at - 3_601_000).toISOString()
+      await execute(app.database, `update outbox set created_at = '${old}' where id < (select max(id) from outbox)`)
       assert.equal(await codeFor(placeToText({ ...place, at: place.at - 3_601_000 })), 'POSITION_UNKNOWN')
       assert.equal(await codeFor(placeToText({ ...place, at: place.at - 3_600_999 })), 'POSITION_UNKNOWN')
     })
@@ -179,8 +176,8 @@ describe('A text of a position', () => {
   it('is parsed back to the same position, and other texts are refused', () => {
     const number = fc.nat({ max: Number.MAX_SAFE_INTEGER })
     fc.assert(
-      fc.property(number, number, number, (transaction, id, at) => {
-        const place = { position: { transaction, id }, at }
+      fc.property(number, number, fc.option(number, { nil: undefined }), (position, at, readAt) => {
+        const place = { position, at, ...(readAt !== undefined && { readAt }) }
         assert.deepEqual(placeFromText(placeToText(place)), place)
       }),
     )
@@ -190,173 +187,5 @@ describe('A text of a position', () => {
         assert.ok(place === undefined || placeToText(place) === text)
       }),
     )
-  })
-})
-
-describe('Subscribers that resume while events are delivered', () => {
-  const step = fc.oneof(
-    fc.record({ kind: fc.constant('add' as const), count: fc.integer({ min: 1, max: 120 }) }),
-    fc.record({ kind: fc.constant('deliver' as const), count: fc.integer({ min: 1, max: 120 }) }),
-    fc.record({ kind: fc.constant('resume' as const), count: fc.nat(400) }),
-    fc.record({ kind: fc.constant('wait' as const), count: fc.integer({ min: 1, max: 5 }) }),
-  )
-
-  it('get every event after their position once and in order, with any timing of reads and deliveries', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
-        const stage = new FanOutStage()
-        const all = [{ from: 0, ...(await stage.subscribe(posts)) }]
-        const add = (count: number) =>
-          Array.from({ length: count }, () => stage.log.add(postAdded(stage.log.events.length + 1)))
-        add(1)
-        let handed = 0
-        let delivering: Promise<unknown> = Promise.resolve()
-        const deliver = (count: number) => {
-          const events = stage.log.events.slice(handed, handed + count)
-          handed += events.length
-          delivering = delivering.then(() => stage.deliver(events))
-        }
-        for (const { kind, count } of steps) {
-          if (kind === 'add') add(count)
-          else if (kind === 'deliver') deliver(count)
-          else if (kind === 'resume') {
-            const from = 1 + (count % stage.log.events.length)
-            const subscriber = new FakeSubscriber()
-            const after = placeToText(stage.log.events[from - 1] ?? assert.fail())
-            await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-            all.push({ from, received: subscriber.received, leave() {} })
-          } else for (let n = 0; n < count; n++) await turn()
-        }
-        deliver(stage.log.events.length)
-        await delivering
-        const last = stage.log.events.length
-        for (const { from, received } of all) {
-          await waitUntil(() => received.length >= last - from)
-          assert.deepEqual(
-            received.map(event => Number((event as { postAdded: { id: string } }).postAdded.id)),
-            Array.from({ length: last - from }, (_, n) => from + n + 1),
-          )
-        }
-      }),
-      { numRuns: runs(60, 500) },
-    )
-  })
-
-  it('get positions only if they ask for them, even if they share a group with others', async () => {
-    const stage = new FanOutStage()
-    const [plain, placed] = [new FakeSubscriber(), new FakeSubscriber()]
-    await stage.fanOut.subscribe(stage.subscription(posts), plain, 'c')
-    await stage.fanOut.subscribe(stage.subscription(posts), placed, 'c', { positions: true })
-    const [event] = await stage.happen(postAdded(1))
-    assert.deepEqual(plain.positions, [undefined])
-    assert.deepEqual(placed.positions, [placeToText(event ?? assert.fail())])
-  })
-
-  it('share one read and one message with the others once they have caught up', async () => {
-    const stage = new FanOutStage()
-    const [event] = await stage.happen(postAdded(1))
-    const after = placeToText(event ?? assert.fail())
-    const subscribers = Array.from({ length: 3 }, () => new FakeSubscriber())
-    for (const each of subscribers)
-      await stage.fanOut.subscribe(stage.subscription(posts), each, 'c', { positions: true, after })
-    for (let n = 0; n < 20; n++) await turn()
-    assert.equal(stage.fanOut.groups, 1)
-    await stage.happen(postAdded(2))
-    assert.equal(stage.store.reads.length, 1)
-    assert.deepEqual(new Set(subscribers.map(({ positions }) => positions[0])).size, 1)
-    assert.deepEqual(stage.delivered, [[3, 0.25]])
-  })
-
-  it('are ended with POSITION_UNKNOWN if events were deleted before they read them', async () => {
-    const stage = new FanOutStage()
-    const first = stage.log.add(postAdded(1))
-    for (let n = 2; n <= 150; n++) stage.log.add(postAdded(n))
-    const subscriber = new FakeSubscriber()
-    stage.store.answer = id => {
-      if (id === 50) stage.log.purged = 140
-      return `{"postAdded":{"id":"${id}"}}`
-    }
-    const after = placeToText(first)
-    await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    await waitUntil(() => subscriber.received.at(-1) === 'POSITION_UNKNOWN')
-    assert.equal(stage.fanOut.subscriptions, 0)
-  })
-
-  it('wait while the store is unavailable, and then get everything', async () => {
-    const stage = new FanOutStage()
-    const first = stage.log.add(postAdded(1))
-    for (let n = 2; n <= 5; n++) stage.log.add(postAdded(n))
-    const read = stage.log.after.bind(stage.log)
-    let failures = 2
-    stage.log.after = async position => {
-      if (failures-- > 0) throw unavailable(new Error('an outage'))
-      return read(position)
-    }
-    const subscriber = new FakeSubscriber()
-    const after = placeToText(first)
-    await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    await waitUntil(() => subscriber.received.length === 4)
-    assert.deepEqual(stage.reported, [])
-  })
-
-  it('stop reading when they leave, and end with their post', async () => {
-    const stage = new FanOutStage()
-    const first = stage.log.add(postAdded(1))
-    for (let n = 2; n <= 500; n++) stage.log.add(commentAdded(1, n))
-    stage.log.add(postDeleted(1))
-    const after = placeToText(first)
-    const subscription = stage.subscription(comments, { postId: '1' })
-    const gone = new FakeSubscriber()
-    const leave = await stage.fanOut.subscribe(subscription, gone, 'c', { positions: true, after })
-    leave()
-    const { length } = gone.received
-    const whole = new FakeSubscriber()
-    await stage.fanOut.subscribe(subscription, whole, 'c', { positions: true, after })
-    await waitUntil(() => whole.received.at(-1) === 'complete')
-    assert.deepEqual([whole.received.length, gone.received.length <= length + 1], [500, true])
-  })
-
-  it('read at most two messages at a time for a client that does not read, however many it resumes', async () => {
-    const stage = new FanOutStage()
-    const first = stage.log.add(postAdded(1))
-    for (let n = 2; n <= 10; n++) stage.log.add(postAdded(n))
-    const reading = Promise.withResolvers<void>()
-    const subscribers = Array.from({ length: 50 }, () => new FakeSubscriber())
-    // The first message fills the socket, which all of them share.
-    let unread: Promise<void> | undefined
-    const after = placeToText(first)
-    for (const each of subscribers) {
-      const { next, fail, complete } = each
-      const shared = {
-        ready: () => unread,
-        next: (message: Parameters<typeof next>[0]) => {
-          assert.equal(unread, undefined, 'more is sent than the client reads')
-          unread = reading.promise
-          next(message)
-        },
-        fail,
-        complete,
-      }
-      await stage.fanOut.subscribe(stage.subscription(posts), shared, 'c', { positions: true, after })
-    }
-    for (let n = 0; n < 200; n++) await turn()
-    assert.equal(subscribers.flatMap(({ received }) => received).length, 1)
-    assert.ok(stage.store.reads.length <= 2, `${stage.store.reads.length} reads`)
-  })
-
-  it('wait until their client has read what was sent', async () => {
-    const stage = new FanOutStage()
-    const first = stage.log.add(postAdded(1))
-    for (let n = 2; n <= 10; n++) stage.log.add(postAdded(n))
-    const subscriber = new FakeSubscriber()
-    const reading = Promise.withResolvers<void>()
-    subscriber.unread = reading.promise
-    const after = placeToText(first)
-    await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
-    for (let n = 0; n < 100; n++) await turn()
-    assert.equal(subscriber.received.length, 0)
-    subscriber.unread = undefined
-    reading.resolve()
-    await waitUntil(() => subscriber.received.length === 9)
   })
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { SharedMessage, startOf } from '../../src/graphql/socket/shared-message.ts'
+import { SharedMessage, startOf } from '../../src/graphql/live/shared-message.ts'
 
 /** Internal classes of `ws` that build and parse frames. Its types do not include them. */
 interface WsParts {

@@ -20,6 +20,5 @@ for (let round = 0; round < times; round++) {
   tally.add(`client ${round % 10}`, 1)
   tally.add(`client ${(round * 7) % 100}`, 1)
   tally.add(`client ${(round * 7) % 100}`, -1)
-  tally.join('groups', `group ${round % 20}`)
 }
 parentPort?.postMessage(allowed)

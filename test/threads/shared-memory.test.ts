@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import { Worker } from 'node:worker_threads'
 import fc from 'fast-check'
-import { CountTable, childOf, countMemory } from '../../src/cluster/count-table.ts'
+import { CountTable, countMemory } from '../../src/cluster/count-table.ts'
 import { SharedRateLimiter, windowMemory } from '../../src/cluster/shared-rate-limiter.ts'
 import { SharedTally } from '../../src/cluster/shared-tally.ts'
 import { runs } from '../support/form.ts'
@@ -29,7 +29,6 @@ describe('Counts that threads share', () => {
     const tally = new SharedTally('sockets', new CountTable(counts, 4))
     for (let client = 0; client < 10; client++) assert.equal(tally.count(`client ${client}`), (3 * times) / 10)
     for (let client = 10; client < 100; client++) assert.equal(tally.count(`client ${client}`), 0)
-    assert.equal(tally.join('groups', 'group 1'), 20, 'a group that several threads have counts once')
   })
 
   it('are taken at a time that is read under the lock, never at one that is older than the window of another thread', () => {
@@ -50,44 +49,32 @@ describe('Counts that threads share', () => {
     const step = fc.record({
       thread: fc.constantFrom(1, 2, 3),
       key: fc.constantFrom('a', 'b', 'c'),
-      thing: fc.constantFrom('x', 'y', 'z'),
-      action: fc.constantFrom('add', 'add', 'remove', 'join', 'join', 'leave', 'end'),
+      action: fc.constantFrom('add', 'add', 'remove', 'end'),
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), steps => {
         const memory = countMemory()
-        const tables = [1, 2, 3].map(owner => new CountTable(memory, owner))
-        const model = [1, 2, 3].map(() => ({ counts: new Map<string, number>(), things: new Set<string>() }))
-        for (const { thread, key, thing, action } of steps) {
-          const [table, own] = [tables[thread - 1], model[thread - 1]]
-          if (table === undefined || own === undefined) throw new Error('no such thread')
-          const child = childOf(key, thing)
-          const count = own.counts.get(key) ?? 0
-          if (action === 'add') own.counts.set(key, count + 1)
-          if (action === 'add') table.add(key, 1)
-          if (action === 'remove' && count > 0) {
-            own.counts.set(key, count - 1)
+        const threads = [1, 2, 3].map(owner => ({
+          table: new CountTable(memory, owner),
+          own: new Map<string, number>(),
+        }))
+        for (const { thread, key, action } of steps) {
+          const { table, own } = threads[thread - 1] ?? assert.fail('no such thread')
+          const count = own.get(key) ?? 0
+          if (action === 'add') {
+            own.set(key, count + 1)
+            table.add(key, 1)
+          } else if (action === 'remove' && count > 0) {
+            own.set(key, count - 1)
             table.add(key, -1)
-          }
-          if (action === 'join' && !own.things.has(child)) {
-            own.things.add(child)
-            table.join(key, child)
-          }
-          if (action === 'leave') assert.equal(table.leave(key, child), own.things.delete(child))
-          if (action === 'end') {
+          } else if (action === 'end') {
             new CountTable(memory, 9).forget(thread)
-            own.counts.clear()
-            own.things.clear()
+            own.clear()
           }
           for (const each of ['a', 'b', 'c']) {
-            const expected = model.reduce((sum, { counts }) => sum + (counts.get(each) ?? 0), 0)
+            const expected = threads.reduce((sum, { own }) => sum + (own.get(each) ?? 0), 0)
             assert.equal(table.count(each), expected)
           }
-        }
-        const [first] = tables
-        for (const each of ['a', 'b', 'c']) {
-          const things = new Set(model.flatMap(({ things }) => [...things].filter(name => name.startsWith(each))))
-          assert.equal(first?.join(each, childOf(each, 'another')), things.size + 1)
         }
       }),
       { numRuns: runs(40, 1000) },

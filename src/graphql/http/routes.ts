@@ -7,8 +7,8 @@ import type { Lifecycle } from '../../server/lifecycle.ts'
 import { takeUpgrade } from '../../server/upgrades.ts'
 import { type Code, Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor } from '../execute.ts'
+import type { Sockets } from '../live/sockets.ts'
 import type { OperationRequest } from '../operation-request.ts'
-import type { Sockets } from '../socket/sockets.ts'
 import { operationIn } from './request.ts'
 
 export interface GraphQLServer {

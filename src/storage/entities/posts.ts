@@ -28,7 +28,7 @@ export const postVerbs = {
     changes: readonly CompiledChange[],
   ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
     // A new row refers to its author, which locks the author. Users are locked before posts.
-    const isInserting = changes.some(({ kind }) => traitsOf[kind].inserts)
+    const isInserting = changes.some(({ kind }) => kind === 'create post' || kind === 'add comment')
     const revoked: ChangeRefusal = { refused: 'token revoked', at: 0 }
     return yield* unlessRevoked(actor, performAll(actor, changes), revoked, isInserting)
   },
@@ -41,19 +41,7 @@ export const postTraits: TraitsOf<typeof postVerbs> = {
       ...postsNamedBy(changes).map(id => `post ${id}`),
       ...commentsNamedBy(changes).map(id => `comment ${id}`),
     ],
-    events: (_actor, changes) => changes.some(({ kind }) => traitsOf[kind].events),
   },
-}
-
-/** Whether a change inserts a row that refers to the actor, and whether it writes an event. */
-const traitsOf: Readonly<Record<Change['kind'], { readonly inserts: boolean; readonly events: boolean }>> = {
-  'create post': { inserts: true, events: true },
-  'update post': { inserts: false, events: false },
-  'delete post': { inserts: false, events: true },
-  'like post': { inserts: false, events: false },
-  'add comment': { inserts: true, events: true },
-  'update comment': { inserts: false, events: false },
-  'delete comment': { inserts: false, events: false },
 }
 
 function postsNamedBy(changes: readonly CompiledChange[]): readonly number[] {

@@ -122,17 +122,14 @@ const lockOf = (id: number) => [`user ${id}`]
 const writesUser = {
   caller: (_id: number, _values: Partial<UserValues>, { actor }: WriteRights) => callerOf(actor),
   locks: lockOf,
-  // A new password revokes the user's tokens.
-  events: (_id: number, { password }: Partial<UserValues>) => password !== undefined && password !== null,
 }
 
 export const userTraits: TraitsOf<typeof userVerbs> = {
   createUser: { locks: () => ['user counter'] },
   replaceUser: writesUser,
   changeUser: writesUser,
-  deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf, events: () => true },
-  revokeTokens: { caller: callerOf, locks: ({ id }) => lockOf(id), events: () => true },
-  setRole: { events: () => true },
+  deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf },
+  revokeTokens: { caller: callerOf, locks: ({ id }) => lockOf(id) },
 }
 
 export const userReads = {

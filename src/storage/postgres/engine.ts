@@ -14,7 +14,7 @@ import type { Timeouts } from '../timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Steps, Traits, Verb, Verbs } from '../verb.ts'
 import { type Failure, failureOf, postgresError } from './errors.ts'
 import { PostgresPool } from './pool.ts'
-import type { PostgresSession, TransactionKind } from './session.ts'
+import type { PostgresSession } from './session.ts'
 import { CommitInDoubt, transact } from './transact.ts'
 
 export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
@@ -119,8 +119,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
       const given = args as unknown as readonly never[]
       const traits = this.#catalogue.traits?.[name] as Traits | undefined
       const caller = traits?.caller?.(...given) ?? ''
-      const kind = { isolation: verb.isolation, events: traits?.events?.(...given) ?? false }
-      const write = () => this.#withRetries(deadline, () => this.#transact(kind, () => verb(...given), deadline))
+      const steps = () => verb(...given)
+      const write = () => this.#withRetries(deadline, () => this.#transact(verb.isolation, steps, deadline))
       const queued = () => this.#writers.run(caller, write, Math.max(0, deadline - performance.now()))
       const outcome = await this.#locked.run(traits?.locks?.(...given) ?? [], caller, queued, deadline)
       this.#observer.commit(1)
@@ -136,18 +136,18 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
    */
   async ping(): Promise<void> {
     const deadline = performance.now() + this.#timeouts.operation
-    await this.#withRetries(deadline, () => this.#transact(justTheMark, nothing, deadline))
+    await this.#withRetries(deadline, () => this.#transact(undefined, nothing, deadline))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pool[Symbol.asyncDispose]()
   }
 
-  async #transact(kind: TransactionKind, steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
+  async #transact(isolation: Verb['isolation'], steps: () => Steps<unknown>, deadline: number): Promise<unknown> {
     // A transaction that begins too late would be cut off in the middle, and its connection would be lost too.
     const begun = (session: PostgresSession) => {
       if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
-      return transact(session, kind, steps, deadline)
+      return transact(session, isolation, steps, deadline)
     }
     const outcome = await this.#pool.use(deadline, begun)
     if (!(outcome instanceof CommitInDoubt)) return outcome
@@ -219,8 +219,6 @@ const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseM
   overloaded: { most: 1, pauseMs: 0 },
   defect: { most: 1, pauseMs: 0 },
 }
-
-const justTheMark: TransactionKind = { isolation: undefined, events: false }
 
 function* nothing(): Steps<void> {}
 

@@ -14,11 +14,6 @@ export interface CommitSlot {
   attempt: number
 }
 
-export interface TransactionKind {
-  readonly isolation: Verb['isolation']
-  readonly events: boolean
-}
-
 /** A connection with its prepared statements, and with the commit mark that shows whether its last commit happened. */
 export class PostgresSession {
   readonly client: Client
@@ -49,12 +44,8 @@ export class PostgresSession {
     this.#pooler = pooler
   }
 
-  /**
-   * Begins a transaction and writes its commit mark, together with the first statement. A transaction that may write
-   * events locks the outbox before its first write, because that write gives it its number; see `entities/outbox.ts`.
-   * Such locks do not exclude each other.
-   */
-  begin({ isolation, events }: TransactionKind, deadline: number): void {
+  /** Begins a transaction and writes its commit mark, together with the first statement. */
+  begin(isolation: Verb['isolation'], deadline: number): void {
     const attempt = ++this.slot.attempt
     this.#isBeginning = true
     this.#queue(isolation === 'serializable' ? beginSerializable : begin)
@@ -62,7 +53,6 @@ export class PostgresSession {
     const left = Math.max(1, Math.round(deadline - performance.now() - 50))
     if (this.#pooler) this.#queue(setAll(left, lockTimeout(this.#timeouts), idleTimeout(this.#timeouts)))
     else if (left < statementTimeout(this.#timeouts)) this.#queue(setStatementTimeout(left))
-    if (events) this.#queue(lockOutbox)
     this.#queue(mark(this.slot.id, attempt))
     if (attempt === 1) this.#queue(forgetOldMarks)
   }
@@ -195,7 +185,6 @@ export const begin = sql`begin isolation level read committed`
 const beginSerializable = sql`begin isolation level serializable`
 const commit = sql`commit`
 const rollback = sql`rollback`
-const lockOutbox = sql`lock table outbox in row exclusive mode`
 
 const setStatementTimeout = (left: number) => sql`select set_config('statement_timeout', ${String(left)}, true)`
 

@@ -1,8 +1,8 @@
 import { AppError, fault } from '../../core/errors.ts'
 import type { Row } from '../sql.ts'
-import { Rollback, type Steps } from '../verb.ts'
+import { Rollback, type Steps, type Verb } from '../verb.ts'
 import { failureOf } from './errors.ts'
-import type { PostgresSession, TransactionKind } from './session.ts'
+import type { PostgresSession } from './session.ts'
 
 /** A transaction whose verb has finished, but whose COMMIT got no answer. */
 export class CommitInDoubt {
@@ -22,17 +22,14 @@ export class CommitInDoubt {
 /** Runs the steps of a verb in one transaction. */
 export async function transact(
   session: PostgresSession,
-  kind: TransactionKind,
+  isolation: Verb['isolation'],
   steps: () => Steps<unknown>,
   deadline: number,
 ): Promise<unknown> {
   let outcome: unknown
   try {
-    session.begin(kind, deadline)
-    outcome = await drive(guarded(steps()), statement => {
-      if (!kind.events && statement.text.includes('into outbox')) throw fault(new Error('An event without its lock'))
-      return session.run(statement, deadline)
-    })
+    session.begin(isolation, deadline)
+    outcome = await drive(guarded(steps()), statement => session.run(statement, deadline))
   } catch (error) {
     await session.rollback()
     throw error

@@ -1,7 +1,7 @@
-import { MemoryEventBus } from '../../../src/cluster/event-bus.ts'
 import { Access, type Policy } from '../../../src/core/access.ts'
 import { type Actor, anonymous } from '../../../src/core/actor.ts'
 import { Posts } from '../../../src/core/posts/operations.ts'
+import { MemoryEventBus } from '../../../src/events/memory-event-bus.ts'
 import { Executor } from '../../../src/graphql/execute.ts'
 import { Documents } from '../../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../../src/graphql/language/schema.ts'

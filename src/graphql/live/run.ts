@@ -1,5 +1,5 @@
 import type { Refusal } from '../errors.ts'
-import type { Subscriber } from '../subscriptions/fan-out.ts'
+import type { Subscriber } from './group.ts'
 import { type SharedMessage, startOf } from './shared-message.ts'
 
 /** Sends messages to a client. */

@@ -6,8 +6,7 @@ import type { Fields } from '../../server/fields.ts'
 import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../operation-request.ts'
-import type { FanOut } from '../subscriptions/fan-out.ts'
-import type { Resume } from '../subscriptions/resume.ts'
+import type { FanOut, Resume } from './fan-out.ts'
 import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, resumeIn, Violation } from './messages.ts'
 import { type Outlet, Run, type Wire } from './run.ts'
 
@@ -141,13 +140,25 @@ export class Conversation implements Outlet {
     const earlier = Promise.resolve(this.#authentication)
     // Checked after the token of the upgrade request, so that this token takes precedence.
     this.#authentication = given === undefined ? earlier : earlier.then(() => this.#authenticate(given))
-    this.#authentication.then(this.#acknowledge).catch(this.#abandon)
+    const wantsPosition = payload?.positions === true
+    this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(this.#abandon)
   }
 
-  readonly #acknowledge = (): void => {
+  async #acknowledge(wantsPosition: boolean): Promise<void> {
+    if (this.#state !== 'initialising') return
+    const payload = wantsPosition ? { position: await this.#position() } : undefined
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
-    this.#sendMessage({ type: 'connection_ack' })
+    this.#sendMessage({ type: 'connection_ack', payload })
+  }
+
+  async #position(): Promise<string | undefined> {
+    try {
+      return await this.#parts.fanOut.position()
+    } catch (error) {
+      this.#cannotBegin(error)
+      return undefined
+    }
   }
 
   /** Never rejects: if authentication fails, the socket is closed. */
@@ -163,14 +174,18 @@ export class Conversation implements Outlet {
       if (!this.#isOver()) this.#expireAt(expiresAt * 1000)
     } catch (error) {
       if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
-      this.#parts.report(error instanceof AppError ? error : fault(error))
-      this.end(1013, 'Try again later')
+      this.#cannotBegin(error)
     }
   }
 
   /** Closes the socket if the key that signed its token was removed. */
   requireKey(): void {
     if (this.#signedBy !== undefined && !this.#parts.isKnownKey(this.#signedBy)) this.end(4403, 'Forbidden')
+  }
+
+  #cannotBegin(error: unknown): void {
+    this.#parts.report(error instanceof AppError ? error : fault(error))
+    this.end(1013, 'Try again later')
   }
 
   #expireAt(instant: number): void {

@@ -1,28 +1,22 @@
 import { BroadcastChannel } from 'node:worker_threads'
-import type { EventBus } from '../core/events.ts'
-import { MemoryEventBus } from './event-bus.ts'
+import { MemoryEventBus } from './memory-event-bus.ts'
 
-/** Notifies all threads of this process that have a bus of the same name. Notifications close together become one. */
-export class ThreadEventBus implements EventBus, Disposable {
-  readonly #local = new MemoryEventBus()
+/** Reaches all threads of this process that have a bus of the same name. Announcements close together become one. */
+export class ThreadEventBus extends MemoryEventBus implements Disposable {
   readonly #channel: BroadcastChannel
   #pause: NodeJS.Timeout | undefined
   #sendAgain = false
 
   constructor(name: string) {
+    super()
     this.#channel = new BroadcastChannel(name)
-    this.#channel.onmessage = () => this.#local.notify()
+    this.#channel.onmessage = () => this.tell(false)
     this.#channel.unref()
   }
 
-  notify(): void {
-    this.#local.notify()
+  override announce(): void {
     if (this.#pause === undefined) this.#send()
     else this.#sendAgain = true
-  }
-
-  listen(listener: () => void): void {
-    this.#local.listen(listener)
   }
 
   #send(): void {

@@ -2,7 +2,7 @@ import { type Fields, isObject } from '../../server/fields.ts'
 import { hasMoreValues } from '../../server/json-values.ts'
 import { operationIn } from '../http/request.ts'
 import type { OperationRequest } from '../operation-request.ts'
-import { fromNow, type Resume } from '../subscriptions/resume.ts'
+import { fromNow, type Resume } from './fan-out.ts'
 
 /** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */
 export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64, values: 5_000 })
@@ -31,9 +31,8 @@ export function isPayload(payload: unknown): payload is Fields | null | undefine
 
 export function messageIn(bytes: Buffer): Message {
   try {
-    const text = hasMoreValues(bytes, messageBounds.values) ? '' : bytes.toString()
-    const message: unknown = nestsDeeperThan(messageBounds.depth, text) ? undefined : JSON.parse(text)
-    if (isObject(message)) return message
+    const message: unknown = JSON.parse(hasMoreValues(bytes, messageBounds.values) ? '' : bytes.toString())
+    if (isObject(message) && !nestsDeeperThan(messageBounds.depth, message)) return message
   } catch {}
   throw new Violation(4400, 'Invalid message')
 }
@@ -62,31 +61,8 @@ export function pingPayloadIn(payload: Fields): string {
   return text
 }
 
-/**
- * Whether arrays and objects in a JSON text are nested deeper than `most`. Checked before the text is parsed, because
- * functions that walk the parsed value are recursive and would overflow the stack.
- */
-function nestsDeeperThan(most: number, text: string): boolean {
-  if (text.length <= most) return false
-  let depth = 0
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at)
-    if (code === quote) at = endOfString(text, at)
-    else if (code === openBrace || code === openBracket) {
-      if (++depth > most) return true
-    } else if (code === closeBrace || code === closeBracket) depth--
-  }
-  return false
+/** Functions that walk a message are recursive, and would overflow the stack if it were nested without a bound. */
+function nestsDeeperThan(most: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return most === 0 || Object.values(value).some(each => nestsDeeperThan(most - 1, each))
 }
-
-/** The index where the string that starts here ends. */
-function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let escapes = 0
-    while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++
-    if (escapes % 2 === 0) return end
-  }
-  return text.length
-}
-
-const [quote, backslash, openBrace, openBracket, closeBrace, closeBracket] = [0x22, 0x5c, 0x7b, 0x5b, 0x7d, 0x5d]

@@ -1,0 +1,183 @@
+import { AppError } from '../core/errors.ts'
+import {
+  type Event,
+  type EventBus,
+  type EventLog,
+  nameOf,
+  type Place,
+  type RecentEvents,
+  type Topic,
+  topicOf,
+} from '../core/events.ts'
+import type { StoreObserver } from '../core/ports.ts'
+
+export interface FeedParts {
+  readonly log: EventLog
+  readonly bus: EventBus
+  readonly observer: Pick<StoreObserver, 'trouble'>
+}
+
+export interface FeedListener {
+  /** There is a new event. */
+  wake(event: Event): void
+  /** Closes the sockets of a user whose tokens were revoked. Later events wait for it. */
+  revoke(userId: number): Promise<void>
+  /** The log has lost events. The positions that subscribers have are no longer valid. */
+  lose(): void
+}
+
+/**
+ * Reads the event log from now on, each event once and in order, and keeps the latest ones in memory. It looks into the
+ * log when the bus says so, and also once a second in case a notification got lost. While the store is unavailable, it
+ * tries again and again.
+ */
+export class Feed implements RecentEvents, AsyncDisposable {
+  readonly #parts: FeedParts
+  #listener: FeedListener | undefined
+  #place: Place = { position: 0, at: 0 }
+  /** The latest events, all after `#from`, also by the name of their topic. */
+  readonly #recent: Event[] = []
+  readonly #byTopic = new Map<string, Event[]>()
+  #from = 0
+  #running: Promise<void> | undefined
+  #notified = false
+  #written = false
+  #answeredAt = Number.NEGATIVE_INFINITY
+  #waitingSince: number | undefined
+  #stopped = false
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(parts: FeedParts) {
+    this.#parts = parts
+  }
+
+  /** Begins at the end of the log. */
+  async start(listener: FeedListener): Promise<void> {
+    this.#listener = listener
+    this.#beginAt(await this.#parts.log.end())
+    this.#parts.bus.listen(writtenHere => this.look(writtenHere))
+    this.#lookAgainIn(pollMs)
+  }
+
+  get position(): number {
+    return this.#place.position
+  }
+
+  /** When the oldest event happened that is known and could not be read yet. Milliseconds since 1970. */
+  get waitingSince(): number | undefined {
+    return this.#waitingSince
+  }
+
+  reaches(position: number): boolean {
+    return position >= this.#from
+  }
+
+  next(topic: Topic, after: number): Event | undefined {
+    const events = this.#byTopic.get(nameOf(topic)) ?? []
+    // Most subscribers wait for the latest event.
+    return events[events.findLastIndex(({ position }) => position <= after) + 1]
+  }
+
+  hasAnsweredSince(time: number): boolean {
+    return this.#answeredAt > time
+  }
+
+  /** Rounds do not overlap. A notification during a round causes one more round after it. */
+  look(writtenHere = false): void {
+    this.#notified = true
+    if (writtenHere) this.#written = true
+    if (this.#stopped) return
+    this.#running ??= this.#round().finally(() => {
+      this.#running = undefined
+      if (this.#notified) this.look()
+    })
+  }
+
+  async #round(): Promise<void> {
+    this.#notified = false
+    clearTimeout(this.#timer)
+    try {
+      while ((await this.#readSome()) && !this.#stopped);
+      this.#lookAgainIn(pollMs)
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== 'unavailable')
+        this.#parts.observer.trouble('Events could not be read', error)
+      this.#lookAgainIn(retryMs)
+    }
+  }
+
+  /** Returns whether there is more to read. */
+  async #readSome(): Promise<boolean> {
+    const { log, bus } = this.#parts
+    const written = this.#written
+    this.#written = false
+    try {
+      const begun = performance.now()
+      const { events, more, isNews, lost, waitingSince } = await log.after(this.#place, written)
+      this.#answeredAt = begun
+      this.#waitingSince = events[0]?.at ?? waitingSince
+      if (lost) {
+        this.#beginAt(await log.end())
+        this.#listener?.lose()
+        return false
+      }
+      if (isNews && events.length > 0) bus.announce()
+      for (const event of events) {
+        if (event.kind === 'user-revoked') await this.#listener?.revoke(event.userId)
+        this.#add(event)
+        this.#listener?.wake(event)
+      }
+      this.#waitingSince = waitingSince
+      return more
+    } catch (error) {
+      this.#written ||= written
+      throw error
+    }
+  }
+
+  #beginAt(place: Place): void {
+    this.#place = place
+    this.#from = place.position
+    this.#recent.length = 0
+    this.#byTopic.clear()
+  }
+
+  #add(event: Event): void {
+    this.#place = event
+    this.#recent.push(event)
+    const name = topicNameOf(event)
+    const events = this.#byTopic.get(name)
+    if (events === undefined) this.#byTopic.set(name, [event])
+    else events.push(event)
+    if (this.#recent.length > mostRecent) this.#forgetOldest()
+  }
+
+  #forgetOldest(): void {
+    const oldest = this.#recent.shift()
+    if (oldest === undefined) return
+    this.#from = oldest.position
+    const name = topicNameOf(oldest)
+    const events = this.#byTopic.get(name)
+    events?.shift()
+    if (events?.length === 0) this.#byTopic.delete(name)
+  }
+
+  #lookAgainIn(ms: number): void {
+    if (!this.#stopped) this.#timer = setTimeout(() => this.look(), ms).unref()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+}
+
+function topicNameOf(event: Event): string {
+  const topic = topicOf(event)
+  return topic === undefined ? '' : nameOf(topic)
+}
+
+const mostRecent = 1_000
+const pollMs = 1_000
+const retryMs = 250

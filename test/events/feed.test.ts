@@ -1,0 +1,330 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import { AppError, unavailable } from '../../src/core/errors.ts'
+import type { Event, EventLog, NextEvents, Place } from '../../src/core/events.ts'
+import { Feed } from '../../src/events/feed.ts'
+import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
+
+/** A log in memory. Its instants are those of one life: when it has lost events, later ones have other instants. */
+class MemoryLog implements EventLog {
+  readonly events: Event[] = []
+  readonly asked: { readonly position: number; readonly written: boolean }[] = []
+  portion = 3
+  life = 0
+  waitingSince: number | undefined
+  failure: unknown
+  gate: Promise<void> | undefined
+
+  add(count: number): void {
+    for (let n = 0; n < count; n++) {
+      const position = this.events.length + 1
+      this.events.push({ position, at: this.#timeOf(position), kind: 'post-added', postId: position })
+    }
+  }
+
+  lose(left: number): void {
+    this.events.length = left
+    this.life++
+  }
+
+  #timeOf(position: number): number {
+    return position * 10 + this.life
+  }
+
+  async end(): Promise<Place> {
+    if (this.failure !== undefined) throw this.failure
+    return { position: this.events.length, at: this.events.at(-1)?.at ?? 0, readAt: 1 }
+  }
+
+  async after({ position, at }: Place, written: boolean): Promise<NextEvents> {
+    this.asked.push({ position, written })
+    await this.gate
+    if (this.failure !== undefined) throw this.failure
+    const { waitingSince } = this
+    const lost = position > this.events.length || (this.events[position - 1]?.at ?? 0) !== at
+    if (lost) return { events: [], more: false, isNews: written, waitingSince, lost }
+    const events = this.events.slice(position, position + this.portion)
+    return { events, more: events.length === this.portion, isNews: written, waitingSince, lost }
+  }
+
+  ofTopic = () => assert.fail()
+  keeps = () => assert.fail()
+  tellsEndOf = () => assert.fail()
+  purge = () => assert.fail()
+}
+
+class RecordingBus extends MemoryEventBus {
+  announced = 0
+
+  override announce(): void {
+    this.announced++
+  }
+
+  /** An announcement of another thread or instance. */
+  receive(): void {
+    this.tell(false)
+  }
+}
+
+class Stage {
+  readonly log = new MemoryLog()
+  readonly bus = new RecordingBus()
+  readonly woken: number[] = []
+  readonly revoked: number[] = []
+  readonly troubles: unknown[] = []
+  losses = 0
+  revocation: (userId: number) => Promise<void> = async () => {}
+
+  async start(): Promise<Feed> {
+    const { log, bus } = this
+    const feed = new Feed({ log, bus, observer: { trouble: (_message, error) => this.troubles.push(error) } })
+    await feed.start({
+      wake: ({ position }) => this.woken.push(position),
+      revoke: async userId => {
+        await this.revocation(userId)
+        this.revoked.push(userId)
+      },
+      lose: () => this.losses++,
+    })
+    return feed
+  }
+
+  async write(count: number): Promise<void> {
+    this.log.add(count)
+    this.bus.notify()
+    await settle()
+  }
+}
+
+/** Waits until all work that needs no timer is done. */
+async function settle(): Promise<void> {
+  for (let n = 0; n < 20; n++) await turn()
+}
+
+function upTo(last: number, first = 1): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+}
+
+/** With mocked timers. Returns the function that lets time pass. */
+async function withTimers(work: (pass: (ms: number) => Promise<void>) => Promise<void>): Promise<void> {
+  mock.timers.enable({ apis: ['setTimeout'] })
+  try {
+    await work(async ms => {
+      mock.timers.tick(ms)
+      await settle()
+    })
+  } finally {
+    mock.timers.reset()
+  }
+}
+
+describe('The feed', () => {
+  it('starts at the end of the log', async () => {
+    const stage = new Stage()
+    stage.log.add(5)
+    await using feed = await stage.start()
+    assert.equal(feed.position, 5)
+    await stage.write(2)
+    assert.deepEqual([stage.woken, feed.position], [[6, 7], 7])
+  })
+
+  it('tells of all events, portion by portion, once and in order', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    await stage.write(10)
+    await stage.write(1)
+    assert.deepEqual(stage.woken, upTo(11))
+  })
+
+  it('begins again at the end of a log that has lost events, and tells of every loss once', async () => {
+    const stage = new Stage()
+    await using feed = await stage.start()
+    await stage.write(10)
+    for (const loss of [1, 2]) {
+      stage.log.lose(4)
+      stage.bus.receive()
+      await settle()
+      assert.deepEqual([stage.losses, feed.position, feed.reaches(3), feed.reaches(4)], [loss, 4, false, true])
+      assert.equal(feed.next({ kind: 'posts' }, 0), undefined)
+      stage.woken.length = 0
+      await stage.write(2)
+      assert.deepEqual(stage.woken, [5, 6])
+      assert.equal(feed.next({ kind: 'posts' }, 4)?.position, 5)
+    }
+    // The log goes on past the former position before the feed looks.
+    stage.log.lose(4)
+    await stage.write(9)
+    assert.deepEqual([stage.losses, feed.position], [3, 13])
+  })
+
+  it('notices a loss again and again until it knows the end of the log', () =>
+    withTimers(async pass => {
+      const stage = new Stage()
+      await using feed = await stage.start()
+      await stage.write(10)
+      stage.log.lose(4)
+      const end = mock.method(stage.log, 'end', () => Promise.reject(unavailable(new Error('away'))))
+      stage.bus.receive()
+      await settle()
+      assert.equal(stage.losses, 0)
+      end.mock.restore()
+      await pass(250)
+      assert.deepEqual([stage.losses, feed.position], [1, 4])
+    }))
+
+  it('looks once more after a notification during a round, and rounds do not overlap', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.gate = promise
+    stage.bus.receive()
+    for (let n = 0; n < 5; n++) stage.bus.notify()
+    await settle()
+    assert.deepEqual(stage.log.asked, [{ position: 0, written: false }])
+    stage.log.gate = undefined
+    resolve()
+    await settle()
+    assert.deepEqual(stage.log.asked, [
+      { position: 0, written: false },
+      { position: 0, written: true },
+    ])
+  })
+
+  it('announces only what others may not know yet, and nothing that it could not read', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    await stage.write(1)
+    assert.equal(stage.bus.announced, 1)
+    await stage.write(0)
+    stage.log.add(1)
+    stage.bus.receive()
+    await settle()
+    assert.deepEqual([stage.woken, stage.bus.announced], [[1, 2], 1])
+  })
+
+  it('remembers that events were written here until the log could be read', () =>
+    withTimers(async pass => {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.log.failure = unavailable(new Error('away'))
+      await stage.write(1)
+      stage.log.failure = undefined
+      await pass(250)
+      assert.deepEqual([stage.woken, stage.bus.announced], [[1], 1])
+    }))
+
+  it('reads the log every second without a notification', () =>
+    withTimers(async pass => {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      stage.log.add(1)
+      await pass(999)
+      assert.deepEqual(stage.woken, [])
+      await pass(1)
+      for (let n = 1; n <= 3; n++) {
+        assert.deepEqual(stage.woken, upTo(n))
+        stage.log.add(1)
+        await pass(1_000)
+      }
+    }))
+
+  it('reads a log again that could not be read, and reports errors other than outages', () =>
+    withTimers(async pass => {
+      const stage = new Stage()
+      await using feed = await stage.start()
+      const begun = performance.now()
+      stage.log.add(1)
+      for (const failure of [unavailable(new Error('away')), new AppError('fault', 'x'), new Error('y')]) {
+        stage.log.failure = failure
+        await pass(1_000)
+        assert.deepEqual(stage.woken, [])
+      }
+      assert.deepEqual([stage.troubles.length, feed.hasAnsweredSince(begun)], [2, false])
+      stage.log.failure = undefined
+      await pass(250)
+      assert.deepEqual([stage.woken, feed.hasAnsweredSince(begun)], [[1], true])
+    }))
+
+  it('closes the sockets of a revoked user before it tells of a later event, and tries again if that fails', () =>
+    withTimers(async pass => {
+      const stage = new Stage()
+      await using _feed = await stage.start()
+      const revocations = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+      let tries = 0
+      stage.revocation = async () => revocations[tries++]?.promise
+      stage.log.add(1)
+      stage.log.events.push({ position: 2, at: 20, kind: 'user-revoked', userId: 77 })
+      await stage.write(1)
+      assert.deepEqual([stage.woken, stage.revoked], [[1], []])
+      revocations[0]?.reject(unavailable(new Error('away')))
+      await settle()
+      await pass(250)
+      assert.deepEqual([stage.woken, stage.revoked, tries], [[1], [], 2])
+      revocations[1]?.resolve()
+      await settle()
+      assert.deepEqual([stage.woken, stage.revoked], [[1, 2, 3], [77]])
+    }))
+
+  it('keeps the latest thousand events, by topic', async () => {
+    const stage = new Stage()
+    stage.log.portion = 500
+    stage.log.add(1)
+    await using feed = await stage.start()
+    const posts = { kind: 'posts' } as const
+    const commentsOf = (postId: number) => ({ kind: 'comments', postId }) as const
+    stage.log.events.push({ position: 2, at: 20, kind: 'comment-added', postId: 7, commentId: 1 })
+    stage.log.events.push({ position: 3, at: 30, kind: 'post-deleted', postId: 7 })
+    stage.log.events.push({ position: 4, at: 40, kind: 'user-revoked', userId: 7 })
+    await stage.write(997)
+    const nextOf = (postId: number, after: number) => feed.next(commentsOf(postId), after)?.position
+    assert.deepEqual([feed.reaches(0), feed.reaches(1)], [false, true])
+    assert.deepEqual([nextOf(7, 1), nextOf(7, 2), nextOf(7, 3), nextOf(8, 1)], [2, 3, undefined, undefined])
+    assert.deepEqual(
+      [1, 4, 5, 1_000, 1_001].map(after => feed.next(posts, after)?.position),
+      [5, 5, 6, 1_001, undefined],
+    )
+    await stage.write(1)
+    assert.deepEqual([feed.reaches(1), feed.reaches(2), nextOf(7, 1), nextOf(7, 2)], [false, true, 3, 3])
+    await stage.write(1_000)
+    assert.deepEqual([feed.reaches(1_001), feed.reaches(1_002), feed.position], [false, true, 2_002])
+    assert.deepEqual([nextOf(7, 1_002), feed.next(posts, 1_002)?.position], [undefined, 1_003])
+  })
+
+  it('tells since when an event waits: one without a position, or one whose turn has not come', async () => {
+    const stage = new Stage()
+    await using feed = await stage.start()
+    assert.equal(feed.waitingSince, undefined)
+    stage.log.waitingSince = 7_000
+    await stage.write(0)
+    assert.equal(feed.waitingSince, 7_000)
+    stage.log.waitingSince = undefined
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.revocation = () => promise
+    stage.log.events.push({ position: 1, at: 10, kind: 'user-revoked', userId: 77 })
+    await stage.write(1)
+    const { waitingSince } = feed
+    resolve()
+    await settle()
+    assert.deepEqual([waitingSince, feed.waitingSince], [10, undefined])
+  })
+
+  it('waits for the running round when it is disposed, and does nothing after that', async () => {
+    const stage = new Stage()
+    const feed = await stage.start()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.gate = promise
+    await stage.write(9)
+    let disposed = false
+    const disposal = feed[Symbol.asyncDispose]().then(() => {
+      disposed = true
+    })
+    stage.bus.notify()
+    await settle()
+    assert.equal(disposed, false)
+    resolve()
+    await disposal
+    await stage.write(2)
+    assert.deepEqual([stage.woken, stage.log.asked.length], [[1, 2, 3], 1])
+  })
+})

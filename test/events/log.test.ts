@@ -1,0 +1,379 @@
+import assert from 'node:assert/strict'
+import { describe, it, mock } from 'node:test'
+import pg from 'pg'
+import type { Event, EventContent, EventLog, Place } from '../../src/core/events.ts'
+import { profileOf } from '../../src/core/users/user.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { createEventLog } from '../../src/storage/entities/outbox.ts'
+import { planning } from '../../src/storage/postgres/pool.ts'
+import type { Statement } from '../../src/storage/sql.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { createStore } from '../../src/storage/store.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { stopDatabaseClock } from '../faults/database-clock.ts'
+import { execute } from '../faults/execute.ts'
+import { type EngineKind, engineKinds, type TestDatabase } from '../support/engines.ts'
+import { rowsOf } from '../support/graphql.ts'
+
+const noon = Date.parse('2026-01-31T12:00:00.000Z')
+const hour = 3_600_000
+const margin = 60_000
+
+const posts = { kind: 'posts' } as const
+const commentsOf = (postId: number) => ({ kind: 'comments', postId }) as const
+
+interface Written {
+  readonly kind: EventContent['kind']
+  readonly postId?: number
+  readonly commentId?: number
+  readonly userId?: number
+  /** Default: now. */
+  readonly at?: number
+}
+
+/** A log whose clock stands still. Events are written past the service, as by a writer of another version. */
+class Stage implements AsyncDisposable {
+  readonly database: TestDatabase
+  readonly engine: Engine<typeof verbs>
+  readonly log: EventLog
+  #now = noon
+
+  constructor(database: TestDatabase) {
+    this.database = database
+    this.engine = database.open(catalogue, { clock: { now: () => this.#now } })
+    this.log = createEventLog(this.engine)
+  }
+
+  static async open(kind: EngineKind): Promise<Stage> {
+    const stage = new Stage(await kind.create())
+    await stage.setNow(noon)
+    return stage
+  }
+
+  async setNow(now: number): Promise<void> {
+    this.#now = now
+    if (this.database.kind === 'postgres') await stopDatabaseClock(this.database, now)
+  }
+
+  write(...events: readonly Written[]): Promise<void> {
+    const rows = events.map(({ kind, postId = null, commentId = null, userId = null, at = this.#now }) => {
+      return `('${kind}', ${postId}, ${commentId}, ${userId}, '${new Date(at).toISOString()}')`
+    })
+    return execute(
+      this.database,
+      `insert into outbox (kind, post_id, comment_id, user_id, created_at) values ${rows.join()}`,
+    )
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine[Symbol.asyncDispose]()
+    await this.database[Symbol.asyncDispose]()
+  }
+}
+
+function postAdded(postId: number, at?: number): Written {
+  return { kind: 'post-added', postId, ...(at !== undefined && { at }) }
+}
+
+function placeOf({ position, at }: Event): Place {
+  return { position, at }
+}
+
+const positionsIn = (events: readonly Event[] | undefined) => events?.map(({ position }) => position)
+
+const beginning: Place = { position: 0, at: 0 }
+
+for (const kind of engineKinds) {
+  describe(`The log of events on ${kind.name}`, { skip: kind.skip }, () => {
+    it('returns the events that verbs write, with their ids and their time', async () => {
+      await using stage = await Stage.open(kind)
+      const { engine, log } = stage
+      const values = {
+        name: 'Ann',
+        email: 'ann@example.com',
+        ...profileOf(() => null),
+        password: null,
+        tokenVersion: 'version',
+      }
+      const user = await engine.write('createUser', values)
+      const userId = typeof user === 'string' ? assert.fail() : user.id
+      const actor = { kind: 'user', id: userId, role: 'member', tokenVersion: 'version' } as const
+      const showing = (name: 'post' | 'comment') =>
+        ({
+          selection: { fields: [{ kind: 'one', key: 'x', name, id: 0, fields: [] }] },
+          values: [null],
+          id: 0,
+        }) as const
+      const store = createStore(engine)
+      await store.posts.change(actor, [{ kind: 'create post', title: 'T', content: 'C', show: showing('post') }])
+      const postId = Number((await rowsOf(engine, 'select max(id) from posts'))[0]?.[0])
+      await store.posts.change(actor, [{ kind: 'add comment', postId, text: 'x', show: showing('comment') }])
+      const commentId = Number((await rowsOf(engine, 'select max(id) from comments'))[0]?.[0])
+      await store.posts.change(actor, [{ kind: 'delete post', id: postId, reach: 'everyone' }])
+      await engine.write('setRole', { id: userId }, 'admin', 'new version')
+      const { events, lost } = await log.after(beginning, true)
+      assert.equal(lost, false)
+      assert.deepEqual(
+        events.map(event => Object.fromEntries(Object.entries(event).filter(([, value]) => value !== null))),
+        [
+          { position: 1, at: noon, kind: 'post-added', postId },
+          { position: 2, at: noon, kind: 'comment-added', postId, commentId },
+          { position: 3, at: noon, kind: 'post-deleted', postId },
+          { position: 4, at: noon, kind: 'user-revoked', userId },
+        ],
+      )
+    })
+
+    it('numbers events without gaps, and returns each once, in portions that tell whether more follow', async () => {
+      await using stage = await Stage.open(kind)
+      await stage.write(...Array.from({ length: 1_100 }, (_, index) => postAdded(index + 1)))
+      let place = beginning
+      const portions: number[] = []
+      const events: Event[] = []
+      for (let more = true; more; ) {
+        const found = await stage.log.after(place, events.length === 0)
+        portions.push(found.events.length)
+        events.push(...found.events)
+        place = found.events.at(-1) ?? place
+        more = found.more
+      }
+      assert.deepEqual(portions, [500, 500, 100])
+      assert.ok(events.every((event, index) => event.position === index + 1 && 'postId' in event))
+      assert.deepEqual(
+        events.map(event => 'postId' in event && event.postId),
+        events.map((_, index) => index + 1),
+      )
+      const { events: later, more, waitingSince, lost } = await stage.log.after(place, false)
+      assert.deepEqual([later, more, waitingSince, lost], [[], false, undefined, false])
+    })
+
+    it('ends at or after everything that was committed before, however much that is', async () => {
+      await using stage = await Stage.open(kind)
+      assert.deepEqual(await stage.log.end(), { position: 0, at: 0, readAt: noon })
+      let written = 0
+      for (const count of [1, 499, 500, 501, 1_250]) {
+        await stage.write(...Array.from({ length: count }, (_, index) => postAdded(index + 1, noon - count)))
+        written += count
+        assert.deepEqual(await stage.log.end(), { position: written, at: noon - count, readAt: noon })
+      }
+    })
+
+    it('keeps the place of an event for exactly an hour, and knows it from the same position in another log', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      await stage.write(postAdded(1), postAdded(2, noon + 1))
+      const { events } = await log.after(beginning, true)
+      const [first, second] = events.map(placeOf)
+      if (first === undefined || second === undefined) return assert.fail()
+      const kept = async () => [await log.keeps(first), await log.keeps(second)]
+      assert.deepEqual(await kept(), [true, true])
+      assert.equal(await log.keeps({ ...first, at: noon - 1 }), false)
+      assert.equal(await log.keeps({ ...first, at: noon + 1, readAt: noon }), false)
+      assert.equal(await log.keeps({ ...second, position: 3 }), false)
+      await stage.setNow(noon + hour)
+      assert.deepEqual(await kept(), [true, true])
+      await stage.setNow(noon + hour + 1)
+      assert.deepEqual(await kept(), [false, true])
+      await stage.setNow(noon + hour + margin + 1)
+      assert.equal(await log.purge(), 1)
+      assert.deepEqual(await kept(), [false, false])
+    })
+
+    it('keeps the place of its end for exactly an hour, also if it is empty or its last event was purged', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      const assertKeptForAnHour = async (end: Place) => {
+        const readAt = end.readAt ?? assert.fail()
+        for (const [later, keeps] of [
+          [0, true],
+          [hour, true],
+          [hour + 1, false],
+        ] as const) {
+          await stage.setNow(readAt + later)
+          assert.equal(await log.keeps(end), keeps, `${JSON.stringify(end)} after ${later} ms`)
+        }
+      }
+      await assertKeptForAnHour(await log.end())
+      // An event that is itself no longer kept, before and after it is purged.
+      await stage.write(postAdded(1, noon))
+      await stage.setNow(noon + 2 * hour)
+      const before = await log.end()
+      assert.deepEqual(before, { position: 1, at: noon, readAt: noon + 2 * hour })
+      assert.equal(await log.purge(), 1)
+      const after = await log.end()
+      assert.deepEqual(after, { position: 1, at: 0, readAt: noon + 2 * hour })
+      for (const end of [before, after]) await assertKeptForAnHour(end)
+      // An event that is still kept, but is gone: this is another log.
+      await stage.setNow(noon + 2 * hour)
+      assert.equal(await log.keeps({ ...before, at: noon + 2 * hour }), false)
+      assert.equal(await log.keeps({ ...after, position: 2 }), false)
+    })
+
+    it('keeps its positions when all events were purged', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      await stage.write(postAdded(1), postAdded(2))
+      await log.end()
+      await stage.setNow(noon + 2 * hour)
+      assert.equal(await log.purge(), 2)
+      await stage.write(postAdded(3))
+      assert.deepEqual(positionsIn((await log.after({ position: 2, at: noon }, true)).events), [3])
+    })
+
+    it('purges events an hour and a minute old, in portions, and only a whole beginning', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      const bound = noon - hour - margin
+      const old = Array.from({ length: 700 }, () => postAdded(1, bound - 1))
+      await stage.write(...old, postAdded(1, bound), ...old, postAdded(1))
+      await log.end()
+      assert.deepEqual([await log.purge(), await log.purge(), await log.purge()], [500, 200, 0])
+      const [[first] = []] = await rowsOf(stage.engine, 'select min(id), count(*) from outbox')
+      assert.equal(Number(first), 701)
+      await stage.setNow(noon + 1)
+      assert.deepEqual([await log.purge(), await log.purge(), await log.purge()], [500, 201, 0])
+      assert.equal((await log.end()).position, 1_402)
+    })
+
+    it('returns the events of a topic alone, in order, between two positions, in portions', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      await stage.write(
+        postAdded(7),
+        { kind: 'comment-added', postId: 7, commentId: 1 },
+        { kind: 'comment-added', postId: 8, commentId: 2 },
+        { kind: 'user-revoked', userId: 7 },
+        postAdded(8),
+        { kind: 'comment-added', postId: 7, commentId: 3 },
+        { kind: 'post-deleted', postId: 7 },
+        { kind: 'post-deleted', postId: 8 },
+      )
+      await log.end()
+      const found = async (...args: Parameters<EventLog['ofTopic']>) => positionsIn(await log.ofTopic(...args))
+      assert.deepEqual(await found(posts, 0, 8), [1, 5])
+      assert.deepEqual(await found(posts, 1, 8), [5])
+      assert.deepEqual(await found(posts, 0, 4), [1])
+      assert.deepEqual(await found(posts, 8, 8), [])
+      assert.deepEqual(await found(commentsOf(7), 0, 8), [2, 6, 7])
+      assert.deepEqual(await found(commentsOf(7), 2, 6), [6])
+      assert.deepEqual(await found(commentsOf(8), 0, 8), [3, 8])
+      assert.deepEqual(await found(commentsOf(9), 0, 8), [])
+      const [comment] = (await log.ofTopic(commentsOf(7), 2, 8)) ?? []
+      assert.deepEqual(comment, {
+        position: 6,
+        at: noon,
+        kind: 'comment-added',
+        postId: 7,
+        commentId: 3,
+        userId: null,
+      })
+      await stage.write(...Array.from({ length: 600 }, () => postAdded(9)))
+      const { position } = await log.end()
+      assert.deepEqual(
+        [(await found(posts, 5, position))?.length, (await found(posts, 508, position))?.length],
+        [500, 100],
+      )
+    })
+
+    it('tells that events of a topic may be missing if some after the position were purged', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      await stage.write(postAdded(1, noon - 2 * hour), postAdded(2, noon - 2 * hour), postAdded(3))
+      await log.end()
+      assert.equal(await log.purge(), 2)
+      for (const topic of [posts, commentsOf(1)]) {
+        assert.deepEqual([await log.ofTopic(topic, 0, 3), await log.ofTopic(topic, 1, 3)], [undefined, undefined])
+        assert.deepEqual(positionsIn(await log.ofTopic(topic, 2, 3)), topic === posts ? [3] : [])
+      }
+      await stage.setNow(noon + 2 * hour)
+      assert.equal(await log.purge(), 1)
+      assert.deepEqual([await log.ofTopic(posts, 2, 3), await log.ofTopic(posts, 3, 3)], [undefined, []])
+    })
+
+    it('tells whether a post was deleted after a position', async () => {
+      await using stage = await Stage.open(kind)
+      const { log } = stage
+      await stage.write(postAdded(7), { kind: 'comment-added', postId: 7, commentId: 1 })
+      await log.end()
+      assert.equal(await log.tellsEndOf(7, 0), false)
+      await stage.write({ kind: 'post-deleted', postId: 7 }, { kind: 'comment-added', postId: 8, commentId: 2 })
+      // Also before the event has its position.
+      assert.deepEqual([await log.tellsEndOf(7, 2), await log.tellsEndOf(8, 2)], [true, false])
+      await log.end()
+      assert.deepEqual([await log.tellsEndOf(7, 2), await log.tellsEndOf(7, 3)], [true, false])
+    })
+
+    it('notices that it has lost events, and takes neither a purge nor an idle hour for that', async () => {
+      await using stage = await Stage.open(kind)
+      const { log, database } = stage
+      await stage.write(postAdded(1), postAdded(2), postAdded(3))
+      const { events } = await log.after(beginning, true)
+      const last = placeOf(events[2] ?? assert.fail())
+      const lost = async (place: Place) => (await log.after(place, false)).lost
+      assert.deepEqual([await lost(last), await lost(await log.end()), await lost(beginning)], [false, false, false])
+      assert.equal(await lost({ position: 4, at: 0 }), true, 'the head went back')
+      assert.equal(await lost({ ...last, at: noon + 1 }), true, 'another event has its position')
+      await stage.setNow(noon + 2 * hour)
+      assert.equal(await lost(last), false, 'nothing has happened for long')
+      assert.equal(await log.purge(), 3)
+      assert.deepEqual([await lost(last), await lost(await log.end())], [false, false], 'after a purge')
+      await stage.write(postAdded(4))
+      const [fourth] = (await log.after(last, true)).events
+      await execute(database, 'delete from outbox')
+      assert.equal(await lost(placeOf(fourth ?? assert.fail())), true, 'an event is gone before its time')
+    })
+
+    it('reads only the rows that it needs, by an index, with and without statistics', async () => {
+      await using stage = await Stage.open(kind)
+      const { log, engine } = stage
+      await stage.write(
+        ...Array.from({ length: 20_000 }, (_, index) =>
+          index % 10 === 0 ? postAdded(index) : ({ kind: 'comment-added', postId: index, commentId: 1 } as const),
+        ),
+      )
+      await log.end()
+      const read = mock.method(engine, 'read')
+      await log.ofTopic(posts, 19_000, 20_000)
+      await log.ofTopic(commentsOf(15_001), 100, 20_000)
+      await log.tellsEndOf(15_000, 100)
+      await log.after({ position: 19_000, at: noon }, false)
+      await log.keeps({ position: 19_000, at: noon })
+      await log.end()
+      const statements = read.mock.calls.map(({ arguments: [statement] }) => statement)
+      for (const statistics of [false, true]) {
+        if (statistics) await execute(stage.database, 'analyze')
+        const plans = await plansOf(stage.database, statements)
+        const ofTopic = plans.slice(0, 3).map(plan => /outbox_new_posts|outbox_of_post/.exec(plan)?.[0])
+        assert.deepEqual(ofTopic, ['outbox_new_posts', 'outbox_of_post', 'outbox_of_post'], plans.join('\n'))
+        for (const plan of plans) assert.doesNotMatch(plan, /^SCAN outbox|Seq Scan on outbox|Removed by Filter/m)
+      }
+    })
+  })
+}
+
+async function plansOf({ kind, location }: TestDatabase, statements: readonly Statement[]): Promise<readonly string[]> {
+  if (kind === 'sqlite') {
+    using connection = new SqliteConnection(location, 'read')
+    return statements.map(({ text, values }) =>
+      connection
+        .run({ text: `explain query plan ${text}`, values })
+        .map(row => row[3])
+        .join('\n'),
+    )
+  }
+  const client = new pg.Client({ connectionString: location, options: optionsOf(planning) })
+  await client.connect()
+  const plans: string[] = []
+  for (const { text, values } of statements) {
+    const { rows } = await client.query(`explain (analyze, costs off) ${text}`, [...values])
+    plans.push(rows.map(row => row['QUERY PLAN']).join('\n'))
+  }
+  await client.end()
+  return plans
+}
+
+function optionsOf(settings: Readonly<Record<string, unknown>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+}

@@ -1,0 +1,245 @@
+import { AssertionError } from 'node:assert'
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import pg from 'pg'
+import type { Event, EventLog, Place } from '../../src/core/events.ts'
+import { createEventLog, outboxVerbs } from '../../src/storage/entities/outbox.ts'
+import type { Row, Statement } from '../../src/storage/sql.ts'
+import type { Catalogue, Steps } from '../../src/storage/verb.ts'
+import { catalogue as full } from '../../src/storage/verbs.ts'
+import { execute } from '../faults/execute.ts'
+import { postgres, type TestDatabase } from '../support/engines.ts'
+import { migrationsOf, newPostgresDatabase } from '../support/templates.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const catalogue: Catalogue<typeof outboxVerbs> = { url: full.url, verbs: outboxVerbs }
+
+/** The same sequencer, but sequencers do not wait for each other. */
+const unlocked: typeof catalogue = {
+  ...catalogue,
+  verbs: {
+    ...outboxVerbs,
+    *sequenceEvents(then: Statement): Steps<readonly Row[]> {
+      const steps = outboxVerbs.sequenceEvents(then)
+      let rows: readonly Row[] = []
+      for (;;) {
+        const step = steps.next(rows)
+        if (step.done) return step.value
+        rows = step.value.text.includes('for update') ? [] : yield step.value
+      }
+    },
+  },
+}
+
+/** As a writer of the former version inserts an event, which knows nothing of positions. */
+function insertOf(postId: number): string {
+  return `insert into outbox (kind, post_id, created_at) values ('post-added', ${postId}, now_plus(0))`
+}
+
+const postsIn = (events: readonly Event[]) => events.map(event => ('postId' in event ? event.postId : 0))
+
+async function connect(location: string, parts: AsyncDisposableStack): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: location })
+  await client.connect()
+  parts.defer(() => client.end())
+  return client
+}
+
+describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
+  const parts = new AsyncDisposableStack()
+  let database: TestDatabase
+  let log: EventLog
+  const clients: pg.Client[] = []
+  before(async () => {
+    database = parts.use(await postgres.create())
+    log = createEventLog(parts.use(database.open(catalogue)))
+    for (let n = 0; n < 3; n++) clients.push(await connect(database.location, parts))
+  })
+  after(() => parts.disposeAsync())
+
+  const client = (index: number) => clients[index] ?? assert.fail()
+
+  it('an event of a late commit delays no other, and comes after its commit', async () => {
+    const from = await log.end()
+    await client(0).query(`begin; ${insertOf(1)}`)
+    await client(1).query(insertOf(2))
+    const { events, waitingSince, more } = await log.after(from, true)
+    assert.deepEqual([postsIn(events), waitingSince, more], [[2], undefined, false])
+    await client(0).query('commit')
+    const late = await log.after(events[0] ?? assert.fail(), false)
+    assert.deepEqual([postsIn(late.events), late.events[0]?.position], [[1], from.position + 2])
+  })
+
+  it('a rolled back transaction leaves no gap', async () => {
+    const from = await log.end()
+    await client(0).query(`begin; ${insertOf(1)}`)
+    await client(1).query(insertOf(2))
+    await client(0).query('rollback')
+    await client(1).query(insertOf(3))
+    const { events } = await log.after(from, true)
+    assert.deepEqual(
+      events.map(({ position }) => position - from.position),
+      [1, 2],
+    )
+    assert.deepEqual(postsIn(events), [2, 3])
+  })
+
+  it('open transactions of other programs, in this database or another, delay nothing', async () => {
+    await using own = new AsyncDisposableStack()
+    const elsewhere = await connect(await newPostgresDatabase('nothing'), own)
+    await elsewhere.query('begin; create table t (x int); insert into t values (1)')
+    await client(0).query('begin; update counters set next = next')
+    await client(1).query('begin isolation level repeatable read; select * from outbox')
+    const from = await log.end()
+    await client(2).query(insertOf(1))
+    assert.deepEqual(postsIn((await log.after(from, false)).events), [1])
+    for (const each of [client(0), client(1)]) await each.query('rollback')
+  })
+
+  it('who first gives an event its position has news for others, and so has who wrote it', async () => {
+    const from = await log.end()
+    await client(0).query(insertOf(1))
+    const isNews = async (written: boolean) => (await log.after(from, written)).isNews
+    assert.deepEqual([await isNews(false), await isNews(false), await isNews(true)], [true, false, true])
+  })
+
+  it('an event without a position is announced by its time, and read next', async () => {
+    const from = await log.end()
+    await client(0).query(insertOf(1))
+    await log.end()
+    await client(0).query(insertOf(2))
+    const { events, more, waitingSince = 0 } = await log.after(from, false)
+    assert.deepEqual([postsIn(events), more], [[1], true])
+    assert.ok(Math.abs(waitingSince - Date.now()) < 60_000)
+    assert.deepEqual(postsIn((await log.after(events[0] ?? assert.fail(), false)).events), [2])
+  })
+
+  it('a sequencer that has waited for another goes on where that one ended', async () => {
+    const from = await log.end()
+    await client(0).query(`${insertOf(1)}; ${insertOf(2)}`)
+    await client(1).query('begin; select from event_head for update')
+    const found = log.after(from, true)
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await waitUntil(async () => (await client(0).query(waiting)).rowCount === 1)
+    await client(1).query(
+      `update outbox set position = ${from.position} + 1 where post_id = 2 and position is null;
+       update event_head set position = position + 1; commit`,
+    )
+    const { events } = await found
+    assert.deepEqual(
+      events.map(event => [event.position - from.position, ...postsIn([event])]),
+      [
+        [1, 2],
+        [2, 1],
+      ],
+    )
+  })
+
+  it('each event gets one position, and readers see all of them in order, under 16 writers and 4 sequencers', () =>
+    assertOrder(catalogue))
+
+  it('this test fails if sequencers do not wait for each other', async () => {
+    await assert.rejects(assertOrder(unlocked), AssertionError)
+  })
+})
+
+const writers = 16
+const transactions = 30
+
+/** Writers, sequencers and readers that work at once. Readers ask only for positions after the last that they saw. */
+async function assertOrder(sequencer: typeof catalogue): Promise<void> {
+  await using parts = new AsyncDisposableStack()
+  const database = parts.use(await postgres.create())
+  const written = new Set<number>()
+  let [writing, sequencing] = [writers, 4]
+  const write = async (writer: pg.Client, number: number) => {
+    for (let n = 0; n < transactions; n++) {
+      const ids = Array.from({ length: 1 + (n % 3) }, (_, index) => (number * transactions + n) * 3 + index + 1)
+      await writer.query('begin')
+      for (const id of ids) await writer.query(insertOf(id))
+      const keeps = (n + number) % 10 !== 0
+      await writer.query(keeps ? 'commit' : 'rollback')
+      if (keeps) for (const id of ids) written.add(id)
+    }
+    writing--
+  }
+  const sequence = async (log: EventLog) => {
+    const events: Event[] = []
+    try {
+      for (let isLast = false, more = true; !isLast || more; ) {
+        isLast = writing === 0
+        const place: Place = events.at(-1) ?? { position: 0, at: 0 }
+        const found = await log.after(place, true)
+        if (found.lost) break
+        events.push(...found.events)
+        more = found.more
+      }
+    } catch (error) {
+      return [String(error)] // two events with one position
+    } finally {
+      sequencing--
+    }
+    return events.map(event => `${event.position} ${'postId' in event && event.postId}`)
+  }
+  const read = async (reader: pg.Client) => {
+    const seen: string[] = []
+    for (let isLast = false, cursor = 0; ; ) {
+      const { rows } = await reader.query(
+        'select position, post_id from outbox where position > $1 order by position limit 50',
+        [cursor],
+      )
+      for (const row of rows) seen.push(`${row.position} ${row.post_id}`)
+      cursor = Number(rows.at(-1)?.position ?? cursor)
+      if (isLast && rows.length === 0) return seen
+      isLast = sequencing === 0
+    }
+  }
+  const clients = await Promise.all(Array.from({ length: writers + 2 }, () => connect(database.location, parts)))
+  const logs = Array.from({ length: 4 }, () => createEventLog(parts.use(database.open(sequencer, { poolMax: 1 }))))
+  const [, ...seen] = await Promise.all([
+    Promise.all(clients.slice(2).map(write)),
+    ...clients.slice(0, 2).map(read),
+    ...logs.map(sequence),
+  ])
+  const { rows } = await (clients[0] ?? assert.fail()).query('select position, post_id from outbox order by position')
+  assert.deepEqual(new Set(rows.map(row => Number(row.post_id))), written)
+  const inOrder = rows.map(({ post_id }, index) => `${index + 1} ${post_id}`)
+  for (const each of seen) assert.deepEqual(each, inOrder)
+}
+
+describe('The migration that gives positions to events', { skip: postgres.skip }, () => {
+  const former = migrationsOf('postgres').filter(({ version }) => version < 5)
+
+  it('keeps their former order, and new events follow', async () => {
+    await using database = await postgres.createEmpty()
+    await database.migrate(former)
+    const rows = [30, 10, 20, 10].map(
+      (transaction, index) => `('${transaction}'::xid8, 'post-added', ${index + 1}, now_plus(0))`,
+    )
+    await execute(database, `insert into outbox (transaction_id, kind, post_id, created_at) values ${rows.join()}`)
+    await database.migrate()
+    await using engine = database.open(catalogue)
+    const log = createEventLog(engine)
+    assert.equal((await log.end()).position, 4)
+    await execute(database, insertOf(5))
+    const { events } = await log.after({ position: 0, at: 0 }, true)
+    assert.deepEqual(
+      events.map(event => [event.position, 'postId' in event && event.postId]),
+      [
+        [1, 2],
+        [2, 4],
+        [3, 3],
+        [4, 1],
+        [5, 5],
+      ],
+    )
+  })
+
+  it('begins before the first event if there is none', async () => {
+    await using database = await postgres.createEmpty()
+    await database.migrate(former)
+    await database.migrate()
+    await using engine = database.open(catalogue)
+    assert.equal((await createEventLog(engine).end()).position, 0)
+  })
+})

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { placeFromText } from '../../src/core/events.ts'
+import { execute } from '../faults/execute.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { engineKinds, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { tokenKeys } from '../support/keys.ts'
+import { createMember } from '../support/rest.ts'
+import { type Operation, SocketClient } from '../support/sockets.ts'
+import { FanOutStage, postAdded } from './fakes.ts'
+import { serveSockets } from './served-sockets.ts'
+
+const posts = 'subscription { postAdded { id } }'
+const create = 'mutation { createPost(title: "T", content: "C") { id } }'
+
+async function newPost(writer: SocketClient): Promise<string> {
+  return (await writer.read<{ createPost: { id: string } }>(create)).createPost.id
+}
+
+function idsIn({ events }: Operation): readonly string[] {
+  return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
+}
+
+/** A socket that has asked for the position at its start. */
+async function connectWithPosition(app: { readonly url: string }) {
+  const client = await SocketClient.open(app)
+  await client.initialise({ positions: true })
+  const [message] = client.messages
+  const { position } = (message?.payload ?? {}) as { position?: string }
+  assert.deepEqual(message, { type: 'connection_ack', payload: { position } })
+  return { client, position: position ?? assert.fail('no position') }
+}
+
+function serve({ kind, location }: TestDatabase) {
+  const DATABASE_URL = kind === 'sqlite' ? `sqlite:${location}` : location
+  return startTestApp({ DATABASE_URL, TOKEN_KEYS: tokenKeys, RATE_LIMIT_MAX: '0' })
+}
+
+/** The ids of posts whose events are after a position, in their order. */
+async function assertReceived(app: { readonly url: string }, position: string, expected: readonly string[]) {
+  using client = await SocketClient.connect(app)
+  const operation = client.begin(posts, undefined, { extensions: { after: position } })
+  await operation.received(expected.length)
+  assert.deepEqual(idsIn(operation), expected)
+}
+
+for (const kind of engineKinds) {
+  describe(`The position in an acknowledgement, on ${kind.name}`, { skip: kind.skip }, () => {
+    it('is there only if the client asks for it', async () => {
+      await using app = await startTestAppOn(kind)
+      for (const payload of [undefined, null, {}, { positions: false }, { positions: 'true' }]) {
+        using client = await SocketClient.open(app)
+        await client.initialise(payload)
+        assert.deepEqual(client.messages, [{ type: 'connection_ack' }])
+      }
+      const { client, position } = await connectWithPosition(app)
+      client[Symbol.dispose]()
+      assert.ok(placeFromText(position))
+    })
+
+    it('is before everything that is committed later, while many write and sockets are cut', async () => {
+      await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
+      const { token } = await createMember(app)
+      let isOver = false
+      const writers = Array.from({ length: 4 }, async () => {
+        using writer = await SocketClient.connect(app, { token })
+        while (!isOver) await newPost(writer)
+      })
+      using all = await SocketClient.connect(app)
+      const whole = all.begin(posts, undefined, { extensions: { positions: true } })
+      await whole.received(1)
+      using writer = await SocketClient.connect(app, { token })
+      const resumed: { client: SocketClient; operation: Operation; position: string; before: number; own: string }[] =
+        []
+      for (let n = 0; n < inForm(10, 60); n++) {
+        const before = whole.events.length
+        const { client: cut, position } = await connectWithPosition(app)
+        cut.begin(posts)
+        cut[Symbol.dispose]()
+        const own = await newPost(writer)
+        const client = await SocketClient.connect(app)
+        // Some begin at the same position as others.
+        for (let times = n % 3; times >= 0; times--)
+          resumed.push({
+            client,
+            position,
+            before,
+            own,
+            operation: client.begin(posts, undefined, { extensions: { after: position } }),
+          })
+        await resumed.at(-1)?.operation.received(1)
+      }
+      isOver = true
+      await Promise.all(writers)
+      const last = await newPost(writer)
+      await whole.until(() => idsIn(whole).includes(last))
+      for (const { client, operation, position, before, own } of resumed) {
+        const from = placeFromText(position)?.position ?? assert.fail()
+        const expected = idsIn(whole).filter((_, index) => positionOf(whole, index) > from)
+        await operation.until(() => operation.events.length >= expected.length)
+        assert.deepEqual(idsIn(operation), expected)
+        // What the other client had received was committed before the socket was opened.
+        assert.ok(from >= positionOf(whole, before - 1))
+        assert.ok(expected.includes(own), 'a post that was created after the acknowledgement')
+        client[Symbol.dispose]()
+      }
+    })
+
+    it('is valid if the log was empty, and if the events before it are deleted by then', async () => {
+      await using database = await kind.create()
+      let token: string
+      const later: string[] = []
+      {
+        await using app = await serve(database)
+        token = (await createMember(app)).token
+        const { client, position } = await connectWithPosition(app)
+        client[Symbol.dispose]()
+        assert.equal(placeFromText(position)?.position, 0)
+        using writer = await SocketClient.connect(app, { token })
+        later.push(await newPost(writer), await newPost(writer))
+        await assertReceived(app, position, later)
+      }
+      const old = new Date(Date.now() - 3_700_000).toISOString()
+      await execute(database, `update outbox set created_at = '${old}'`)
+      await using app = await serve(database)
+      const whileKept = await connectWithPosition(app)
+      await execute(database, 'delete from outbox')
+      const whileDeleted = await connectWithPosition(app)
+      using writer = await SocketClient.connect(app, { token })
+      const fresh = [await newPost(writer), await newPost(writer)]
+      for (const { client, position } of [whileKept, whileDeleted]) {
+        client[Symbol.dispose]()
+        await assertReceived(app, position, fresh)
+      }
+    })
+  })
+}
+
+function positionOf({ positions }: Operation, index: number): number {
+  return placeFromText(positions[index])?.position ?? assert.fail()
+}
+
+describe('A socket that asks for the position while the store is unavailable', () => {
+  it('is closed with 1013, and later ones are acknowledged', async () => {
+    const stage = new FanOutStage()
+    await using server = await serveSockets(stage)
+    await stage.add(postAdded(1))
+    for (let times = 1; times <= 2; times++) {
+      stage.log.isAway = true
+      using client = await SocketClient.open(server)
+      client.send({ type: 'connection_init', payload: { positions: true } })
+      assert.equal((await client.closed).code, 1013)
+      assert.deepEqual(client.messages, [])
+      stage.log.isAway = false
+      const { client: again, position } = await connectWithPosition(server)
+      again[Symbol.dispose]()
+      assert.equal(placeFromText(position)?.position, 1)
+      assert.equal(stage.reported.length, times)
+    }
+    assert.deepEqual(new Set(stage.reported.map(({ code }) => code)), new Set(['unavailable']))
+  })
+})

@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
+import fc from 'fast-check'
+import { unavailable } from '../../src/core/errors.ts'
+import { placeToText } from '../../src/core/events.ts'
+import { runs } from '../support/form.ts'
+import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted, soon } from './fakes.ts'
+
+const posts = 'subscription { postAdded { id } }'
+const comments = 'subscription ($postId: ID!) { commentAdded(postId: $postId) { id } }'
+
+function idIn(event: unknown): number {
+  const [subject] = Object.values(event as Record<string, { id: string }>)
+  return Number(subject?.id)
+}
+
+function idsIn(received: readonly unknown[]): readonly unknown[] {
+  return received.map(event => (typeof event === 'string' ? event : idIn(event)))
+}
+
+/** Numbers from the first one to the last one. */
+function numbers(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index)
+}
+
+/** A stage on which these posts were added, and the feed has read them. */
+async function stageAfter(count: number): Promise<FanOutStage> {
+  const stage = new FanOutStage()
+  await stage.add(...numbers(1, count).map(postAdded))
+  return stage
+}
+
+function eventAt(stage: FanOutStage, position: number) {
+  return stage.log.events[position - 1] ?? assert.fail(`no event at ${position}`)
+}
+
+describe('Subscribers that join, read and leave while events happen', () => {
+  const topics = [
+    { query: posts, variables: {}, add: (id: number) => postAdded(id) },
+    { query: comments, variables: { postId: '7' }, add: (id: number) => commentAdded(7, id) },
+  ]
+  const step = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('add'), count: fc.integer({ min: 1, max: 30 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('add'), count: fc.integer({ min: 600, max: 1_200 }) }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('show'), count: fc.integer({ min: 1, max: 40 }) }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('join', 'join slowly'), count: fc.nat(3) }) },
+    { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('resume', 'resume slowly'), count: fc.nat(60) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('leave'), count: fc.nat() }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constant('fail'), count: fc.integer({ min: 1, max: 2 }) }) },
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait'), count: fc.integer({ min: 1, max: 6 }) }) },
+  )
+
+  it('get every event of their topic after their position, once and in order, with any timing', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), async steps => {
+        const stage = new FanOutStage()
+        stage.log.shown = 0
+        const { answer } = stage.store
+        let failures = 0
+        stage.store.answer = async (id, selection) => {
+          await turn()
+          if (failures-- > 0) throw unavailable(new Error('away'))
+          return answer(id, selection)
+        }
+        const members: { from: number; topic: number; subscriber: FakeSubscriber; leave: () => void }[] = []
+        const left = new Set<FakeSubscriber>()
+        const subscribing: Promise<unknown>[] = []
+        /** Not awaited, so that everything may happen while the subscription starts. */
+        const join = (count: number, isSlow: boolean, after: number | undefined) => {
+          const topic = count % 2
+          const { query, variables } = topics[topic] ?? assert.fail()
+          const subscriber = new FakeSubscriber()
+          if (isSlow) subscriber.onNext = () => void turn().then(subscriber.stopReading())
+          const from = after ?? stage.log.events.length
+          const resume =
+            after === undefined ? { positions: true } : { positions: true, after: placeToText(eventAt(stage, after)) }
+          subscribing.push(
+            stage.fanOut
+              .subscribe(stage.subscription(query, variables), subscriber, `client ${count % 3}`, resume)
+              .then(leave => members.push({ from, topic, subscriber, leave })),
+          )
+        }
+        for (const { kind, count } of steps) {
+          const { length } = stage.log.events
+          if (kind === 'add')
+            for (let n = 0; n < count; n++)
+              stage.log.add(topics[(length + n) % 2]?.add(length + n + 1) ?? assert.fail())
+          else if (kind === 'show') {
+            stage.log.shown = Math.min(length, stage.log.shown + count)
+            stage.feed.look()
+          } else if (kind.startsWith('join')) join(count, kind.endsWith('slowly'), undefined)
+          else if (kind.startsWith('resume')) {
+            if (length > 0) join(count, kind.endsWith('slowly'), Math.max(1, length - ((count * count) % length)))
+          } else if (kind === 'leave') {
+            const member = members[count % (members.length || 1)]
+            member?.leave()
+            if (member !== undefined) left.add(member.subscriber)
+          } else if (kind === 'fail') failures = count
+          else for (let n = 0; n < count; n++) await turn()
+        }
+        await Promise.all(subscribing)
+        stage.log.shown = Number.POSITIVE_INFINITY
+        await stage.read()
+        for (const { from, topic, subscriber } of members) {
+          const all = numbers(from + 1, stage.log.events.length).filter(id => (id - 1) % 2 === topic)
+          if (!left.has(subscriber)) await soon(() => subscriber.received.length >= all.length).catch(() => {})
+          const received = idsIn(subscriber.received)
+          assert.deepEqual(received, left.has(subscriber) ? all.slice(0, received.length) : all)
+        }
+        for (const { leave } of members) leave()
+        assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+      }),
+      { numRuns: runs(40, 1_000) },
+    )
+  })
+})
+
+describe('A subscriber that begins at an earlier position', () => {
+  it('shares the reads with others at the same position, and then those of the live group', async () => {
+    const stage = await stageAfter(10)
+    const live = await stage.subscribe(posts, {}, 'another', { positions: true })
+    const same = await Promise.all([1, 2, 3].map(() => stage.resume(posts, eventAt(stage, 4))))
+    await soon(() => same.every(({ received }) => received.length === 6))
+    assert.deepEqual([stage.store.reads.length, stage.fanOut.groups, stage.fanOut.subscriptions], [6, 1, 4])
+    await stage.happen(postAdded(11), postAdded(12))
+    for (const { received } of same) assert.deepEqual(idsIn(received), numbers(5, 12))
+    assert.deepEqual(idsIn(live.received), [11, 12])
+    assert.deepEqual([stage.store.reads.length, stage.replayed], [8, 18])
+    assert.deepEqual(stage.delivered, [
+      [4, 0.25],
+      [4, 0.25],
+    ])
+    assert.deepEqual(live.subscriber.positions, stage.log.events.slice(10).map(placeToText))
+    assert.deepEqual(same[0]?.subscriber.positions, stage.log.events.slice(4).map(placeToText))
+  })
+
+  it('begins the live group if there is none', async () => {
+    const stage = await stageAfter(3)
+    const first = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => first.received.length === 2)
+    const second = await stage.resume(posts, eventAt(stage, 3))
+    await stage.happen(postAdded(4))
+    assert.deepEqual([idsIn(first.received), idsIn(second.received)], [[2, 3, 4], [4]])
+    assert.deepEqual(stage.delivered, [[2, 0.25]])
+  })
+
+  it('gets events that its thread does not know yet, although another has begun after them', async () => {
+    const stage = await stageAfter(1)
+    stage.log.shown = 1
+    stage.log.add(postAdded(2))
+    const fresh = await stage.subscribe(posts, {}, 'another', { positions: true })
+    const resumed = await stage.resume(posts, eventAt(stage, 1))
+    stage.log.shown = 3
+    await stage.happen(postAdded(3))
+    assert.deepEqual([idsIn(fresh.received), idsIn(resumed.received)], [[3], [2, 3]])
+  })
+
+  it('gets every event once, although the live group is behind when they meet', async () => {
+    const stage = await stageAfter(1)
+    const live = await stage.subscribe(posts, {}, 'another', { positions: true })
+    const { answer } = stage.store
+    const released = Promise.withResolvers<void>()
+    let reads = 0
+    stage.store.answer = async (id, selection) => {
+      if (id === 3 && ++reads === 1) await released.promise
+      return answer(id, selection)
+    }
+    await stage.add(postAdded(2), postAdded(3))
+    await soon(() => reads === 1)
+    const resumed = await stage.resume(posts, eventAt(stage, 1))
+    for (let n = 0; n < 20; n++) await turn()
+    assert.deepEqual([idsIn(live.received), idsIn(resumed.received)], [[2], [2, 3]])
+    released.resolve()
+    await stage.happen(postAdded(4))
+    assert.deepEqual(
+      [idsIn(live.received), idsIn(resumed.received)],
+      [
+        [2, 3, 4],
+        [2, 3, 4],
+      ],
+    )
+    assert.equal(stage.store.reads.length, 5)
+  })
+
+  it('gets positions only if it asks for them', async () => {
+    const stage = new FanOutStage()
+    const plain = await stage.subscribe(posts)
+    const placed = await stage.subscribe(posts, {}, 'a client', { positions: true })
+    const [event] = await stage.happen(postAdded(1))
+    assert.deepEqual(plain.subscriber.positions, [undefined])
+    assert.deepEqual(placed.subscriber.positions, [placeToText(event ?? assert.fail())])
+  })
+
+  it('reads pages of its topic if the events are no longer in memory', async () => {
+    const stage = await stageAfter(0)
+    await stage.add(...numbers(1, 3_000).map(n => (n % 3 === 0 ? postAdded(n) : commentAdded(1, n))))
+    const { subscriber, received } = await stage.resume(posts, eventAt(stage, 1))
+    await stage.add(postAdded(3_001))
+    await soon(() => received.length >= 1_001)
+    assert.deepEqual(idsIn(received), [...numbers(1, 1_000).map(n => 3 * n), 3_001])
+    assert.equal(new Set(subscriber.positions).size, 1_001)
+    assert.ok(stage.log.pages <= 3, `${stage.log.pages} pages`)
+    assert.equal(stage.store.reads.length, 1_001)
+  })
+
+  it('is ended with POSITION_UNKNOWN if events were deleted before it read them', async () => {
+    const stage = await stageAfter(3_000)
+    stage.store.answer = id => {
+      if (id === 50) stage.log.purged = 1_500
+      return `{"postAdded":{"id":"${id}"}}`
+    }
+    const { received } = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => stage.fanOut.subscriptions === 0)
+    assert.deepEqual(idsIn(received), [...numbers(2, 501), 'POSITION_UNKNOWN'])
+    await assert.rejects(stage.resume(posts, eventAt(stage, 1)), { code: 'POSITION_UNKNOWN' })
+  })
+
+  it('waits while the store is unavailable, and then gets everything', async () => {
+    const stage = await stageAfter(1_500)
+    const { answer } = stage.store
+    const { ofTopic } = stage.log
+    let failures = 0
+    stage.log.ofTopic = async (...asked) => {
+      if (++failures === 1) throw unavailable(new Error('away'))
+      return ofTopic.apply(stage.log, asked)
+    }
+    stage.store.answer = (id, selection) => {
+      if (id === 3 && failures++ < 4) throw unavailable(new Error('away'))
+      return answer(id, selection)
+    }
+    const { received } = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => received.length >= 1_499)
+    assert.deepEqual(idsIn(received), numbers(2, 1_500))
+    assert.deepEqual(stage.reported, [])
+  })
+
+  it('gets no more when it has left', async () => {
+    const stage = await stageAfter(500)
+    const { received, leave } = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => received.length >= 10)
+    leave()
+    const { length } = received
+    const { length: reads } = stage.store.reads
+    for (let n = 0; n < 50; n++) await turn()
+    assert.ok(received.length === length && stage.store.reads.length <= reads + 1)
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('to the comments of a deleted post gets them and its end, or an error if that was before', async () => {
+    const stage = await stageAfter(1)
+    await stage.add(commentAdded(1, 11), commentAdded(2, 21), commentAdded(1, 12), postDeleted(1))
+    stage.store.exists = async () => false
+    const { received } = await stage.resume(comments, eventAt(stage, 2), { postId: '1' })
+    await soon(() => received.includes('complete'))
+    assert.deepEqual(idsIn(received), [12, 'complete'])
+    await assert.rejects(stage.resume(comments, eventAt(stage, 5), { postId: '1' }), { code: 'NOT_FOUND' })
+    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+})
+
+describe('A client that does not read what it missed', () => {
+  it('gets no more until it reads, and then everything', async () => {
+    const stage = await stageAfter(10)
+    const subscriber = new FakeSubscriber()
+    let read = () => {}
+    subscriber.onNext = () => {
+      subscriber.onNext = () => {}
+      read = subscriber.stopReading()
+    }
+    const after = placeToText(eventAt(stage, 1))
+    await stage.fanOut.subscribe(stage.subscription(posts), subscriber, 'c', { positions: true, after })
+    await soon(() => subscriber.received.length === 1)
+    for (let n = 0; n < 100; n++) await turn()
+    assert.deepEqual([idsIn(subscriber.received), stage.store.reads.length], [[2], 1])
+    read()
+    await soon(() => subscriber.received.length >= 9)
+    assert.deepEqual(idsIn(subscriber.received), numbers(2, 10))
+  })
+
+  for (const when of ['before others join', 'after others joined'])
+    it(`delays no other at the same position, and gets everything later: ${when}`, async () => {
+      const stage = await stageAfter(10)
+      const after = placeToText(eventAt(stage, 1))
+      const subscribers = [1, 2, 3, 4].map(() => new FakeSubscriber())
+      const [slow = assert.fail(), other = assert.fail(), ...quick] = subscribers
+      const isFirst = when === 'before others join'
+      const reads: (() => void)[] = []
+      for (const each of [slow, other]) {
+        const stop = () => {
+          each.onNext = () => {}
+          reads.push(each.stopReading())
+        }
+        if (isFirst) stop()
+        else each.onNext = stop
+      }
+      const join = (each: FakeSubscriber) =>
+        stage.fanOut.subscribe(stage.subscription(posts), each, 'c', { positions: true, after })
+      if (isFirst) for (const each of subscribers) await join(each)
+      else await Promise.all(subscribers.map(join))
+      await soon(() => quick.every(({ received }) => received.length === 9))
+      assert.deepEqual(
+        [slow, other].map(({ received }) => received.length),
+        isFirst ? [0, 0] : [1, 1],
+      )
+      for (const each of quick) assert.deepEqual(idsIn(each.received), numbers(2, 10))
+      await stage.happen(postAdded(11))
+      for (const read of reads) read()
+      await soon(() => subscribers.every(({ received }) => received.length >= 10))
+      await stage.happen(postAdded(12))
+      for (const { received } of subscribers) assert.deepEqual(idsIn(received), numbers(2, 12))
+    })
+})
