@@ -19,8 +19,8 @@ export interface ChannelOptions {
     readonly url: string;
     readonly token: string | undefined;
     readonly clock: Clock;
-    /** The service has accepted the connection. */
-    readonly onReady: () => void;
+    /** The service has accepted the connection. `position`: the end of its event log, if it tells that. */
+    readonly onReady: (position: string | undefined) => void;
     /** A message of an operation. */
     readonly onMessage: (message: Message) => void;
     /** Called once, however the connection ends, except by `close`. */

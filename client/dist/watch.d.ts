@@ -4,8 +4,8 @@ export interface Watcher<Data> {
     readonly onData: (data: Data) => void;
     /**
      * Called when the application should read the current state. `start`: events arrive from now on. `gap`: events may be
-     * missing, because the client was offline for longer than the service keeps events, or lost its connection before the
-     * first event. Later events still arrive.
+     * missing, because the client was offline for longer than the service keeps events, or because a subscription that
+     * joined an open connection lost it before its first event. Later events still arrive.
      */
     readonly onReadAnew?: (why: 'start' | 'gap') => void;
     /** The subscription has ended with an error. A lost connection is not an error: the client reconnects. */
@@ -16,7 +16,7 @@ export interface Watcher<Data> {
     readonly after?: string | undefined;
 }
 export interface Subscription {
-    /** The position of the last event. */
+    /** The position of the last event. Before the first one: where the subscription began, if that is known. */
     readonly position: string | undefined;
     close(): void;
 }
@@ -31,7 +31,8 @@ export declare class Watch {
     isPaused: boolean;
     cancelRetry: () => void;
     constructor(query: string, variables: unknown, watcher: Watcher<never>);
-    begin(id: string): object;
+    /** Without a position of its own it begins at `now`, and not a little later: so it can resume before its first event. */
+    begin(id: string, now?: string): object;
     /** The service has received the subscription. */
     confirm(id: string): void;
     /** Stops the events until it subscribes again, after its position if it has one. */

@@ -133,7 +133,7 @@ export class Lines {
         url: this.#url,
         token,
         clock,
-        onReady: () => this.#begin([...this.#watches].filter(({ isPaused }) => !isPaused)),
+        onReady: position => this.#begin([...this.#watches].filter(isActive), position),
         onMessage: message => this.#hear(message),
         onLost: code => this.#lost(code, token),
       })
@@ -142,12 +142,13 @@ export class Lines {
     }
   }
 
-  #begin(watches: readonly Watch[]): void {
+  /** `now`: the end of the event log. Known only when the socket has just been accepted. */
+  #begin(watches: readonly Watch[], now?: string): void {
     const channel = this.#channel
     if (channel === undefined) return
     const begun = watches.map(watch => {
       const id = String(++this.#ids)
-      channel.send(watch.begin(id))
+      channel.send(watch.begin(id, now))
       return { watch, id }
     })
     channel.ping(() => {
@@ -201,6 +202,10 @@ export class Lines {
     this.#state = state
     notify(this.#listeners, state)
   }
+}
+
+function isActive({ isPaused }: Watch): boolean {
+  return !isPaused
 }
 
 const stableMs = 10_000

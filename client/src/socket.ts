@@ -23,8 +23,8 @@ export interface ChannelOptions {
   readonly url: string
   readonly token: string | undefined
   readonly clock: Clock
-  /** The service has accepted the connection. */
-  readonly onReady: () => void
+  /** The service has accepted the connection. `position`: the end of its event log, if it tells that. */
+  readonly onReady: (position: string | undefined) => void
   /** A message of an operation. */
   readonly onMessage: (message: Message) => void
   /** Called once, however the connection ends, except by `close`. */
@@ -48,7 +48,7 @@ export class Channel {
     const { WebSocket, url, token, clock } = options
     this.#socket = new WebSocket(url, 'graphql-transport-ws')
     this.#cancelTimer = clock.after(answerMs, () => this.#lose(1006))
-    const payload = token === undefined ? undefined : { Authorization: `Bearer ${token}` }
+    const payload = { ...(token !== undefined && { Authorization: `Bearer ${token}` }), positions: true }
     this.#socket.onopen = () => this.send({ type: 'connection_init', payload })
     this.#socket.onmessage = ({ data }: { data: unknown }) => this.#receive(String(data))
     this.#socket.onclose = ({ code }: { code: number }) => this.#lose(code)
@@ -92,7 +92,7 @@ export class Channel {
     if (type === 'connection_ack') {
       if (this.#isReady) throw new Error('Acknowledged twice')
       this.#isReady = true
-      this.#options.onReady()
+      this.#options.onReady((payload as { position?: string } | undefined)?.position)
     } else if (type === 'ping') this.send({ type: 'pong', payload })
     else if (type === 'pong') this.#answered((payload as { number?: number } | undefined)?.number ?? 0)
     else this.#options.onMessage(message)

@@ -6,8 +6,8 @@ export interface Watcher<Data> {
   readonly onData: (data: Data) => void
   /**
    * Called when the application should read the current state. `start`: events arrive from now on. `gap`: events may be
-   * missing, because the client was offline for longer than the service keeps events, or lost its connection before the
-   * first event. Later events still arrive.
+   * missing, because the client was offline for longer than the service keeps events, or because a subscription that
+   * joined an open connection lost it before its first event. Later events still arrive.
    */
   readonly onReadAnew?: (why: 'start' | 'gap') => void
   /** The subscription has ended with an error. A lost connection is not an error: the client reconnects. */
@@ -19,7 +19,7 @@ export interface Watcher<Data> {
 }
 
 export interface Subscription {
-  /** The position of the last event. */
+  /** The position of the last event. Before the first one: where the subscription began, if that is known. */
   readonly position: string | undefined
   close(): void
 }
@@ -45,8 +45,10 @@ export class Watch {
     if (watcher.after === undefined) this.#due = 'start'
   }
 
-  begin(id: string): object {
+  /** Without a position of its own it begins at `now`, and not a little later: so it can resume before its first event. */
+  begin(id: string, now?: string): object {
     this.cancelRetry()
+    this.position ??= now
     this.id = id
     const extensions = this.position === undefined ? { positions: true } : { after: this.position }
     return { type: 'subscribe', id, payload: { ...this.#request, extensions } }
@@ -72,7 +74,7 @@ export class Watch {
   /** The service does not know the position, so it is not used again. */
   forgetPosition(): void {
     this.position = undefined
-    this.#due = 'gap'
+    this.#due ??= 'gap'
   }
 
   hear({ data, extensions }: { data: never; extensions?: { position?: string } }): void {
