@@ -18,6 +18,7 @@ export function startPgBouncer(server: URL): Promise<Daemon> {
         auth_file = ${folder}/users.txt
         pool_mode = transaction
         default_pool_size = 4
+        server_login_retry = 1
         ignore_startup_parameters = ${settings.join()}
       `,
     }),

@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
+import { connect, live } from '../../client/src/index.ts'
+import { askByFetch } from '../support/http.ts'
+import { freePort } from '../support/ports.ts'
+import type { PostgresServer } from '../support/postgres.ts'
+import { createMember } from '../support/rest.ts'
+import { testTimeoutMs, waitUntil } from '../support/wait.ts'
+import { Instance } from './instance.ts'
+import { runWorkers } from './payers.ts'
+import { startPgBouncer } from './pgbouncer.ts'
+import { SequencerWire } from './sequencer-wire.ts'
+
+/** One of the instances, behind its own wire, with a subscriber that reconnects and resumes. */
+interface Side {
+  readonly wire: SequencerWire
+  readonly settings: Readonly<Record<string, string>>
+  readonly location: string
+  instance: Instance
+  /** The ids of the posts that the subscriber was told, and `gap` where it was told that events may be missing. */
+  readonly told: string[]
+  retryNow(): void
+}
+
+interface StageOptions {
+  readonly isPooled?: boolean
+  readonly isWithoutLock?: boolean
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** Two instances on a new database. */
+export class Stage implements AsyncDisposable {
+  readonly #parts: AsyncDisposableStack
+  readonly #database: string
+  readonly #token: string
+  readonly first: Side
+  readonly second: Side
+  /** The ids of the posts whose writing was answered. */
+  readonly answered: string[] = []
+
+  static async on(server: PostgresServer, { isPooled, isWithoutLock, env }: StageOptions): Promise<Stage> {
+    const parts = new AsyncDisposableStack()
+    const database = await newDatabase(server)
+    const entrance = new URL(database)
+    if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
+    const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
+    const start = async (): Promise<Side> => {
+      const wire = parts.use(await SequencerWire.to(entrance, isWithoutLock ?? false))
+      const own = new URL(entrance)
+      own.port = String(wire.port)
+      const started = { wire, location: own.href, settings: { ...settings, PORT: String(await freePort()) } }
+      const instance = await startOne(started)
+      return { ...started, instance, ...subscribe(instance.url, parts) }
+    }
+    const [first, second] = [await start(), await start()]
+    const { token } = await createMember(first.instance)
+    for (const { told } of [first, second]) await waitUntil(() => told.shift() === 'start')
+    return new Stage(parts, database, token, first, second)
+  }
+
+  private constructor(parts: AsyncDisposableStack, database: string, token: string, first: Side, second: Side) {
+    this.#parts = parts
+    this.#database = database
+    this.#token = token
+    this.first = first
+    this.second = second
+  }
+
+  get #sides(): readonly Side[] {
+    return [this.first, this.second]
+  }
+
+  get sequenced(): readonly number[] {
+    return this.#sides.map(({ wire }) => wire.sequenced)
+  }
+
+  /** Transactions of other programs that have written something, in this database and in another one. */
+  async openTransactions(): Promise<void> {
+    for (const location of [this.#database, this.#database.replace(/\w+$/, 'postgres')]) {
+      const client = new pg.Client({ connectionString: location })
+      client.on('error', () => {}) // PostgreSQL is restarted
+      await client.connect()
+      this.#parts.defer(() => client.end())
+      await client.query('begin; create table report (line text)')
+    }
+  }
+
+  /** Writes this many posts. Several writers repeat what is not answered with success. */
+  async write(count: number, to = this.first): Promise<void> {
+    const enough = this.answered.length + count
+    const fields = Array.from({ length: perRequest }, (_, n) => `p${n}: createPost(title: "T", content: "C") { id }`)
+    const request = {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ query: `mutation { ${fields} }` }),
+    }
+    await runWorkers(writers, async () => {
+      while (this.answered.length < enough) {
+        const answer = await askByFetch(`${to.instance.url}/graphql`, request).catch(() => undefined)
+        if (answer?.status !== 200) await delay(10)
+        else this.answered.push(...Object.values<{ id: string }>(JSON.parse(answer.body).data).map(({ id }) => id))
+      }
+    })
+  }
+
+  /** Kills the first instance between the statements of its sequencer and their COMMIT, and starts it again. */
+  async killSequencer(): Promise<void> {
+    const side = this.first
+    await side.wire.holdNext()
+    assert.ok(await this.isLocked())
+    side.instance.kill()
+    await side.instance[Symbol.asyncDispose]()
+    side.instance = await startOne(side)
+    side.retryNow()
+  }
+
+  async isLocked(): Promise<boolean> {
+    const state = await this.#query('select position from event_head for update nowait').catch(({ code }) => code)
+    return state === '55P03'
+  }
+
+  /** Compares what the subscribers were told with the log, when they were told its end or the time is over. */
+  async judge(patienceMs = testTimeoutMs) {
+    const deadline = performance.now() + patienceMs
+    const settle = async (isSettled: () => boolean | Promise<boolean>) =>
+      waitUntil(async () => performance.now() > deadline || (await isSettled()))
+    await settle(async () => (await this.#query('select id from outbox where position is null')).length === 0)
+    await this.write(1, this.second)
+    const log = await this.#query("select post_id from outbox where kind = 'post-added' order by position, id")
+    const posts = log.map(([id]) => String(id))
+    await settle(() => this.#sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
+    const positions = await this.#query('select position from outbox order by position')
+    const differs = (one: readonly unknown[], other: readonly unknown[]) =>
+      one.findIndex((value, at) => value !== other[at])
+    const offences = [
+      ['gaps between positions', positions.findIndex(([position], at) => Number(position) !== at + 1)],
+      ['missing in the log', this.answered.findIndex(id => !posts.includes(id))],
+      ...this.#sides.flatMap(({ told }, side) => [
+        [`not told to ${side}`, differs(posts, told)],
+        [`told to ${side} beyond the log`, differs(told, posts)],
+      ]),
+    ].filter(([, at]) => at !== -1)
+    return { offences, told: posts.length }
+  }
+
+  async #query(text: string): Promise<readonly (readonly unknown[])[]> {
+    const client = new pg.Client({ connectionString: this.#database })
+    await client.connect()
+    try {
+      return (await client.query({ text, rowMode: 'array' })).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { instance } of this.#sides) await instance[Symbol.asyncDispose]()
+    await this.#parts.disposeAsync()
+  }
+}
+
+function startOne({ location, settings }: Pick<Side, 'location' | 'settings'>): Promise<Instance> {
+  return Instance.start({ kind: 'postgres', location }, settings)
+}
+
+function subscribe(url: string, parts: AsyncDisposableStack): Pick<Side, 'told' | 'retryNow'> {
+  const duet = connect({ url })
+  parts.defer(() => duet.close())
+  const told: string[] = []
+  live(duet).subscribe<{ postAdded: { id: string } }>(
+    'subscription { postAdded { id } }',
+    {},
+    {
+      onData: ({ postAdded }) => told.push(postAdded.id),
+      onReadAnew: why => told.push(why),
+      onError: ({ message }) => told.push(message),
+    },
+  )
+  return { told, retryNow: () => live(duet).retryNow() }
+}
+
+async function newDatabase({ url }: PostgresServer): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const name = `sequencer_${++databases}`
+  await client.query(`create database ${name}`)
+  await client.end()
+  return url.replace(/\w+$/, name)
+}
+
+let databases = 0
+
+const writers = 8
+const perRequest = 5
