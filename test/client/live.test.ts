@@ -619,4 +619,24 @@ describe('The socket of the client', () => {
     assert.deepEqual(titles.slice(-3), ['post 1000', 'post 1001', 'post 1002'])
     client.duet.close()
   })
+
+  it('asks on the next socket for no events of an iterator that has enough, until they are used', async () => {
+    const { client, socket, next } = await start()
+    socket.accept()
+    const events = live(client.duet).iterate<PostAdded>(postAdded)
+    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    const data = { postAdded: { title: 'post' } }
+    for (let number = 1; number <= 1000; number++)
+      socket.say({ type: 'next', id, payload: { data, extensions: { position: `p${number}` } } })
+    socket.onclose?.({ code: 1006 })
+    const second = await next()
+    second.accept()
+    assert.deepEqual(
+      [second.sent.filter(({ type }) => type === 'subscribe').length, second.begun],
+      [1, { positions: true }],
+    )
+    let used = 0
+    for await (const _ of events) if (++used === 1000) break
+    client.duet.close()
+  })
 })

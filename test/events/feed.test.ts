@@ -156,6 +156,10 @@ describe('The feed', () => {
     stage.log.lose(4)
     await stage.write(9)
     assert.deepEqual([stage.losses, feed.position], [3, 13])
+    // Events of the former log take no place in memory from those that follow.
+    await stage.write(1_000)
+    assert.deepEqual([feed.reaches(12), feed.reaches(13)], [false, true])
+    assert.equal(feed.next({ kind: 'posts' }, 13)?.position, 14)
   })
 
   it('notices a loss again and again until it knows the end of the log', () =>
@@ -245,6 +249,23 @@ describe('The feed', () => {
       await pass(250)
       assert.deepEqual([stage.woken, feed.hasAnsweredSince(begun)], [[1], true])
     }))
+
+  it('does not take the late answer to an earlier read for an answer since then', async () => {
+    const stage = new Stage()
+    await using feed = await stage.start()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.gate = promise
+    stage.bus.receive()
+    await settle()
+    const since = performance.now()
+    stage.log.gate = undefined
+    resolve()
+    await settle()
+    assert.equal(feed.hasAnsweredSince(since), false)
+    stage.bus.receive()
+    await settle()
+    assert.equal(feed.hasAnsweredSince(since), true)
+  })
 
   it('closes the sockets of a revoked user before it tells of a later event, and tries again if that fails', () =>
     withTimers(async pass => {

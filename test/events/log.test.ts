@@ -199,6 +199,8 @@ for (const kind of engineKinds) {
       await stage.setNow(noon + 2 * hour)
       const before = await log.end()
       assert.deepEqual(before, { position: 1, at: noon, readAt: noon + 2 * hour })
+      await assertKeptForAnHour(before)
+      await stage.setNow(noon + 2 * hour)
       assert.equal(await log.purge(), 1)
       const after = await log.end()
       assert.deepEqual(after, { position: 1, at: 0, readAt: noon + 2 * hour })

@@ -31,6 +31,15 @@ async function stageAfter(count: number): Promise<FanOutStage> {
   return stage
 }
 
+/** Lets other work happen while the store reads. */
+function slowDown({ store }: FanOutStage): void {
+  const { answer } = store
+  store.answer = async (id, selection) => {
+    await turn()
+    return answer(id, selection)
+  }
+}
+
 function eventAt(stage: FanOutStage, position: number) {
   return stage.log.events[position - 1] ?? assert.fail(`no event at ${position}`)
 }
@@ -204,6 +213,21 @@ describe('A subscriber that begins at an earlier position', () => {
     assert.equal(stage.store.reads.length, 1_001)
   })
 
+  it('gets an event that happens while it reads a page without events of its topic', async () => {
+    const stage = await stageAfter(1)
+    await stage.add(...numbers(2, 1_500).map(n => commentAdded(1, n)))
+    const { ofTopic } = stage.log
+    stage.log.ofTopic = async (...asked) => {
+      const page = await ofTopic.apply(stage.log, asked)
+      if (stage.log.pages === 1) await stage.add(postAdded(1_501))
+      return page
+    }
+    const { received } = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => stage.log.pages > 0 && stage.fanOut.undeliveredSince === undefined)
+    await stage.happen(postAdded(1_502))
+    assert.deepEqual(idsIn(received), [1_501, 1_502])
+  })
+
   it('is ended with POSITION_UNKNOWN if events were deleted before it read them', async () => {
     const stage = await stageAfter(3_000)
     stage.store.answer = id => {
@@ -237,6 +261,7 @@ describe('A subscriber that begins at an earlier position', () => {
 
   it('gets no more when it has left', async () => {
     const stage = await stageAfter(500)
+    slowDown(stage)
     const { received, leave } = await stage.resume(posts, eventAt(stage, 1))
     await soon(() => received.length >= 10)
     leave()
@@ -245,6 +270,21 @@ describe('A subscriber that begins at an earlier position', () => {
     for (let n = 0; n < 50; n++) await turn()
     assert.ok(received.length === length && stage.store.reads.length <= reads + 1)
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+  })
+
+  it('leaves the live group as it is when it leaves before it has caught up', async () => {
+    const stage = await stageAfter(500)
+    slowDown(stage)
+    const first = await stage.subscribe(posts, {}, 'another', { positions: true })
+    const { received, leave } = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => received.length >= 10)
+    leave()
+    const second = await stage.subscribe(posts, {}, 'another', { positions: true })
+    const { length } = stage.store.reads
+    await stage.happen(postAdded(501))
+    assert.deepEqual([idsIn(first.received), idsIn(second.received)], [[501], [501]])
+    assert.deepEqual(stage.delivered, [[2, 0.25]])
+    assert.ok(stage.store.reads.length <= length + 1)
   })
 
   it('to the comments of a deleted post gets them and its end, or an error if that was before', async () => {

@@ -141,6 +141,20 @@ describe('Conversation', () => {
     }
   })
 
+  it('a socket that is closed while its position is read gets no further message, and starts nothing', async () => {
+    using talk = converse()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    talk.stage.log.held = promise
+    talk.say({ type: 'connection_init', payload: { positions: true } })
+    await turn()
+    talk.conversation.closed()
+    resolve()
+    await turn()
+    talk.begin('1', posts)
+    await turn()
+    assert.deepEqual([talk.wire.sent, talk.stage.fanOut.subscriptions], [[], 0])
+  })
+
   it('is acknowledged only after authentication', async () => {
     const { promise, resolve } = Promise.withResolvers<AuthenticatedUser>()
     using talk = converse({ authenticate: () => promise }, 'Bearer x')

@@ -13,7 +13,7 @@ import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { cheapPasswords } from '../support/passwords.ts'
 import { createMember, createUser } from '../support/rest.ts'
-import { metricOf, SocketClient } from '../support/sockets.ts'
+import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
 const two = { THREADS: '2', RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
@@ -79,6 +79,7 @@ describe('Two threads', () => {
       CONNECTIONS_PER_CLIENT: '100',
       SOCKETS_PER_CLIENT: '10',
       SUBSCRIPTION_GROUPS_PER_CLIENT: '9',
+      SUBSCRIPTION_GROUPS: '12',
     }
     app = await startTestApp({ ...two, ...limits, DEMO_DATA: 'true' }, { passwords })
     process.off('worker', note)
@@ -152,6 +153,16 @@ describe('Two threads', () => {
     }
     await query(app, 'mutation { createPost(title: "T", content: "C") { id } }', author)
     for (const each of accepted) await waitUntil(() => each.events.length > 0)
+
+    // All clients together have half of twelve on each thread.
+    const others: Operation[] = []
+    for (let count = 0; count < 8; count++) {
+      const other = sockets.use(await SocketClient.connect(app, { localAddress: `127.0.0.${count + 10}` }))
+      for (let n = 0; n < 3; n++) others.push(other.begin(`subscription { postAdded { other${count}x${n}: id } }`))
+    }
+    const refused = () => others.filter(({ errors }) => errors !== undefined).length
+    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 50 + others.length - refused())
+    assert.equal(await metricOf(app, 'duet_subscription_groups'), 12)
 
     using connections = new DisposableStack()
     let closed = 0
