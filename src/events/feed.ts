@@ -15,6 +15,8 @@ export interface FeedParts {
   readonly log: EventLog
   readonly bus: EventBus
   readonly observer: Pick<StoreObserver, 'trouble'>
+  /** Milliseconds between two rounds. */
+  readonly pauseMs?: number
 }
 
 export interface FeedListener {
@@ -33,6 +35,7 @@ export interface FeedListener {
  */
 export class Feed implements RecentEvents, AsyncDisposable {
   readonly #parts: FeedParts
+  readonly #pauseMs: number
   #listener: FeedListener | undefined
   #place: Place = { position: 0, at: 0 }
   /** The latest events, all after `#from`, also by the name of their topic. */
@@ -42,13 +45,19 @@ export class Feed implements RecentEvents, AsyncDisposable {
   #running: Promise<void> | undefined
   #notified = false
   #written = false
+  #failed = false
+  /** Whether events were read since the last announcement. They may be this thread's own, read before it knew of them. */
+  #hasUnannounced = false
   #answeredAt = Number.NEGATIVE_INFINITY
   #waitingSince: number | undefined
   #stopped = false
   #timer: NodeJS.Timeout | undefined
+  /** Set during the pause after a round. */
+  #resting: NodeJS.Timeout | undefined
 
   constructor(parts: FeedParts) {
     this.#parts = parts
+    this.#pauseMs = parts.pauseMs ?? 10
   }
 
   /** Begins at the end of the log. */
@@ -82,15 +91,25 @@ export class Feed implements RecentEvents, AsyncDisposable {
     return this.#answeredAt > time
   }
 
-  /** Rounds do not overlap. A notification during a round causes one more round after it. */
+  /**
+   * Rounds do not overlap. A notification during a round causes one more round after it. There is a short pause between
+   * them: under load, fewer rounds with more events each leave more of the database to writers.
+   */
   look(writtenHere = false): void {
     this.#notified = true
     if (writtenHere) this.#written = true
     if (this.#stopped) return
-    this.#running ??= this.#round().finally(() => {
-      this.#running = undefined
+    if (this.#resting === undefined) this.#running ??= this.#round().finally(() => this.#rest())
+  }
+
+  #rest(): void {
+    this.#running = undefined
+    const goOn = () => {
+      this.#resting = undefined
       if (this.#notified) this.look()
-    })
+    }
+    if (this.#pauseMs === 0) goOn()
+    else if (!this.#stopped) this.#resting = setTimeout(goOn, this.#pauseMs).unref()
   }
 
   async #round(): Promise<void> {
@@ -113,15 +132,21 @@ export class Feed implements RecentEvents, AsyncDisposable {
     this.#written = false
     try {
       const begun = performance.now()
-      const { events, more, isNews, lost, waitingSince } = await log.after(this.#place, written)
+      // After a failure it reads first, to find out whether there is anything to write at all.
+      const { events, more, isNews, lost, waitingSince } = await log.after(this.#place, written && !this.#failed)
       this.#answeredAt = begun
+      this.#failed = false
       this.#waitingSince = events[0]?.at ?? waitingSince
       if (lost) {
         this.#beginAt(await log.end())
         this.#listener?.lose()
         return false
       }
-      if (isNews && events.length > 0) bus.announce()
+      this.#hasUnannounced ||= events.length > 0
+      if ((isNews || written) && this.#hasUnannounced) {
+        this.#hasUnannounced = false
+        bus.announce()
+      }
       for (const event of events) {
         if (event.kind === 'user-revoked') await this.#listener?.revoke(event.userId)
         this.#add(event)
@@ -131,6 +156,7 @@ export class Feed implements RecentEvents, AsyncDisposable {
       return more
     } catch (error) {
       this.#written ||= written
+      this.#failed = true
       throw error
     }
   }
@@ -169,6 +195,7 @@ export class Feed implements RecentEvents, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped = true
     clearTimeout(this.#timer)
+    clearTimeout(this.#resting)
     await this.#running
   }
 }

@@ -74,11 +74,13 @@ class Stage {
   readonly revoked: number[] = []
   readonly troubles: unknown[] = []
   losses = 0
+  pauseMs = 0
   revocation: (userId: number) => Promise<void> = async () => {}
 
   async start(): Promise<Feed> {
     const { log, bus } = this
-    const feed = new Feed({ log, bus, observer: { trouble: (_message, error) => this.troubles.push(error) } })
+    const observer = { trouble: (_message: string, error: unknown) => this.troubles.push(error) }
+    const feed = new Feed({ log, bus, observer, pauseMs: this.pauseMs })
     await feed.start({
       wake: ({ position }) => this.woken.push(position),
       revoke: async userId => {
@@ -207,6 +209,19 @@ describe('The feed', () => {
     assert.deepEqual([stage.woken, stage.bus.announced], [[1, 2], 1])
   })
 
+  it('announces what was written here although it has read it before it was told so', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    for (const times of [1, 2]) {
+      stage.log.add(1)
+      stage.bus.receive() // another thread announces something else
+      await settle()
+      assert.deepEqual([stage.woken.length, stage.bus.announced], [times, times - 1])
+      await stage.write(0)
+      assert.equal(stage.bus.announced, times)
+    }
+  })
+
   it('remembers that events were written here until the log could be read', () =>
     withTimers(async pass => {
       const stage = new Stage()
@@ -216,6 +231,20 @@ describe('The feed', () => {
       stage.log.failure = undefined
       await pass(250)
       assert.deepEqual([stage.woken, stage.bus.announced], [[1], 1])
+    }))
+
+  it('waits a moment between two rounds, so that events that come fast are read together', () =>
+    withTimers(async pass => {
+      const stage = new Stage()
+      stage.pauseMs = 10
+      await using _feed = await stage.start()
+      await stage.write(1)
+      const reads = stage.log.asked.length
+      for (let n = 0; n < 2; n++) await stage.write(1)
+      await pass(9)
+      assert.deepEqual([stage.woken, stage.log.asked.length], [upTo(1), reads])
+      await pass(1)
+      assert.deepEqual([stage.woken, stage.log.asked.length], [upTo(3), reads + 1])
     }))
 
   it('reads the log every second without a notification', () =>
