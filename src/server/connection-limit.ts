@@ -63,7 +63,7 @@ export class Connections {
   }
 }
 
-/** Ends the counting of a connection that has become a WebSocket. Those are counted by `graphql/socket/sockets.ts`. */
+/** Ends the counting of a connection that has become a WebSocket. Those are counted by `graphql/live/sockets.ts`. */
 export function releaseConnection(connection: Socket): void {
   releases.get(connection)?.()
 }
