@@ -1,18 +1,13 @@
-import { setFlagsFromString } from 'node:v8'
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
+import { keepTickShape, prepareProcess, settle } from '../lib/v8.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger, standardOutput } from '../server/logging.ts'
-import { settle } from '../threads/settle.ts'
-import { keepTickShape } from '../threads/tick-shape.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<number> {
-  // By default V8 learns which places in the code create objects that live long, and puts further objects of such a
-  // place into the old space at once. Lists of listeners live long if they belong to connections. Then those of requests
-  // come into the old space too, and each keeps its whole request in memory until the next full garbage collection.
-  setFlagsFromString('--no-allocation-site-pretenuring')
+  prepareProcess()
   void keepTickShape()
   const output = standardOutput()
   const logger = createLogger(config.logLevel, output)

@@ -1,9 +1,9 @@
-import { CountTable, countMemory, mostThreads } from '../cluster/count-table.ts'
-import { type LocalLimiter, MemoryRateLimiter } from '../cluster/rate-limiter.ts'
-import { refusalMemory } from '../cluster/refused-clients.ts'
-import { SharedLock } from '../cluster/shared-lock.ts'
-import { SharedRateLimiter, windowMemory } from '../cluster/shared-rate-limiter.ts'
 import type { Clock } from '../core/ports.ts'
+import { CountTable, countMemory, mostThreads } from '../limits/count-table.ts'
+import { type LocalLimiter, MemoryRateLimiter } from '../limits/rate-limiter.ts'
+import { refusalMemory } from '../limits/refused-clients.ts'
+import { SharedLock } from '../limits/shared-lock.ts'
+import { SharedRateLimiter, windowMemory } from '../limits/shared-rate-limiter.ts'
 
 /** The memory that all threads share. */
 export interface ThreadMemory {

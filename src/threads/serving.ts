@@ -1,7 +1,8 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
-import { fromSent, type Handlers, type SentError, ThreadCalls } from '../cluster/thread-calls.ts'
 import { ConfigError } from '../config.ts'
+import { threadMemory } from '../lib/v8.ts'
 import type { ServingData, Started } from './serving-thread.ts'
+import { fromSent, type Handlers, type SentError, ThreadCalls } from './thread-calls.ts'
 
 export interface ServingParts {
   readonly data: Omit<ServingData, 'port'>
@@ -38,8 +39,7 @@ export class Serving {
       transferList: [port2],
       // Closing a descriptor of the database file would release the locks that SQLite holds on it.
       trackUnmanagedFds: false,
-      // By default each thread would let garbage grow by twice as much before it looks for it.
-      resourceLimits: { maxYoungGenerationSizeMb: 24 },
+      resourceLimits: threadMemory,
     })
     this.#worker.on('error', onError)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()

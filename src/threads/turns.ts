@@ -1,5 +1,5 @@
-import type { ThreadCalls } from '../cluster/thread-calls.ts'
 import { FairQueue, type FairQueueBounds, type Turns } from '../core/fair-queue.ts'
+import type { ThreadCalls } from './thread-calls.ts'
 
 /** Turns that the main thread gives to all threads. */
 export class TurnOffice {

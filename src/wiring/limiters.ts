@@ -28,7 +28,7 @@ export async function limiters(
   }
   const secret = await secretOf(keys, 'keys of limits in Redis')
   // Loaded only if it is needed: the driver takes almost a tenth of a second of CPU.
-  const { RedisLimits } = await import('../cluster/redis-limits.ts')
+  const { RedisLimits } = await import('../limits/redis-limits.ts')
   const limits = parts.use(await RedisLimits.open(address, { timeoutMs, onChange, secret, local }))
   metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up), 'min')
   return (name, limit, windowMs) => limits.limiter(name, limit, windowMs)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRandomness } from '../../src/app.ts'
-import { MemoryTally } from '../../src/cluster/tally.ts'
+import { MemoryTally } from '../../src/limits/tally.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { createServer } from '../../src/server/server.ts'

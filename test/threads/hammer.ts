@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { CountTable } from '../../src/cluster/count-table.ts'
-import { SharedRateLimiter } from '../../src/cluster/shared-rate-limiter.ts'
-import { SharedTally } from '../../src/cluster/shared-tally.ts'
+import { CountTable } from '../../src/limits/count-table.ts'
+import { SharedRateLimiter } from '../../src/limits/shared-rate-limiter.ts'
+import { SharedTally } from '../../src/limits/shared-tally.ts'
 
 /** A thread that counts as fast as possible. */
 export interface HammerData {

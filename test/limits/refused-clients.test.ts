@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RefusalTable, refusalMemory } from '../../src/cluster/refused-clients.ts'
+import { RefusalTable, refusalMemory } from '../../src/limits/refused-clients.ts'
 import { TestClock } from '../support/clock.ts'
 
 /** The tables of two threads. */

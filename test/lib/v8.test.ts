@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { keepTickShape } from '../../src/threads/tick-shape.ts'
+import { keepTickShape } from '../../src/lib/v8.ts'
 
 test("what is kept is the object that Node creates for a nextTick, so that V8 doesn't forget its shape", async () => {
   const tick = await keepTickShape()
