@@ -84,7 +84,7 @@ export async function startApp(
   const given = await givenKeys(config) // what settings name is checked before the database is opened
   const publicFolder = findPublicFolder(config)
   const schema = loadSchema()
-  const documents = await documentSource(config, schema, shared.texts)
+  const documents = await documentSource(config, schema)
   const { engine, path } = parts.use(await shared.open({ clock, observer, timeouts, randomness }))
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))

@@ -12,7 +12,7 @@ import type { Variables } from './language/tree.ts'
 import type { Subscription } from './live/group.ts'
 import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import type { OperationRequest } from './operation-request.ts'
-import type { DocumentSource } from './persisted/source.ts'
+import type { DocumentSource } from './persisted/automatic.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import { planSubscription } from './subscription.ts'
 
@@ -43,9 +43,8 @@ export class Executor {
     this.#maxComplexity = maxComplexity
   }
 
-  /** `client` is the key of the client that sent the request. */
-  prepare(request: OperationRequest, client: string): PreparedOperation {
-    return this.#documents.prepare(request, client).operation(request.operationName)
+  prepare(request: OperationRequest): PreparedOperation {
+    return this.#documents.prepare(request).operation(request.operationName)
   }
 
   /** Runs a query or a mutation. Clients take turns in slow queries. */

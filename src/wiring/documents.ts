@@ -1,22 +1,17 @@
 import type { GraphQLSchema } from 'graphql'
 import { type Config, ConfigError } from '../config.ts'
 import { Documents } from '../graphql/language/documents.ts'
-import { AutomaticDocuments, type TextExchange } from '../graphql/persisted/automatic.ts'
+import { AutomaticDocuments, type DocumentSource } from '../graphql/persisted/automatic.ts'
 import { ManifestError, readManifest } from '../graphql/persisted/manifest.ts'
-import type { DocumentSource } from '../graphql/persisted/source.ts'
 import { TrustedDocuments } from '../graphql/persisted/trusted.ts'
 
 /** Any document, or only those of the manifest that `TRUSTED_DOCUMENTS` names. */
-export async function documentSource(
-  config: Config,
-  schema: GraphQLSchema,
-  exchange?: TextExchange,
-): Promise<DocumentSource> {
+export async function documentSource(config: Config, schema: GraphQLSchema): Promise<DocumentSource> {
   const { queryMaxDepth, queryMaxComplexity, introspection, production, trustedDocuments } = config
   // Suggestions would reveal names of the schema too.
   const suggestions = introspection && !production
   const documents = new Documents({ schema, maxDepth: queryMaxDepth, suggestions, introspection })
-  if (trustedDocuments === undefined) return new AutomaticDocuments(documents, exchange)
+  if (trustedDocuments === undefined) return new AutomaticDocuments(documents)
   try {
     return new TrustedDocuments(documents, await readManifest(trustedDocuments), queryMaxComplexity)
   } catch (error) {

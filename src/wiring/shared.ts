@@ -3,7 +3,6 @@ import type { EventBus } from '../core/events.ts'
 import { FairQueue, type Turns } from '../core/fair-queue.ts'
 import type { Clock, RefusedClients, Tally } from '../core/ports.ts'
 import { MemoryEventBus } from '../events/memory-event-bus.ts'
-import type { TextExchange } from '../graphql/persisted/automatic.ts'
 import { type LocalLimiter, MemoryRateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalTable, refusalMemory } from '../limits/refused-clients.ts'
 import { MemoryTally } from '../limits/tally.ts'
@@ -24,8 +23,6 @@ export interface Shared {
   tally(name: string): Tally
   readonly refused: RefusedClients
   readonly heavyChanges: Turns
-  /** The persisted queries that other threads have learnt. */
-  readonly texts?: TextExchange
   /** Ensures the demo data once for all threads. Returns whether its login works. */
   demoLogin(ensure: () => Promise<boolean>): Promise<boolean>
   /** Resolves when all threads are ready to listen. */

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
-import { Documents } from '../../src/graphql/language/documents.ts'
-import { loadSchema } from '../../src/graphql/language/schema.ts'
-import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
-import { SharedTexts } from '../../src/graphql/persisted/shared-texts.ts'
+import { after, before, describe, it } from 'node:test'
+import { persistedBounds } from '../../src/graphql/persisted/automatic.ts'
 import { startTestApp } from '../support/app.ts'
 import { query } from '../support/graphql.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -160,6 +157,20 @@ describe('Automatic persisted queries', () => {
     assert.equal(answer?.status, 405)
   })
 
+  it('texts that were not used for long are forgotten, and can be sent again', async () => {
+    const post = transports.POST
+    const large = () => `${newText()} #${'x'.repeat(60_000)}`
+    const text = large()
+    assert.ok((await post?.(app, { query: text, ...persisted(sha256(text)) }))?.data)
+    for (let bytes = 0; bytes < 2 * persistedBounds.bytes; bytes += 120_000) {
+      const other = large()
+      await post?.(app, { query: other, ...persisted(sha256(other)) })
+    }
+    assert.equal((await post?.(app, persisted(sha256(text))))?.code, 'PERSISTED_QUERY_NOT_FOUND')
+    assert.ok((await post?.(app, { query: text, ...persisted(sha256(text)) }))?.data)
+    assert.ok((await post?.(app, persisted(sha256(text))))?.data)
+  })
+
   it('each operation by hash counts for the rate limit', async () => {
     await using limited = await startTestApp({ RATE_LIMIT_MAX: '2' })
     const statuses = []
@@ -174,68 +185,4 @@ describe('Automatic persisted queries', () => {
     }
     assert.deepEqual(statuses, [400, 400, 429])
   })
-})
-
-describe('Texts that clients share', () => {
-  const bounds = { bytes: 100_000, bytesPerClient: 20_000 }
-  const text = (length: number) => 'x'.repeat(length)
-
-  test('a client that adds many texts drops its own, and never those of another client', () => {
-    const shared = new SharedTexts(bounds)
-    shared.set('theirs', text(1000), 'other')
-    for (let n = 0; n < 1000; n++) shared.set(`mine ${n}`, text(1000), 'flood')
-    assert.equal(shared.get('theirs'), text(1000))
-    const kept = Array.from({ length: 1000 }, (_, n) => n).filter(n => shared.get(`mine ${n}`) !== undefined)
-    assert.deepEqual(kept, [992, 993, 994, 995, 996, 997, 998, 999])
-  })
-
-  test('above the limit of all clients the text that was not used for longest is dropped', () => {
-    const shared = new SharedTexts(bounds)
-    for (let n = 0; n < 40; n++) shared.set(`text ${n}`, text(1000), `client ${n}`)
-    assert.equal(shared.get('text 0'), text(1000))
-    shared.set('one more', text(1000), 'somebody')
-    assert.equal(shared.get('text 1'), undefined)
-    assert.equal(shared.get('text 0'), text(1000))
-    assert.equal(shared.get('one more'), text(1000))
-  })
-
-  test('the texts of a client are dropped in LRU order, and a text larger than the share of a client is not kept', () => {
-    const shared = new SharedTexts(bounds)
-    for (let n = 0; n < 8; n++) shared.set(`text ${n}`, text(1000), 'client')
-    shared.get('text 0')
-    shared.set('one more', text(1000), 'client')
-    assert.deepEqual([shared.get('text 0'), shared.get('text 1')], [text(1000), undefined])
-    shared.set('large', text(10_000), 'client')
-    assert.equal(shared.get('large'), undefined)
-    assert.equal(shared.get('text 0'), text(1000))
-  })
-
-  test('a text that is set again counts once', () => {
-    const shared = new SharedTexts(bounds)
-    shared.set('theirs', text(1000), 'other')
-    for (let n = 0; n < 1000; n++) shared.set('same', text(1000), `client ${n % 7}`)
-    assert.equal(shared.get('theirs'), text(1000))
-  })
-
-  test('a flood of texts takes bounded memory', () => {
-    const shared = new SharedTexts(bounds)
-    for (let n = 0; n < 5000; n++) shared.set(`text ${n}`, text(n % 900), `client ${n % 13}`)
-    const kept = Array.from({ length: 5000 }, (_, n) => shared.get(`text ${n}`)).filter(each => each !== undefined)
-    const bytes = kept.reduce((sum, { length }) => sum + 2 * length, 0)
-    assert.ok(bytes <= bounds.bytes && bytes > bounds.bytes / 4, String(bytes))
-  })
-})
-
-test('other threads are told a text once, and never one that is refused', () => {
-  const documents = new Documents({ schema: loadSchema(), maxDepth: 5, suggestions: true })
-  const told: string[] = []
-  const source = new AutomaticDocuments(documents, { tell: (_hash, text) => told.push(text), listen: () => {} })
-  const prepare = (query: string, hash = sha256(query)) =>
-    source.prepare({ query, operationName: undefined, variables: {}, ...persisted(hash) }, 'a client')
-  for (let time = 0; time < 2; time++) {
-    for (const text of Object.values(refusedTexts)) assert.throws(() => prepare(text))
-    assert.throws(() => prepare('{ __typename }', sha256('')))
-    prepare('{ __typename }')
-  }
-  assert.deepEqual(told, ['{ __typename }'])
 })

@@ -199,7 +199,7 @@ export class FanOutStage {
   }
 
   subscription(query: string, variables: Readonly<Record<string, unknown>> = {}): Subscription {
-    const operation = this.executor.prepare({ query, operationName: undefined, variables }, 'a client')
+    const operation = this.executor.prepare({ query, operationName: undefined, variables })
     return this.executor.subscription(operation, variables, anonymous)
   }
 

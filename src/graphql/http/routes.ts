@@ -30,7 +30,7 @@ export function serveGraphQL(parts: GraphQLServer): void {
 
   const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
     const client = clientOf(request.raw)
-    const operation = executor.prepare(asked, client)
+    const operation = executor.prepare(asked)
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
       reply.header('allow', 'POST')

@@ -224,7 +224,7 @@ export class Conversation implements Outlet {
     const { executor, fanOut, take, client } = this.#parts
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
-    const operation = executor.prepare(request, client)
+    const operation = executor.prepare(request)
     // A mutation checks the token itself, in its transaction.
     if (operation.kind !== 'mutation' && !(await this.#isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {

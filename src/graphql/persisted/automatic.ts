@@ -1,40 +1,38 @@
+import { hash as hashOf } from 'node:crypto'
+import { LruCache } from '../../core/lru-cache.ts'
+import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'
 import type { OperationRequest } from '../operation-request.ts'
-import { SharedTexts } from './shared-texts.ts'
-import { checkHash, type DocumentSource, hashIn } from './source.ts'
 
-/** Passes texts on to other threads, and receives theirs. */
-export interface TextExchange {
-  tell(hash: string, text: string, client: string): void
-  listen(listener: (hash: string, text: string, client: string) => void): void
+/** Finds the document of a request, which may contain its text or only its name. */
+export interface DocumentSource {
+  /** Throws a refusal if there is no such valid document. */
+  prepare(request: OperationRequest): ValidDocument
 }
 
 /**
  * Automatic persisted queries: a client that sends a valid document once together with its hash may later send only the
- * hash. Documents without a hash are prepared as they are.
+ * hash. Each thread learns for itself: a client that meets one that does not know the hash sends the text again.
  */
 export class AutomaticDocuments implements DocumentSource {
   readonly #documents: Documents
-  readonly #texts = new SharedTexts(persistedBounds)
+  readonly #texts = new LruCache<string, string>(persistedBounds.texts, {
+    weights: { of: ({ length }) => 2 * length, most: persistedBounds.bytes },
+  })
 
-  readonly #exchange: TextExchange | undefined
-
-  constructor(documents: Documents, exchange?: TextExchange) {
+  constructor(documents: Documents) {
     this.#documents = documents
-    this.#exchange = exchange
-    exchange?.listen((hash, text, client) => this.#texts.set(hash, text, client))
   }
 
-  prepare(request: OperationRequest, client: string): ValidDocument {
+  prepare(request: OperationRequest): ValidDocument {
     const { query } = request
     const hash = hashIn(request)
     if (query === undefined) return this.#documents.prepare(this.#textOf(hash))
     if (hash === undefined || this.#texts.get(hash) === query) return this.#documents.prepare(query)
     checkHash(query, hash)
     const document = this.#documents.prepare(query)
-    this.#texts.set(hash, query, client)
-    this.#exchange?.tell(hash, query, client)
+    this.#texts.set(hash, query)
     return document
   }
 
@@ -46,5 +44,21 @@ export class AutomaticDocuments implements DocumentSource {
   }
 }
 
-/** Bytes of memory for the texts of all clients, and for those that one client has sent. */
-export const persistedBounds = Object.freeze({ bytes: 16 * 1024 * 1024, bytesPerClient: 2 * 1024 * 1024 })
+export const persistedBounds = Object.freeze({ texts: 10_000, bytes: 16 * 1024 * 1024 })
+
+/** The hash in `extensions.persistedQuery`, as Apollo's protocol defines it. */
+export function hashIn({ extensions }: OperationRequest): string | undefined {
+  const given = extensions?.persistedQuery ?? undefined
+  if (given === undefined) return undefined
+  if (!isObject(given)) throw refusal('BAD_REQUEST', 'extensions.persistedQuery must be an object.')
+  const { version, sha256Hash } = given
+  if (version !== 1) throw refusal('BAD_REQUEST', 'extensions.persistedQuery.version must be 1.')
+  if (typeof sha256Hash === 'string' && sha256Hash !== '') return sha256Hash
+  throw refusal('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash must be a string.')
+}
+
+/** Throws a refusal if a text has another hash. The size of a request limits the work of hashing. */
+export function checkHash(text: string, given: string): void {
+  if (hashOf('sha256', text) === given) return
+  throw refusal('BAD_REQUEST', 'extensions.persistedQuery.sha256Hash is not the hash of the query.')
+}

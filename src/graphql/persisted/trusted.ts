@@ -5,8 +5,8 @@ import type { Documents, PreparedOperation, ValidDocument } from '../language/do
 import { checkComplexity } from '../language/limits/complexity.ts'
 import type { Variables } from '../language/tree.ts'
 import type { OperationRequest } from '../operation-request.ts'
+import { checkHash, type DocumentSource, hashIn } from './automatic.ts'
 import { ManifestError, shown, type TrustedDocument } from './manifest.ts'
-import { checkHash, type DocumentSource, hashIn } from './source.ts'
 
 /** Allows only the documents of a manifest, named by their id or their hash, or sent as their exact text. */
 export class TrustedDocuments implements DocumentSource {
@@ -25,7 +25,7 @@ export class TrustedDocuments implements DocumentSource {
     for (const document of trusted) this.#check(document, maxComplexity)
   }
 
-  prepare(request: OperationRequest, _client: string): ValidDocument {
+  prepare(request: OperationRequest): ValidDocument {
     const { query, documentId } = request
     const hash = hashIn(request)
     if (query === undefined) return this.#documents.prepare(this.#named(documentId ?? hash))

@@ -55,7 +55,7 @@ export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOp
   const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
   const executor = new Executor({ schema, documents, posts, maxComplexity })
   return async (query, variables = {}, actor = anonymous) =>
-    executor.execute(executor.prepare({ query, operationName: undefined, variables }, 'a client'), variables, actor)
+    executor.execute(executor.prepare({ query, operationName: undefined, variables }), variables, actor)
 }
 
 /** The actor with a token of this user. */
