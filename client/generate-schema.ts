@@ -6,7 +6,7 @@ import { parse } from 'graphql'
 
 const schema = join(import.meta.dirname, '..', 'api', 'schema.graphql')
 const target = join(import.meta.dirname, 'src', 'schema.ts')
-const head = '// The types of api/schema.graphql. `npm run client` writes this file, and a test compares them.\n'
+const head = '// The types of api/schema.graphql. `npm run build` writes this file, and a test compares them.\n'
 
 /** The types of the schema, as a source file of the client. */
 export async function schemaTypes(): Promise<string> {

@@ -1,4 +1,4 @@
-// The types of api/schema.graphql. `npm run client` writes this file, and a test compares them.
+// The types of api/schema.graphql. `npm run build` writes this file, and a test compares them.
 export type Maybe<T> = T | null;
 export type InputMaybe<T> = Maybe<T>;
 /** All built-in and custom scalars, mapped to their actual values */

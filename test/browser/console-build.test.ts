@@ -14,7 +14,7 @@ function filesIn(folder: string): ReadonlyMap<string, string> {
   return new Map(paths.map(path => [path.slice(folder.length), readFileSync(path, 'utf8')]))
 }
 
-test('the committed build of the console equals a new build of its sources; else run `npm run console:build`', {
+test('the committed build of the console equals a new build of its sources; else run `npm run build`', {
   skip: notInQuick,
 }, async () => {
   using folder = temporaryFolder()

@@ -15,18 +15,18 @@ import { notInQuick } from '../support/form.ts'
 const client = join(import.meta.dirname, '..', '..', 'client')
 const dist = join(client, 'dist')
 
-test('client/dist equals a new build of the sources; `npm run client` writes it', { skip: notInQuick }, async () => {
+test('client/dist equals a new build of the sources; `npm run build` writes it', { skip: notInQuick }, async () => {
   using folder = temporaryFolder()
   await buildClient(folder.path)
   const names = readdirSync(folder.path).sort()
   assert.deepEqual(readdirSync(dist).sort(), names)
   for (const name of names) {
     const [built, committed] = [folder.path, dist].map(each => readFileSync(join(each, name), 'utf8'))
-    assert.ok(built === committed, `${name} is old: run \`npm run client\``)
+    assert.ok(built === committed, `${name} is old: run \`npm run build\``)
   }
 })
 
-test('client/src/schema.ts has the types of api/schema.graphql; `npm run client` writes it', async () => {
+test('client/src/schema.ts has the types of api/schema.graphql; `npm run build` writes it', async () => {
   assert.ok(
     readFileSync(join(client, 'src', 'schema.ts'), 'utf8') === (await schemaTypes()),
     'client/src/schema.ts is out of date',

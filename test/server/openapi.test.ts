@@ -180,7 +180,7 @@ function bodiesOf(name: string): readonly unknown[] {
 }
 
 test('the served document equals the committed one', async () => {
-  assert.equal(await servedDocument(), committed, 'api/openapi.json is out of date: npm run openapi')
+  assert.equal(await servedDocument(), committed, 'api/openapi.json is out of date: npm run build')
 })
 
 test("the document passes Redocly's recommended rules without an error or a warning", async () => {

@@ -1,3 +1,4 @@
+import { version } from '../version.ts'
 import type { OpenApiOperation, Part } from './document.ts'
 import {
   always,
@@ -16,7 +17,7 @@ const badRequest = unlimitedFailure('The request is malformed.', ['One Host head
 
 const homeExample = {
   name: 'Duet',
-  version: '0.1.0',
+  version,
   links: { graphql: '/graphql', openapi: '/openapi.json', health: '/health/ready' },
 }
 
