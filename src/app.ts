@@ -23,10 +23,9 @@ import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts
 import { collectOperations } from './server/openapi/document.ts'
 import { serviceOperations } from './server/openapi/service.ts'
 import { exemptLimit } from './server/rate-limit.ts'
-import { createServer, type ServerOptions } from './server/server.ts'
+import { createServer } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
-import { unreadBounds } from './server/unread.ts'
-import { Unsent } from './server/unsent.ts'
+import { mostUnread, Unread } from './server/unread.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 import { ensureDemoData } from './wiring/demo-data.ts'
@@ -63,8 +62,8 @@ export interface Dependencies {
   readonly clock: Clock
   readonly randomness: Randomness
   readonly passwords: Passwords
-  /** When a client that does not read is disconnected. Default: the usual limits. */
-  readonly unread?: ServerOptions['unread']
+  /** When a client that does not read is disconnected. */
+  readonly stalledMs?: number
   /** What it shares with other threads of this process. Default: there are none. */
   readonly shared?: Shared
 }
@@ -74,7 +73,7 @@ export { systemClock, systemRandomness } from './wiring/system.ts'
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
 export async function startApp(
   config: Config,
-  { logger, clock, randomness, passwords, unread, shared = alone(config, clock) }: Dependencies,
+  { logger, clock, randomness, passwords, stalledMs, shared = alone(config, clock) }: Dependencies,
 ): Promise<ThreadApp> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
@@ -120,12 +119,9 @@ export async function startApp(
       ? { limiter: limiter('requests', max, windowMs), exempt, paths, proxies, refused: shared.refused }
       : undefined
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
-  const unsent = new Unsent(
-    { ...unreadBounds, inAll: unreadBounds.inAll / shared.threads },
-    shared.threads > 1 ? shared.tally('unsent') : undefined,
-  )
-  metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unsent.bytes)
-  const live = { store, tokens, bus, shared, executor, rateLimit, clientOf, unsent, metrics, observer, clock, logger }
+  const unread = new Unread(mostUnread / shared.threads, stalledMs)
+  metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
+  const live = { store, tokens, bus, shared, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger }
   const sockets = await openSockets(config, { ...live, signer }, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
@@ -135,7 +131,7 @@ export async function startApp(
   const connections = shared.tally('connections')
   const refusedLines = Math.ceil(refusedLinesPerSecond / shared.threads)
   const common = { logger, lifecycle, randomness, rateLimit, proxies, connections, refusedLines, onCut, onRefused }
-  const server = createServer({ ...config, ...common, unread: { ...unread, unsent } })
+  const server = createServer({ ...config, ...common, unread })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   const collected = collectOperations(server, serviceOperations)

@@ -19,7 +19,7 @@ import { refuseAmbiguousHeaders } from './request-headers.ts'
 import { requestIdOf } from './request-id.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundBodies } from './slow-bodies.ts'
-import { cutUnread, type UnreadOptions } from './unread.ts'
+import { boundUnread, Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
 export interface ServerOptions {
@@ -37,7 +37,8 @@ export interface ServerOptions {
   readonly connections: Tally
   /** Log lines a second about refused requests. */
   readonly refusedLines?: number
-  readonly unread?: Pick<UnreadOptions, 'bounds' | 'unsent' | 'now'>
+  /** Counts unread WebSocket messages too. Without it, only answers are counted. */
+  readonly unread?: Unread
   /** Called for each connection that is closed because its client does not read. */
   readonly onCut?: () => void
   /** Called for each connection that is closed because its client has too many, or is refused. */
@@ -58,7 +59,7 @@ export function createServer({
   connectionsPerClient,
   connections,
   refusedLines = refusedLinesPerSecond,
-  unread = {},
+  unread = new Unread(),
   onCut = () => {},
   onRefused = () => {},
 }: ServerOptions): FastifyInstance {
@@ -136,7 +137,7 @@ export function createServer({
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   boundBodies(server)
-  cutUnread(server, { ...unread, proxies, lifecycle, onCut })
+  boundUnread(server, unread, onCut)
   logAnswers(server, logger, lines)
   return server
 }

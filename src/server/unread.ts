@@ -1,60 +1,69 @@
 import type { Socket } from 'node:net'
-import type { FastifyInstance } from 'fastify'
-import { clientKey, type TrustedProxies } from './client-address.ts'
-import type { Lifecycle } from './lifecycle.ts'
-import { StalledConnections } from './stalled-connections.ts'
-import { Unsent, type UnsentBounds } from './unsent.ts'
-import { UnsentAnswers } from './unsent-answers.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
-const mebibyte = 1024 * 1024
+const kibibyte = 1024
 
-/** Limits on the unsent data of clients that do not read, and on how long it may wait. */
-export interface UnreadBounds extends UnsentBounds {
+/** Answers and messages of at least this size are large. Smaller ones are bounded by the number of connections. */
+export const largeBytes = 64 * kibibyte
+/** Bytes that may wait for clients, over all threads. */
+export const mostUnread = 256 * kibibyte * kibibyte
+/** Node's timer of a connection starts again when bytes were sent, so a client that reads slowly stays connected. */
+const usualStalledMs = 30_000
+
+/** The bytes that wait in the memory of this thread until clients read them: large answers and messages to sockets. */
+export class Unread {
+  readonly #most: number
+  /** How long a client may read nothing of what waits for it. */
   readonly stalledMs: number
-  readonly sweepMs: number
-  /** Responses of at least this size are counted. Smaller ones are bounded by the number of connections. */
-  readonly countedFrom: number
-}
+  bytes = 0
 
-export const unreadBounds: UnreadBounds = {
-  stalledMs: 30_000,
-  sweepMs: 2_000,
-  countedFrom: mebibyte / 16,
-  perClient: 64 * mebibyte,
-  inAll: 256 * mebibyte,
-}
-
-export interface UnreadOptions {
-  readonly proxies: TrustedProxies
-  readonly lifecycle: Lifecycle
-  readonly bounds?: Partial<UnreadBounds> | undefined
-  /** Counts unsent WebSocket messages too. Without it, only HTTP responses are counted. */
-  readonly unsent?: Unsent | undefined
-  readonly now?: (() => number) | undefined
-  /** Called for each connection that is closed. */
-  readonly onCut: () => void
-}
-
-/** Closes connections of clients that do not read: such clients could keep their responses in our memory forever. */
-export function cutUnread(
-  server: FastifyInstance,
-  { proxies, lifecycle, bounds, unsent, now, onCut }: UnreadOptions,
-): void {
-  const all = { ...unreadBounds, ...bounds }
-  const cut = (connection: Socket) => {
-    onCut()
-    connection.resetAndDestroy() // after an orderly close its bytes would still wait in the kernel
+  constructor(most = mostUnread, stalledMs = usualStalledMs) {
+    this.#most = most
+    this.stalledMs = stalledMs
   }
-  const { connections } = lifecycle
-  const stalled = new StalledConnections({ ...all, connections, cut, now: now ?? (() => performance.now()) })
-  server.addHook('onClose', async () => stalled[Symbol.dispose]())
-  const answers = new UnsentAnswers(unsent ?? new Unsent(all), all.perClient, cut)
-  server.addHook('onSend', (request, reply, payload, next) => {
-    const size = typeof payload === 'string' || Buffer.isBuffer(payload) ? payload.length : 0
-    if (size < all.countedFrom) return next()
-    const client = clientKey(proxies.clientOf(request.raw))
-    if (typeof payload !== 'string') return answers.add(reply.raw, client, size, next)
-    // Node would keep the string in memory as long as its bytes. And the garbage collector knows the size of buffers.
-    answers.add(reply.raw, client, Buffer.byteLength(payload), () => next(null, Buffer.from(payload)))
+
+  hasRoom(more = 0): boolean {
+    return this.bytes + more <= this.#most
+  }
+}
+
+/** Disconnects clients that do not read, and refuses large answers while too many bytes wait. */
+export function boundUnread(server: FastifyInstance, unread: Unread, onCut: () => void): void {
+  server.server.timeout = unread.stalledMs
+  server.server.on('timeout', (connection: Socket) => {
+    if (connection.writableLength > 0) {
+      onCut()
+      connection.resetAndDestroy() // after an orderly close its bytes would still wait in the kernel
+      // Between two requests Node sets another timeout. Otherwise the answer is not ready yet.
+    } else if (connection.timeout !== unread.stalledMs) connection.destroy()
+  })
+  server.addHook('onSend', (_request, reply, payload, next) => {
+    if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return next()
+    if (payload.length < largeBytes) return next()
+    // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
+    const bytes = Buffer.from(payload)
+    const { raw } = reply
+    if (!unread.hasRoom(bytes.length)) return next(null, refusal(reply))
+    // If the client is gone, nothing is sent, and no event tells that it has ended.
+    if (raw.socket?.destroyed === false) {
+      unread.bytes += bytes.length
+      raw.once('close', () => {
+        unread.bytes -= bytes.length
+      })
+    }
+    next(null, bytes)
   })
 }
+
+function refusal(reply: FastifyReply): string {
+  for (const name of ['content-length', 'content-encoding', 'etag', 'link', 'location']) reply.removeHeader(name)
+  reply
+    .code(503)
+    .header('retry-after', '10')
+    .header('cache-control', 'no-store')
+    .type('application/json; charset=utf-8')
+  const isRead = reply.request.method === 'GET' || reply.request.method === 'HEAD'
+  return JSON.stringify({ error: isRead ? tooMuch : `${tooMuch} A change has happened: read before you repeat it.` })
+}
+
+const tooMuch = 'Too many answers wait to be read. Try again later.'

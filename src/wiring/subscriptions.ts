@@ -15,7 +15,7 @@ import { allowedOrigins } from '../server/cors.ts'
 import { reportFailure } from '../server/errors.ts'
 import type { Metrics } from '../server/metrics.ts'
 import { operationLimit, type RateLimit } from '../server/rate-limit.ts'
-import type { Unsent } from '../server/unsent.ts'
+import type { Unread } from '../server/unread.ts'
 import type { Shared } from './shared.ts'
 
 export interface SubscriptionParts {
@@ -27,7 +27,7 @@ export interface SubscriptionParts {
   readonly executor: Executor
   readonly rateLimit: RateLimit | undefined
   readonly clientOf: (request: IncomingMessage) => string
-  readonly unsent: Unsent
+  readonly unread: Unread
   readonly metrics: Metrics
   readonly observer: StoreObserver
   readonly clock: Clock
@@ -49,7 +49,7 @@ export async function openSockets(
     executor,
     rateLimit,
     clientOf,
-    unsent,
+    unread,
     metrics,
     observer,
     clock,
@@ -83,7 +83,7 @@ export async function openSockets(
       socketTally: shared.tally('sockets'),
       messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
-      unsent,
+      unread,
       observer: metrics.sockets,
       report: error => reportFailure(error, logger),
     }),

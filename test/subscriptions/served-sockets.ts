@@ -7,8 +7,7 @@ import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
 import type { Wire } from '../../src/graphql/live/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
 import { MemoryTally } from '../../src/limits/tally.ts'
-import { unreadBounds } from '../../src/server/unread.ts'
-import { Unsent } from '../../src/server/unsent.ts'
+import { Unread } from '../../src/server/unread.ts'
 import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 import type { FanOutStage } from './fakes.ts'
@@ -105,7 +104,7 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
     socketTally: new MemoryTally(),
     messagesPerSecond: 0,
     isAllowedOrigin: () => true,
-    unsent: new Unsent(unreadBounds),
+    unread: new Unread(),
     observer: { closedForSlowness() {} },
     ...parts,
   })

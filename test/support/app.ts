@@ -46,7 +46,7 @@ export async function startTestApp(
   })
   const { logger, logs } = collectLogs(config.logLevel)
   // On a busy machine, a client may read nothing for longer than the usual limit.
-  const unread = { bounds: { stalledMs: 10 * testTimeoutMs } }
+  const stalledMs = 10 * testTimeoutMs
   const { passwords = cheapPasswords(), ...others } = dependencies
   const app = parts.use(
     config.threads > 1 && Object.keys(others).length === 0
@@ -55,7 +55,7 @@ export async function startTestApp(
           logger,
           clock: systemClock,
           randomness: systemRandomness,
-          unread,
+          stalledMs,
           ...dependencies,
           passwords,
         }),

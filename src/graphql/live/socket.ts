@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
-import type { Unsent, Waiting } from '../../server/unsent.ts'
+import { largeBytes, type Unread } from '../../server/unread.ts'
 import type { Conversation } from './protocol.ts'
 import type { Wire } from './run.ts'
 
@@ -13,34 +13,35 @@ export interface SocketObserver {
 export interface SocketParts {
   readonly websocket: WebSocket
   readonly stream: NetSocket
-  readonly client: string
-  readonly unsent: Unsent
+  readonly unread: Unread
   readonly observer: SocketObserver
 }
 
 /** One WebSocket. Frames for many sockets are written to the stream directly: `ws` would build each again. */
-export class Socket implements Wire, Waiting {
-  readonly client: string
+export class Socket implements Wire {
   readonly #websocket: WebSocket
   readonly #stream: NetSocket
-  readonly #unsent: Unsent
+  readonly #unread: Unread
   readonly #observer: SocketObserver
   conversation: Conversation | undefined
   /** Settles when the stream can take more, while it cannot. */
   #drained: Promise<void> | undefined
   #bound = mostWaiting
-  #isNoted = false
+  /** How many bytes waited when they were counted last. */
+  #noted = 0
   #isSlow = false
   /** The payload of the last ping, until its pong arrives. */
   #ping: Buffer | undefined
   #quietBeats = 0
 
-  constructor({ websocket, stream, client, unsent, observer }: SocketParts) {
-    this.client = client
+  constructor({ websocket, stream, unread, observer }: SocketParts) {
     this.#websocket = websocket
     this.#stream = stream
-    this.#unsent = unsent
+    this.#unread = unread
     this.#observer = observer
+    stream.setTimeout(unread.stalledMs).on('timeout', () => {
+      if (this.bytes > 0) this.cut()
+    })
   }
 
   get bytes(): number {
@@ -102,7 +103,7 @@ export class Socket implements Wire, Waiting {
 
   /**
    * Called at a regular interval. No ping is sent while bytes wait to be sent: it would wait behind them, and
-   * `server/stalled-connections.ts` checks whether the client reads those.
+   * the timeout of the stream checks whether the client reads those.
    */
   beat(): void {
     this.#note()
@@ -124,7 +125,7 @@ export class Socket implements Wire, Waiting {
   #isReading(): boolean {
     if (this.#websocket.readyState !== openState) return false
     const waiting = this.bytes
-    if (waiting > 0 || this.#isNoted) this.#note()
+    if (waiting > 0 || this.#noted > 0) this.#note()
     if (waiting <= mostWaiting) {
       this.#bound = mostWaiting
       return true
@@ -144,9 +145,24 @@ export class Socket implements Wire, Waiting {
     this.#note()
   }
 
+  /** Counts what waits now. While all clients together leave too much unread, a socket with a large part of it is closed. */
   #note(): void {
-    this.#isNoted = this.bytes > 0
-    this.#unsent.note(this)
+    this.#count(this.bytes)
+    if (this.#noted >= largeBytes && !this.#unread.hasRoom()) this.cut()
+    // A client that does not read is not read either: what it sends would keep the stream from timing out.
+    if (!this.#stream.writableNeedDrain || this.#websocket.isPaused) return
+    this.#websocket.pause()
+    this.#stream.once('drain', () => this.#websocket.resume())
+  }
+
+  #count(bytes: number): void {
+    this.#unread.bytes += bytes - this.#noted
+    this.#noted = bytes
+  }
+
+  /** The socket is closed: nothing of it waits any more. */
+  forget(): void {
+    this.#count(0)
   }
 
   #noteSlow(): void {

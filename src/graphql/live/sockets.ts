@@ -4,7 +4,7 @@ import type { IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
 import type { Tally } from '../../core/ports.ts'
 import { isSameHost } from '../../server/hosts.ts'
-import type { Unsent } from '../../server/unsent.ts'
+import type { Unread } from '../../server/unread.ts'
 import type { Upgrade } from '../../server/upgrades.ts'
 import { MessageRate } from './message-rate.ts'
 import { Conversation, type ConversationParts, socketBounds } from './protocol.ts'
@@ -23,7 +23,7 @@ export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'>
   /** Averaged over ten seconds; 0: any number. */
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
-  readonly unsent: Unsent
+  readonly unread: Unread
   readonly observer: SocketObserver
 }
 
@@ -80,13 +80,13 @@ export class Sockets implements AsyncDisposable {
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
     delete request.socketUpgrade // no longer needed, and a socket may live long
-    const { unsent, observer, socketTally, socketsPerClient } = this.#parts
+    const { unread, observer, socketTally, socketsPerClient } = this.#parts
     const client = this.#parts.clientOf(request)
-    const socket = new Socket({ websocket, stream, client, unsent, observer })
+    const socket = new Socket({ websocket, stream, unread, observer })
     const open = socketTally.add(client, 1)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
-      unsent.forget(socket)
+      socket.forget()
       socketTally.add(client, -1)
       this.#sockets.delete(socket)
       this.#guarded(() => socket.conversation?.closed())
