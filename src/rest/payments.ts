@@ -13,7 +13,7 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
   const keyOf = (request: FastifyRequest) => decodeRequiredKey(headerOf(request, 'idempotency-key'), '/payments')
   const creating = {
     onRequest: [authenticate, accessCheck(payments, 'make a payment'), keyCheck(keyOf)],
-    config: { operation: paymentOperations.create, exactNumber: 'amount' },
+    config: { operation: paymentOperations.create },
   }
   server.post(path, creating, async (request, reply) => {
     const { payment, replayed } = await payments.pay(

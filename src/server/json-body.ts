@@ -1,8 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { isExact } from './exact-number.ts'
-import { isObject } from './fields.ts'
 import { hasMoreValues } from './json-values.ts'
 
 /** Request bodies must be JSON in UTF-8: any other type gets 415, any other encoding or invalid syntax gets 400. */
@@ -16,7 +14,7 @@ export function acceptJsonBodies(server: FastifyInstance): void {
       return done(new AppError('bad-input', `Request body has more than ${mostValues} values`))
     let value: unknown
     try {
-      value = parseBody(body.toString('utf8'), request.routeOptions.config.exactNumber)
+      value = parseJson(body.toString('utf8'))
     } catch {
       return done(new errorCodes.FST_ERR_CTP_INVALID_JSON_BODY())
     }
@@ -30,24 +28,12 @@ export function acceptJsonBodies(server: FastifyInstance): void {
 /** Far more than any request needs. A body of 1 MiB can have half a million values, which take 50 ms to parse. */
 export const mostValues = 20_000
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The body field whose number must be exact. If a double cannot represent it, the field becomes NaN. */
-    exactNumber?: string
-  }
-}
-
 /**
  * A field named `__proto__` becomes an ordinary field, which no code reads: `JSON.parse` sets no prototype. This is
  * safe as long as code reads fields by name or spreads the object, and never copies it by assignment.
  */
-export function parseBody(text: string, exactNumber: string | undefined): unknown {
-  const value: unknown = JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text)
-  if (exactNumber === undefined || !isObject(value)) return value
-  const fields: Record<string, unknown> = value
-  const number = fields[exactNumber]
-  if (typeof number === 'number' && !isExact(text, exactNumber, number)) fields[exactNumber] = Number.NaN
-  return fields
+function parseJson(text: string): unknown {
+  return JSON.parse(text.startsWith(byteOrderMark) ? text.slice(1) : text)
 }
 
 const byteOrderMark = '\ufeff'
