@@ -121,7 +121,7 @@ const reached = verdicts(results)
 printVerdicts(reached)
 printTimes(times, (performance.now() - start) / 1000)
 if (!options.quick && !isChosen) {
-  writeDocument({ results, verdicts: reached, machine: about, skipped: skippedLines(), pace })
+  writeDocument({ results, machine: about, skipped: skippedLines(), pace })
   console.log('docs/benchmarks.md is written')
 }
 console.log(ratiosAsJson(results, reached))

@@ -101,9 +101,7 @@ async function measureOne(
     }
     roundMs = performance.now() - begun
   }
-  const meanings =
-    'A delivery is one event to one socket; times are until the last socket has the event; memory is what one idle socket with two subscriptions takes, after garbage was collected.'
-  return { name, title, unit: 'delivery', note: [meanings, ...floorOf(series(), present)].join(' '), series: series() }
+  return { name, title, unit: 'delivery', note: floorOf(series(), present).join(' ') || undefined, series: series() }
 }
 
 /** What the kernel takes to send the bytes, and so how far any server can be below the cheapest of the others. */

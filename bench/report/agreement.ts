@@ -11,14 +11,18 @@ export function runOn(page: string): Run | undefined {
   const date = /^Measured on (\S+):$/m.exec(page)?.[1]
   if (date === undefined) return undefined
   const cases = new Map<string, Map<string, Spread>>()
-  for (const section of page.split('\nCase `').slice(1)) {
-    const name = section.slice(0, section.indexOf('`'))
-    const rows = section.matchAll(/^\| ([^|]+) \| [^|·]+ · ([\d.]+) × \(([\d.]+)–([\d.]+)\) \|/gm)
-    const ratios = [...rows].map(([, server = '', ...[median, low, high]]): [string, Spread] => [
-      server,
-      { median: Number(median), low: Number(low), high: Number(high) },
-    ])
-    cases.set(name, new Map(ratios))
+  for (const [table] of page.matchAll(/^\| Case \| What \|.*\n(?:\|.*\n)+/gm)) {
+    const [head = [], , ...rows] = table.split('\n').map(line => line.split(' | '))
+    for (const [name = '', , , ...cells] of rows) {
+      const known = /^\| `(.+)`$/.exec(name)?.[1]
+      if (known === undefined) continue
+      const ratios = cells.flatMap((cell, at): [string, Spread][] => {
+        const [, median, low, high] = /^([\d.]+) \(([\d.]+)–([\d.]+)\)/.exec(cell) ?? []
+        const server = head[at + 3]?.replace(/ \|$/, '') ?? ''
+        return median === undefined ? [] : [[server, { median: Number(median), low: Number(low), high: Number(high) }]]
+      })
+      cases.set(known, new Map(ratios))
+    }
   }
   return { date, cases }
 }
@@ -42,7 +46,7 @@ export function agreementOf(before: Run, now: Run): readonly string[] {
     `The run before this one was on ${before.date}. Servers stand in the same order in ${shared.length - swapped.length} of`,
     `${shared.length} cases, where two servers whose spreads overlap count as equal. Of ${pairs.length} ratios of CPU`,
     `${pairs.length - apart.length} agree: the spreads of both runs overlap.`,
-    ...(apart.length === 0 ? [] : ['', 'The others:', '', '| Case | Server | Before | Now |', '|---|---|---|---|']),
+    ...(apart.length === 0 ? [] : ['', 'The others:', '', '| Ratio of | Server | Before | Now |', '|---|---|---|---|']),
     ...apart.map(({ name, server, old, ratio }) => `| \`${name}\` | ${server} | ${shown(old)} | ${shown(ratio)} |`),
   ]
 }

@@ -68,9 +68,9 @@ export const duetDoesMore = [
 
 export const notShown = [
   'What a service does besides: most have more work in their own rules than any of these servers has here.',
-  'Networks: clients and servers share one machine, so latencies are those of the loopback interface under full load. Requests per second are also bounded by the load process and by what else the machine does; CPU per request is the steadier figure, and the one that the goals are about.',
+  'Networks: clients and servers share one machine, so latencies are those of the loopback interface under full load. Requests per second are also bounded by the load process and by what else the machine does; CPU per request is the steadier figure.',
   'Resolvers that call other services. Duet reads one database and makes one statement of each operation; that is why it is fast, and why it is no gateway.',
-  'Fan-out below the cost of a write: each socket gets its own frame, and the kernel’s part of a write is most of what the bare loop takes. The notes of those cases give it. Where another server takes less than five times that part, no server can be five times cheaper.',
+  'Fan-out below the cost of a write: each socket gets its own frame, and the kernel’s part of a write is most of what the bare loop takes. The notes of those cases give it.',
   'Several processes: all but Go run in one process with one serving thread.',
   'Other schemas: the operations are of Duet’s own schema. PostGraphile has its own, and its answers were compared after their lists were unwrapped.',
 ]
