@@ -8,7 +8,6 @@ import { showGraphiql } from './graphql/http/graphiql/page.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
 import { loadSchema } from './graphql/language/schema.ts'
 import { Links } from './rest/links.ts'
-import { restComponents } from './rest/openapi/schemas.ts'
 import { serveRest } from './rest/serve.ts'
 import { readOrCreateKeys } from './security/keys.ts'
 import { JwtSigner } from './security/tokens.ts'
@@ -20,8 +19,6 @@ import { refuseHiddenMethods } from './server/known-paths.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { refusedLinesPerSecond } from './server/line-limit.ts'
 import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
-import { collectOperations } from './server/openapi/document.ts'
-import { serviceOperations } from './server/openapi/service.ts'
 import { exemptLimit } from './server/rate-limit.ts'
 import { createServer } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
@@ -134,7 +131,6 @@ export async function startApp(
   const server = createServer({ ...config, ...common, unread })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
-  const collected = collectOperations(server, serviceOperations)
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   const metricsAccess = { token: config.metricsToken, offWithoutToken: !config.metricsOpen }
   serveMetrics(server, metrics, lifecycle, metricsAccess, shared.collectMetrics)
@@ -143,8 +139,7 @@ export async function startApp(
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
-  const openApiDocument = () => collected(restComponents)
-  await serveForDevelopers(server, config, { proxies, demoLoginWorks, openApiDocument, publicFolder })
+  await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
   refuseHiddenMethods(server)
 
   const url = await server.listen({

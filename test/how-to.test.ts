@@ -54,7 +54,6 @@ describe('The guides that add a field, a mutation and a resource', () => {
   })
 
   it('lead to tests that pass', { skip: onlyInFull }, async () => {
-    await run('test/support/write-openapi.ts')
     const touched = guides.flatMap(({ files }) => files.filter(file => file.endsWith('.test.ts')))
     const others = ['test/architecture.test.ts', 'test/storage/migrations.test.ts', 'test/graphql/oracle.test.ts']
     await run('test/run.ts', ...new Set([...touched, ...others]))

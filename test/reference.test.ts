@@ -7,6 +7,7 @@ import { buildSchema, type GraphQLObjectType, type GraphQLSchema } from 'graphql
 import { startTestApp } from './support/app.ts'
 import { query } from './support/graphql.ts'
 import { ask } from './support/http.ts'
+import { operations } from './support/openapi.ts'
 import { logIn } from './support/rest.ts'
 import { SocketClient } from './support/sockets.ts'
 import { waitUntil } from './support/wait.ts'
@@ -20,26 +21,18 @@ function sectionsOf(page: string): ReadonlyMap<string, string> {
   return new Map(parts.map(part => [part.slice(0, part.indexOf('\n')).replaceAll('`', ''), part]))
 }
 
-interface OpenApi {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>>
-}
-
 const http = read('docs/http.md')
 
 test('docs/http.md has every operation of the OpenAPI document, and the statuses that are special to it', () => {
   const sections = sectionsOf(http)
-  const { paths } = JSON.parse(read('api/openapi.json')) as OpenApi
-  const documented = Object.entries(paths).flatMap(([path, { servers, ...methods }]) =>
-    Object.entries(methods).map(([method, { responses }]) => [`${method.toUpperCase()} ${path}`, responses] as const),
-  )
   const explainedOnce = /^(400|401|413|415|429|5\d\d|default)$/
-  for (const [name, responses] of documented) {
+  for (const [name, { responses }] of operations) {
     const section = sections.get(name) ?? assert.fail(`docs/http.md has no ${name}`)
     const special = Object.keys(responses).filter(status => !explainedOnce.test(status) && status !== '200')
     for (const status of special) assert.ok(section.includes(status), `${name} does not mention ${status}`)
   }
   const named = [...sections.keys()].filter(heading => /^(GET|POST|PUT|PATCH|DELETE) /.test(heading))
-  assert.deepEqual(named.sort(), documented.map(([name]) => name).sort())
+  assert.deepEqual(named.sort(), [...operations.keys()].sort())
   const common = Object.keys(STATUS_CODES).filter(status => new RegExp(`^\\| ${status} \\|`, 'm').test(http))
   assert.deepEqual(common, ['400', '401', '403', '412', '413', '415', '429', '500', '503'])
 })

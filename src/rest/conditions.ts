@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Condition, Revised, Revisions } from '../core/condition.ts'
 import { badInput } from '../core/input.ts'
-import { headerOf } from './routes.ts'
+import { headerOf } from './request.ts'
 
 /**
  * Answers with a resource and its `ETag`, or with 304 if the client has it already (RFC 9110, section 13). `mark` is the

@@ -1,14 +1,13 @@
 import type { FastifyRequest } from 'fastify'
+import { badInput, integer, nonBlankText } from '../core/input.ts'
 import type { Orders } from '../core/orders/operations.ts'
-import type { Order } from '../core/orders/order.ts'
+import { type Order, type OrderItem, type OrderListRequest, orderBounds, orderStatuses } from '../core/orders/order.ts'
 import type { Payments } from '../core/payments/operations.ts'
+import { type Fields, isObject } from '../server/fields.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
-import { decodeItems, decodeOrderList } from './decode/orders.ts'
-import { decodeKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
-import { orderOperations } from './openapi/orders.ts'
-import { accessCheck, keyCheck, markReplay } from './payments.ts'
-import { headerOf, idIn, queryOf, type RestServer } from './routes.ts'
+import { accessCheck, decodeKey, keyCheck, markReplay } from './payments.ts'
+import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
 
 export interface OrdersCore {
   readonly orders: Orders
@@ -26,13 +25,10 @@ export function serveOrders(
 ): void {
   const ofUser = `${prefix}/users/:id/orders`
   const path = `${prefix}/orders/:id`
-  const options = (name: keyof typeof orderOperations) => ({
-    onRequest: authenticate,
-    config: { operation: orderOperations[name] },
-  })
+  const options = { onRequest: authenticate }
   const represent = (order: Order) => ({ ...order, _links: links.ofOrder(order) })
 
-  server.get(ofUser, options('list'), async (request, reply) => {
+  server.get(ofUser, options, async (request, reply) => {
     const userId = idIn(request)
     const page = await orders.listOf(request.actor, userId, () => decodeOrderList(queryOf(request)))
     const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
@@ -40,29 +36,25 @@ export function serveOrders(
     return page.items.map(represent)
   })
 
-  server.post(ofUser, options('create'), async (request, reply) => {
+  server.post(ofUser, options, async (request, reply) => {
     const order = await orders.create(request.actor, idIn(request), () => decodeItems(request.body))
     reply.code(201).header('location', links.order(order.id))
     return represent(order)
   })
 
-  server.get(path, options('read'), async (request, reply) =>
+  server.get(path, options, async (request, reply) =>
     sendRevised(request, reply, await orders.read(request.actor, idIn(request)), represent, links.mark),
   )
 
-  server.get(`${path}/items`, options('items'), async request => orders.items(request.actor, idIn(request)))
+  server.get(`${path}/items`, options, async request => orders.items(request.actor, idIn(request)))
 
-  server.get(`${path}/tracking`, options('tracking'), async request => {
+  server.get(`${path}/tracking`, options, async request => {
     const { orderId, carrier, number, shippedAt } = await orders.tracking(request.actor, idIn(request))
     return { order_id: orderId, carrier, number, shipped_at: shippedAt }
   })
 
-  const keyOf = (request: FastifyRequest) =>
-    decodeKey(headerOf(request, 'idempotency-key'), `/orders/${idIn(request)}/payment`)
-  const paying = {
-    ...options('pay'),
-    onRequest: [authenticate, accessCheck(payments, 'pay an order'), keyCheck(keyOf)],
-  }
+  const keyOf = (request: FastifyRequest) => decodeKey(request, `/orders/${idIn(request)}/payment`)
+  const paying = { onRequest: [authenticate, accessCheck(payments, 'pay an order'), keyCheck(keyOf)] }
   server.post(`${path}/payment`, paying, async (request, reply) => {
     const { order, payment, replayed } = await payments.payOrder(
       request.actor,
@@ -75,8 +67,34 @@ export function serveOrders(
     return represent(order)
   })
 
-  server.delete(path, options('cancel'), async (request, reply) => {
+  server.delete(path, options, async (request, reply) => {
     await orders.cancel(request.actor, idIn(request), () => decodeCondition(request, links.mark))
     return reply.code(204).send()
   })
+}
+
+/** Reads the page and the filter from the query string. */
+function decodeOrderList(query: Fields): OrderListRequest {
+  const page = decodePage(query)
+  if (query.status === undefined) return page
+  const status = orderStatuses.find(each => each === query.status)
+  if (status === undefined) throw badInput(`status must be one of ${orderStatuses.join(', ')}`)
+  return { ...page, status }
+}
+
+function decodeItems(body: unknown): readonly OrderItem[] {
+  const { items } = fieldsOf(body)
+  if (!Array.isArray(items) || items.length < 1 || items.length > orderBounds.items) {
+    throw badInput(`items must be a list of 1 to ${orderBounds.items} items`)
+  }
+  return items.map((item: unknown, index) => itemOf(`items[${index}]`, item))
+}
+
+function itemOf(place: string, item: unknown): OrderItem {
+  if (!isObject(item)) throw badInput(`${place} must be an object`)
+  return {
+    name: nonBlankText(`${place}.name`, item.name, orderBounds.name),
+    quantity: integer(`${place}.quantity`, item.quantity, 1, orderBounds.quantity),
+    price: integer(`${place}.price`, item.price, 0, orderBounds.price),
+  }
 }

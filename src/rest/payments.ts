@@ -1,20 +1,17 @@
 import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { badInput } from '../core/input.ts'
 import type { Payments } from '../core/payments/operations.ts'
-import type { Payment } from '../core/payments/payment.ts'
+import { mostCents, type Payment } from '../core/payments/payment.ts'
+import type { IdempotencyKey } from '../core/store.ts'
 import { sendRevised } from './conditions.ts'
-import { decodeCents, decodeRequiredKey } from './decode/payments.ts'
 import type { Links } from './links.ts'
-import { paymentOperations } from './openapi/payments.ts'
-import { headerOf, idIn, type RestServer } from './routes.ts'
+import { fieldsOf, headerOf, idIn, type RestServer } from './request.ts'
 
 /** `/payments`. Each route decodes the request, calls one operation and builds the response. */
 export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
   const path = `${prefix}/payments`
-  const keyOf = (request: FastifyRequest) => decodeRequiredKey(headerOf(request, 'idempotency-key'), '/payments')
-  const creating = {
-    onRequest: [authenticate, accessCheck(payments, 'make a payment'), keyCheck(keyOf)],
-    config: { operation: paymentOperations.create },
-  }
+  const keyOf = (request: FastifyRequest) => decodeRequiredKey(request, '/payments')
+  const creating = { onRequest: [authenticate, accessCheck(payments, 'make a payment'), keyCheck(keyOf)] }
   server.post(path, creating, async (request, reply) => {
     const { payment, replayed } = await payments.pay(
       request.actor,
@@ -26,8 +23,7 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
     return represent(payment)
   })
 
-  const reading = { onRequest: authenticate, config: { operation: paymentOperations.read } }
-  server.get(`${path}/:id`, reading, async (request, reply) =>
+  server.get(`${path}/:id`, { onRequest: authenticate }, async (request, reply) =>
     sendRevised(request, reply, await payments.read(request.actor, idIn(request)), represent),
   )
 }
@@ -57,4 +53,38 @@ export function markReplay(reply: FastifyReply, replayed: boolean): void {
 
 function represent({ id, amountCents, orderId, createdAt }: Payment): object {
   return { id, amount: amountCents / 100, order_id: orderId, created_at: createdAt }
+}
+
+/**
+ * The amount in the body of a payment, in hundredths. Every number of up to 10^12 with two decimals maps exactly to one
+ * integer. Only the value of an amount matters, not its notation: 1e2 and 1.100 are valid, because they need at most
+ * two decimals.
+ */
+export function decodeCents(body: unknown): number {
+  const { amount } = fieldsOf(body)
+  const cents = typeof amount === 'number' ? Math.round(amount * 100) : Number.NaN
+  if (cents >= 1 && cents <= mostCents && cents / 100 === amount) return cents
+  throw badInput('amount must be a number above 0, at most 1000000000000, with at most two decimals')
+}
+
+/** A key is valid only for the path that it is sent to. */
+export function decodeKey(request: FastifyRequest, scope: string): IdempotencyKey | undefined {
+  const key = keyIn(headerOf(request, 'idempotency-key'))
+  return key === undefined ? undefined : { scope, key }
+}
+
+function decodeRequiredKey(request: FastifyRequest, scope: string): IdempotencyKey {
+  const key = decodeKey(request, scope)
+  if (key === undefined) throw badInput('Idempotency-Key header required')
+  return key
+}
+
+/** The key in the header, if it is not empty: visible ASCII, with or without quotes. */
+function keyIn(header: string | undefined): string | undefined {
+  const key = header?.replace(/^"(.*)"$/, '$1')
+  if (key === undefined || /^[ \t]*$/.test(key)) return undefined
+  // If the header is sent twice, its values arrive joined by a comma and a space (at the end if one of them is empty).
+  // This check rejects that.
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
+  throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
 }

@@ -5,7 +5,7 @@ import type { Users } from '../core/users/operations.ts'
 import type { Links } from './links.ts'
 import { serveOrders } from './orders.ts'
 import { servePayments } from './payments.ts'
-import { prefixes, type RestServer } from './routes.ts'
+import { prefixes, type RestServer } from './request.ts'
 import { serveTokens } from './tokens.ts'
 import { serveUsers } from './users.ts'
 
@@ -16,7 +16,7 @@ export interface RestOperations {
   readonly tokens: Tokens
 }
 
-/** Serves every resource, under each prefix. */
+/** Serves every resource, at the root and below `/api`. */
 export function serveRest(
   server: Omit<RestServer, 'prefix'>,
   { users, orders, payments, tokens }: RestOperations,

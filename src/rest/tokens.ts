@@ -1,8 +1,9 @@
-import type { Tokens } from '../core/tokens/operations.ts'
+import { badInput, text } from '../core/input.ts'
+import type { Login, Tokens } from '../core/tokens/operations.ts'
+import { userBounds } from '../core/users/user.ts'
 import { bearerOf } from '../server/authentication.ts'
-import { decodeLogin, hasNoCredentials } from './decode/tokens.ts'
-import { tokenOperations } from './openapi/tokens.ts'
-import { clientOf, type RestServer } from './routes.ts'
+import { isObject } from '../server/fields.ts'
+import { clientOf, fieldsOf, type RestServer } from './request.ts'
 
 /**
  * `POST /tokens` logs in, or renews the token of the request if the body has no credentials. With credentials it ignores
@@ -10,7 +11,7 @@ import { clientOf, type RestServer } from './routes.ts'
  */
 export function serveTokens({ server, authenticate, prefix, proxies }: RestServer, tokens: Tokens): void {
   const path = `${prefix}/tokens`
-  server.post(path, { config: { operation: tokenOperations.create } }, async request => {
+  server.post(path, async request => {
     const { authorization } = request.headers
     const token =
       authorization !== undefined && hasNoCredentials(request.body)
@@ -19,9 +20,24 @@ export function serveTokens({ server, authenticate, prefix, proxies }: RestServe
     return { token }
   })
 
-  const deleting = { onRequest: authenticate, config: { operation: tokenOperations.delete } }
-  server.delete(path, deleting, async (request, reply) => {
+  server.delete(path, { onRequest: authenticate }, async (request, reply) => {
     await tokens.revokeAll(request.actor)
     return reply.code(204).send()
   })
+}
+
+/** Whether a body has no credentials at all, so that the request can only be a renewal of its token. */
+function hasNoCredentials(body: unknown): boolean {
+  return body === undefined || (isObject(body) && body.email === undefined && body.password === undefined)
+}
+
+function decodeLogin(body: unknown): Login {
+  const { email, password } = fieldsOf(body)
+  if (typeof email !== 'string' || typeof password !== 'string' || email === '' || password === '') {
+    throw badInput('Email and password required')
+  }
+  return {
+    email: text('email', email, userBounds.email),
+    password: text('password', password, userBounds.password.most),
+  }
 }

@@ -1,41 +1,45 @@
+import { badInput, isBlank } from '../core/input.ts'
 import type { Users } from '../core/users/operations.ts'
-import { profileFields, type User } from '../core/users/user.ts'
+import {
+  profileFields,
+  profileRules,
+  type User,
+  type UserInput,
+  type UserListRequest,
+  userRules,
+} from '../core/users/user.ts'
+import { type Fields, isObject } from '../server/fields.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
-import { decodeUser, decodeUserChanges, decodeUserList } from './decode/users.ts'
 import type { Links } from './links.ts'
-import { userOperations } from './openapi/users.ts'
-import { clientOf, idIn, queryOf, type RestServer } from './routes.ts'
+import { clientOf, decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
 
 /** `/users`. Each route decodes the request, calls one operation and builds the response. */
 export function serveUsers({ server, authenticate, prefix, proxies }: RestServer, users: Users, links: Links): void {
   const path = `${prefix}/users`
-  const options = (name: keyof typeof userOperations) => ({
-    onRequest: authenticate,
-    config: { operation: userOperations[name] },
-  })
+  const options = { onRequest: authenticate }
 
-  server.get(path, options('list'), async (request, reply) => {
+  server.get(path, options, async (request, reply) => {
     const page = await users.list(request.actor, () => decodeUserList(queryOf(request)))
     const pages = links.pages('/users', page, { email: page.email })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
 
-  server.post(path, options('create'), async (request, reply) => {
+  server.post(path, options, async (request, reply) => {
     const user = await users.create(request.actor, () => decodeUser(request.body), clientOf(request, proxies))
     reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
 
-  server.get(`${path}/me`, options('readSelf'), async (request, reply) =>
+  server.get(`${path}/me`, options, async (request, reply) =>
     sendRevised(request, reply, await users.readSelf(request.actor), represent),
   )
 
-  server.get(`${path}/:id`, options('read'), async (request, reply) =>
+  server.get(`${path}/:id`, options, async (request, reply) =>
     sendRevised(request, reply, await users.read(request.actor, idIn(request)), represent),
   )
 
-  server.put(`${path}/:id`, options('replace'), async (request, reply) => {
+  server.put(`${path}/:id`, options, async (request, reply) => {
     const { user, created } = await users.replace(
       request.actor,
       idIn(request),
@@ -47,7 +51,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
     return represent(user)
   })
 
-  server.patch(`${path}/:id`, options('change'), async request =>
+  server.patch(`${path}/:id`, options, async request =>
     represent(
       await users.change(
         request.actor,
@@ -59,7 +63,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
     ),
   )
 
-  server.delete(`${path}/:id`, options('delete'), async (request, reply) => {
+  server.delete(`${path}/:id`, options, async (request, reply) => {
     await users.delete(request.actor, idIn(request), () => decodeCondition(request))
     return reply.code(204).send()
   })
@@ -70,4 +74,42 @@ function represent(user: User): object {
   const shown: Record<string, unknown> = { id: user.id, name: user.name, email: user.email }
   for (const field of profileFields) if (user[field] !== null) shown[field] = user[field]
   return shown
+}
+
+/** Reads the page and the filter from the query string. */
+function decodeUserList(query: Fields): UserListRequest {
+  const page = decodePage(query)
+  return query.email === undefined ? page : { ...page, email: userRules.email(query.email) }
+}
+
+/** For POST and PUT: name and email are required. `null` in any other field counts as not sent. */
+function decodeUser(body: unknown): UserInput {
+  const fields = isObject(body) ? body : {}
+  if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
+  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
+  return { name: userRules.name(fields.name), email: userRules.email(fields.email), ...optionsOf(given) }
+}
+
+/** For PATCH: only the fields that are sent change. `null` removes a value. */
+function decodeUserChanges(body: unknown): Partial<UserInput> {
+  const fields = fieldsOf(body)
+  return {
+    ...(fields.name !== undefined && { name: userRules.name(fields.name) }),
+    ...(fields.email !== undefined && { email: userRules.email(fields.email) }),
+    ...optionsOf(fields),
+  }
+}
+
+function isFilled(value: unknown): boolean {
+  return typeof value === 'string' && !isBlank(value)
+}
+
+function optionsOf(fields: Fields): Omit<Partial<UserInput>, 'name' | 'email'> {
+  const options: Record<string, unknown> = {}
+  for (const name of profileFields) {
+    const value = fields[name]
+    if (value !== undefined) options[name] = value === null ? null : profileRules[name](value)
+  }
+  if (fields.password !== undefined) options.password = userRules.password(fields.password)
+  return options
 }

@@ -7,7 +7,7 @@ import { serveGraphiqlAssets } from '../graphql/http/graphiql/page.ts'
 import type { TrustedProxies } from '../server/client-address.ts'
 import { serveClientScript } from '../server/client-script.ts'
 import { serveConsole } from '../server/console.ts'
-import { serveDocument } from '../server/openapi/document.ts'
+import { serveDocument } from '../server/openapi.ts'
 import { serveHome } from '../server/pages/home.ts'
 import { servePages } from '../server/pages/serve.ts'
 import { servePublicFiles } from '../server/public-files.ts'
@@ -15,8 +15,6 @@ import { servePublicFiles } from '../server/public-files.ts'
 export interface PageParts {
   readonly proxies: TrustedProxies
   readonly demoLoginWorks: boolean
-  /** Describes the routes that exist when it is called. */
-  readonly openApiDocument: () => object
   /** Where the files of `/app/` are. Missing if there are none. */
   readonly publicFolder: string | undefined
 }
@@ -33,12 +31,11 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
     linkPrefix: config.linkPrefix,
     proxies,
   })
-  const document = parts.openApiDocument()
-  serveDocument(server, document)
+  serveDocument(server)
   if (publicFolder !== undefined) await servePublicFiles(server, publicFolder)
   if (publicFolder !== undefined || config.explorers) serveClientScript(server)
   if (!config.explorers) return
-  servePages(server, document)
+  servePages(server)
   serveGraphiqlAssets(server)
   const metrics = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
   serveConsole(server, { metrics, demoLogin: shownLogin })

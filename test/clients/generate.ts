@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { codegen } from '@graphql-codegen/core'
 import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
 import * as typescript from '@graphql-codegen/typescript'
 import * as typescriptOperations from '@graphql-codegen/typescript-operations'
 import { parse } from 'graphql'
+import { openApiFile } from '../support/openapi.ts'
 import { generatorSettings, root } from './page.ts'
 
 const pluginMap = {
@@ -44,6 +46,5 @@ export async function generatePaths(folder: string): Promise<void> {
   })
   const { default: openapi, astToString } = await import('openapi-typescript')
   hooks.deregister()
-  const document = JSON.parse(readFileSync(join(root, 'api', 'openapi.json'), 'utf8'))
-  writeFileSync(join(folder, 'openapi.ts'), astToString(await openapi(document)))
+  writeFileSync(join(folder, 'openapi.ts'), astToString(await openapi(pathToFileURL(openApiFile))))
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { idOf, integer, isBlank, text } from '../../src/core/input.ts'
-import { fieldsOf } from '../../src/rest/decode/fields.ts'
+import { fieldsOf } from '../../src/rest/request.ts'
 import { anyCharacter } from '../support/characters.ts'
 import { runs } from '../support/form.ts'
 

@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join, matchesGlob } from 'node:path'
 import { test } from 'node:test'
 import { parseEnv } from 'node:util'
+import { load } from 'js-yaml'
 import { readConfig, settings } from '../../src/config.ts'
 import { readContents } from '../../src/server/pages/contents.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-const yaml = createRequire(import.meta.url)('js-yaml') as { load(text: string): unknown }
 
 function read(path: string): string {
   return readFileSync(join(root, path), 'utf8')
@@ -28,7 +27,7 @@ interface Compose {
   readonly networks: object
 }
 
-const compose = yaml.load(read('deploy/compose.yaml')) as Compose
+const compose = load(read('deploy/compose.yaml')) as Compose
 const duets = ['duet-1', 'duet-2'].map(name => compose.services[name] ?? assert.fail(`compose.yaml has no ${name}`))
 
 /** The settings of Duet in each file. Lines of the example that are commented out count too. */
@@ -90,7 +89,7 @@ test('every metric in the alerts and on the dashboard exists', async () => {
   await ask(`${app.url}/users`)
   const { body } = await ask(`${app.url}/metrics`)
   const known = new Set(Array.from(body.matchAll(/^([a-z]\w*)[ {]/gm), ([, name]) => name))
-  yaml.load(read('deploy/prometheus-alerts.yaml'))
+  load(read('deploy/prometheus-alerts.yaml'))
   JSON.parse(read('deploy/grafana-dashboard.json'))
   for (const file of ['deploy/prometheus-alerts.yaml', 'deploy/grafana-dashboard.json']) {
     const named = new Set(read(file).match(/\b(?:duet|nodejs|process)_\w+/g))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { type Operation, operations, type Parameter } from '../support/openapi.ts'
 import type { Header, HttpRequest } from './cases.ts'
-import { exampleOf, type Operation, operations } from './openapi.ts'
 import { type OperationKind, operationOf } from './operations.ts'
 import type { Random } from './random.ts'
 import type { World } from './world.ts'
@@ -15,9 +15,10 @@ export function validRequest(random: Random, world: World): HttpRequest {
   return request.body?.includes('"password"') && random.chance(0.9) ? validRequest(random, world) : request
 }
 
-const documented = operations.map(templateOf)
+const documented = [...operations].map(([name, operation]) => templateOf(name, operation))
 
-function templateOf({ name, method, path, parameters, bodies, isBelowApi }: Operation): Template {
+function templateOf(name: string, { parameters, bodies, isBelowApi }: Operation): Template {
+  const [method = '', path = ''] = name.split(' ')
   return (random, world) => {
     const given = parameters.filter(parameter => parameter.required || random.chance(0.4))
     const valuesIn = (place: string) =>
@@ -34,6 +35,10 @@ function templateOf({ name, method, path, parameters, bodies, isBelowApi }: Oper
     const token = name === 'DELETE /tokens' ? world.spareToken : world.token
     return request(name, method, target, [...usualHeaders(random, token), ...keys], body)
   }
+}
+
+function exampleOf({ example, schema }: Parameter): unknown {
+  return example ?? schema.default ?? schema.enum?.[0] ?? schema.minimum ?? 1
 }
 
 function request(
@@ -92,7 +97,8 @@ function page(target: string): Template {
 }
 
 const preflight: Template = random => {
-  const target = random.pick(operations).path.replaceAll(/\{\w+\}/g, '1')
+  const [, path = ''] = random.pick([...operations.keys()]).split(' ')
+  const target = path.replaceAll(/\{\w+\}/g, '1')
   const headers: readonly Header[] = [
     ['Origin', 'http://localhost:5173'],
     ['Access-Control-Request-Method', 'PUT'],

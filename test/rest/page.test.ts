@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { pageBounds, pageOf } from '../../src/core/page.ts'
-import { decodePage } from '../../src/rest/decode/page.ts'
+import { decodePage } from '../../src/rest/request.ts'
 
 test('a list without limit and offset starts at its first item and has at most 1000 items', () => {
   assert.deepEqual(decodePage({}), { limit: 1000, offset: 0 })

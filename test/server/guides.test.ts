@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { renderMarkdown } from '../../src/server/pages/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
+import { operations } from '../support/openapi.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -56,14 +57,9 @@ test('pages of the documentation show their pictures', async () => {
 test('/docs lists every operation of the HTTP interface, with a link to the API reference', async () => {
   await using app = await startTestApp()
   const { body } = await ask(`${app.url}/docs`)
-  const { paths } = JSON.parse((await ask(`${app.url}/openapi.json`)).body) as {
-    paths: Record<string, Record<string, { operationId: string; tags: string[]; summary: string }>>
-  }
-  for (const [path, { servers, ...methods }] of Object.entries(paths)) {
-    for (const [method, { operationId, tags }] of Object.entries(methods)) {
-      const link = `<a href="docs/api#/${tags[0]}/${operationId}"><code>${method.toUpperCase()} ${path}</code></a>`
-      assert.ok(body.includes(link), link)
-    }
+  for (const [name, { operationId, tags }] of operations) {
+    const link = `<a href="docs/api#/${tags[0]}/${operationId}"><code>${name}</code></a>`
+    assert.ok(body.includes(link), link)
   }
 })
 

@@ -5,76 +5,25 @@ import { after, test } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { FastifyInstance } from 'fastify'
+import { orderBounds, orderStatuses } from '../../src/core/orders/order.ts'
+import { pageBounds } from '../../src/core/page.ts'
+import { mostCents } from '../../src/core/payments/payment.ts'
+import { profileFields, userBounds } from '../../src/core/users/user.ts'
+import { version } from '../../src/server/version.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
+import { examplesOf, type Operation, openApi, openApiFile, operations, type Schema } from '../support/openapi.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { openApiFile, servedDocument } from '../support/write-openapi.ts'
+import { sendText, logIn as tokenOf } from '../support/rest.ts'
 
-type Named<Value> = Readonly<Record<string, Value>>
-interface Example {
-  readonly value: unknown
-}
-interface Media {
-  readonly schema: object
-  readonly example?: unknown
-  readonly examples?: Named<Example>
-}
-interface Header {
-  readonly schema: object
-  readonly example: string
-}
-interface Answer {
-  readonly headers?: Named<Header>
-  readonly content?: Named<Media>
-}
-interface Parameter {
-  readonly name: string
-  readonly in: string
-  readonly required?: boolean
-  readonly schema: object
-  readonly example?: unknown
-}
-interface Operation {
-  readonly operationId: string
-  readonly security: readonly object[]
-  readonly tags: readonly string[]
-  readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly content: Named<Media> }
-  readonly responses: Named<Answer>
-}
-
-interface Document {
-  readonly paths: Named<Named<unknown>>
-  readonly components: Named<Named<object>>
-}
-
-const committed = readFileSync(openApiFile, 'utf8')
 // Objects have only documented fields, in the examples and in real answers.
-const { paths, components }: Document = JSON.parse(committed, (_key, value) =>
+const components = JSON.parse(JSON.stringify(openApi.components), (_key, value) =>
   value?.type === 'object' && value.properties !== undefined ? { ...value, additionalProperties: false } : value,
 )
 const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': isInstant } })
 
 function isInstant(text: string): boolean {
   return !Number.isNaN(Date.parse(text))
-}
-
-/** Operations by a name such as `GET /users`, with all references to responses, headers and parameters resolved. */
-const operations = new Map<string, Operation>(
-  Object.entries(paths).flatMap(([path, { servers, ...methods }]) =>
-    Object.entries(methods).map(([method, operation]) => [
-      `${method.toUpperCase()} ${path}`,
-      resolved(operation) as Operation,
-    ]),
-  ),
-)
-
-function resolved(part: unknown): unknown {
-  const text = JSON.stringify(part, (_key, value) => {
-    const [, kind = '', name = ''] = /^#\/components\/(responses|headers|parameters)\/(\w+)$/.exec(value?.$ref) ?? []
-    return kind === '' ? value : components[kind]?.[name]
-  })
-  return JSON.parse(text)
 }
 
 function operation(name: string): Operation {
@@ -90,11 +39,6 @@ function assertValid(schema: object, value: unknown, where: string): void {
 
 /** Validators by the JSON of their schemas, because compiling a schema takes much longer than using it. */
 const validators = new Map<string, ValidateFunction>()
-
-function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
-  const several = Object.values(examples).map(({ value }) => value)
-  return example === undefined ? several : [example, ...several]
-}
 
 const headersToDocument = [
   ...['location', 'link', 'retry-after', 'ratelimit', 'ratelimit-policy', 'www-authenticate', 'x-request-id'],
@@ -176,16 +120,20 @@ function tagged(...tags: readonly string[]): readonly string[] {
 }
 
 function bodiesOf(name: string): readonly unknown[] {
-  return Object.values(operation(name).requestBody?.content ?? {}).flatMap(examplesOf)
+  return operation(name).bodies
 }
 
-test('the served document equals the committed one', async () => {
-  assert.equal(await servedDocument(), committed, 'api/openapi.json is out of date: npm run build')
+test('/openapi.json is api/openapi.yaml, with the version of the package', async () => {
+  await using app = await startTestApp()
+  const { status, headers, body } = await ask(`${app.url}/openapi.json`)
+  assert.deepEqual([status, headers.get('content-type')], [200, 'application/json; charset=utf-8'])
+  assert.deepEqual(JSON.parse(body), openApi)
+  assert.equal(openApi.info.version, version)
 })
 
 test("the document passes Redocly's recommended rules without an error or a warning", async () => {
   const config = await createConfig({ extends: ['recommended'] })
-  const problems = await lintFromString({ source: committed, absoluteRef: openApiFile, config })
+  const problems = await lintFromString({ source: readFileSync(openApiFile, 'utf8'), absoluteRef: openApiFile, config })
   assert.deepEqual(
     problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`),
     [],
@@ -210,9 +158,9 @@ test('every route is documented, and every documented operation is a route, belo
   subscribe('fastify.initialization', watch)
   await using _app = await startTestApp({ THREADS: '1' })
   unsubscribe('fastify.initialization', watch)
-  const prefixed = [...operations.keys()]
-    .filter(name => paths[name.split(' ')[1] ?? '']?.servers === undefined)
-    .map(name => name.replace(' ', ' /api'))
+  const prefixed = [...operations]
+    .filter(([, { isBelowApi }]) => isBelowApi)
+    .map(([name]) => name.replace(' ', ' /api'))
   assert.ok(prefixed.includes('GET /api/users'))
   assert.deepEqual(
     [...routes].filter(name => !undocumented.test(name)).sort(),
@@ -241,7 +189,7 @@ test('R-API-3, R-API-4, R-API-5: paths consist of plural collections, ids and su
 })
 
 test('every operation has each of its parameters once, including the id of its path', () => {
-  for (const [name, { parameters = [] }] of operations) {
+  for (const [name, { parameters }] of operations) {
     const names = parameters.map(parameter => `${parameter.in} ${parameter.name}`)
     assert.equal(new Set(names).size, names.length, name)
     const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, placeholder]) => `path ${placeholder}`)
@@ -252,13 +200,13 @@ test('every operation has each of its parameters once, including the id of its p
     )
     for (const parameter of parameters) if (parameter.in === 'path') assert.equal(parameter.required, true, name)
   }
-  const keyOf = (name: string) => operation(name).parameters?.find(each => each.name === 'Idempotency-Key')
+  const keyOf = (name: string) => operation(name).parameters.find(each => each.name === 'Idempotency-Key')
   assert.deepEqual([keyOf('POST /payments')?.in, keyOf('POST /payments')?.required], ['header', true])
   assert.equal(keyOf('POST /orders/{id}/payment')?.required ?? false, false)
 })
 
 test('every operation has an example of each request and response body, and every example matches its schema', () => {
-  for (const [name, { parameters = [], requestBody, responses }] of operations) {
+  for (const [name, { parameters, requestBody, responses }] of operations) {
     const answers = Object.entries(responses).map(([status, { content }]) => [`${name} ${status}`, content] as const)
     for (const [where, content = {}] of [[name, requestBody?.content] as const, ...answers]) {
       for (const media of Object.values(content)) {
@@ -270,6 +218,77 @@ test('every operation has an example of each request and response body, and ever
     for (const { headers = {} } of Object.values(responses)) {
       for (const [header, { schema, example }] of Object.entries(headers)) assertValid(schema, example, header)
     }
+  }
+})
+
+test('the fields and bounds of the document are those of the code', () => {
+  const { User, UserInput, UserChanges, Order, OrderInput, OrderItem, PaymentInput } = openApi.components.schemas
+  const fieldsOf = (schema?: Schema) => schema?.properties ?? assert.fail()
+  const mostOf = (schema?: Schema) => schema?.maxLength ?? schema?.maximum
+  const fields = ['name', 'email', ...profileFields]
+  assert.deepEqual(Object.keys(fieldsOf(User)).toSorted(), ['id', ...fields].toSorted())
+  for (const input of [UserInput, UserChanges]) {
+    assert.deepEqual(Object.keys(fieldsOf(input)).toSorted(), [...fields, 'password'].toSorted())
+    assert.equal(fieldsOf(input).password?.minLength, userBounds.password.least)
+    assert.equal(mostOf(fieldsOf(input).password), userBounds.password.most)
+  }
+  for (const schema of [User, UserInput, UserChanges]) {
+    for (const name of fields) {
+      const bound: number | { readonly most: number } = Reflect.get(userBounds, name)
+      assert.equal(mostOf(fieldsOf(schema)[name]), typeof bound === 'number' ? bound : bound.most, name)
+    }
+  }
+  const { items } = fieldsOf(OrderInput)
+  assert.equal(items?.maxItems, orderBounds.items)
+  for (const item of [items?.items, OrderItem]) {
+    for (const name of ['name', 'quantity', 'price'] as const)
+      assert.equal(mostOf(fieldsOf(item)[name]), orderBounds[name])
+  }
+  assert.equal(mostOf(fieldsOf(Order).amount), orderBounds.amount)
+  assert.equal((mostOf(fieldsOf(PaymentInput).amount) ?? 0) * 100, mostCents)
+  assert.deepEqual(fieldsOf(Order).status?.enum, orderStatuses)
+  for (const { parameters } of operations.values()) {
+    for (const { name, schema } of parameters) {
+      if (name === 'limit' || name === 'offset') assert.equal(schema.maximum, pageBounds[name])
+      if (name === 'id' || name === 'after')
+        assert.deepEqual([schema.minimum, schema.maximum], [1, Number.MAX_SAFE_INTEGER])
+    }
+  }
+})
+
+/** Sends what Swagger UI has filled in when a person presses Execute, and what that person has typed. */
+async function execute(app: { url: string }, name: string, typed: Readonly<Record<string, string>> = {}) {
+  const { parameters, security, bodies } = operation(name)
+  const query = new URLSearchParams()
+  const headers: Record<string, string> = {}
+  let target = name
+  for (const { name, in: place, example, schema } of parameters) {
+    const value = typed[name] ?? example ?? schema.default
+    if (value === undefined) continue
+    if (place === 'path') target = target.replace(`{${name}}`, String(value))
+    else if (place === 'query') query.set(name, String(value))
+    else headers[name.toLowerCase()] = String(value)
+  }
+  const needsToken = security.length > 0 && security.every(scheme => 'token' in scheme)
+  const token = needsToken ? await tokenOf(app, 'ada@example.com', 'demo-password') : undefined
+  const line = `${target}${query.size === 0 ? '' : `?${query}`}`
+  return sendText(app, line, bodies[0] === undefined ? undefined : JSON.stringify(bodies[0]), token, headers)
+}
+
+test('every request that the API reference prefills succeeds on the demo data', async () => {
+  for (const name of operations.keys()) {
+    await using app = await startTestApp({ DEMO_DATA: 'true' }) // a new one, because some requests delete
+    const { status, body } = await execute(app, name)
+    assert.ok([200, 201, 204].includes(status), `${name}: ${status} ${body}`)
+  }
+})
+
+test('after can be typed into the prefilled request of every list that takes it', async () => {
+  await using app = await startTestApp({ DEMO_DATA: 'true' })
+  for (const name of ['GET /users', 'GET /users/{id}/orders']) {
+    const { status, body } = await execute(app, name, { after: '1' })
+    assert.equal(status, 200, `${name}: ${body}`)
+    assert.equal(JSON.parse(body)[0].id, 2)
   }
 })
 

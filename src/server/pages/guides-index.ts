@@ -1,9 +1,9 @@
-import type { Part } from '../openapi/document.ts'
+import type { OpenApiDocument } from '../openapi.ts'
 import type { Chapter } from './contents.ts'
 import { escapeHtml } from './frame.ts'
 
 /** The page that lists all others, and every operation of the HTTP interface. The last chapter, a long one, comes last. */
-export function indexPage(chapters: readonly Chapter[], openApiDocument: object): string {
+export function indexPage(chapters: readonly Chapter[], openApiDocument: OpenApiDocument): string {
   return `<main id="content" class="index">
 <h1>Documentation</h1>
 <p class="lead">Guides for those who use this service, run it, or work on it.</p>
@@ -44,16 +44,12 @@ interface Operation {
 }
 
 /** All operations, in the order of the document's tags. */
-function operationsIn(document: object): readonly Operation[] {
-  const { paths, tags: groups } = document as {
-    readonly paths: Readonly<Record<string, Part>>
-    readonly tags: readonly { readonly name: string }[]
-  }
+function operationsIn({ paths, tags }: OpenApiDocument): readonly Operation[] {
   const all = operationsOf(paths)
-  return groups.flatMap(({ name }) => all.filter(({ address }) => address.startsWith(`docs/api#/${name}/`)))
+  return tags.flatMap(({ name }) => all.filter(({ address }) => address.startsWith(`docs/api#/${name}/`)))
 }
 
-function operationsOf(paths: Readonly<Record<string, Part>>): readonly Operation[] {
+function operationsOf(paths: OpenApiDocument['paths']): readonly Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, part]) => {
       if (method === 'servers') return []

@@ -3,6 +3,7 @@ import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
 import { type Compressed, compress, once, sendCompressed, serveAssets } from '../assets.ts'
+import { openApiDocument } from '../openapi.ts'
 import { type Chapter, type Contents, type Guide, imageTypes, projectFolder, readContents } from './contents.ts'
 import { asPage, escapeHtml, frame, htmlType, type Page, placesOf } from './frame.ts'
 import { indexPage } from './guides-index.ts'
@@ -12,7 +13,7 @@ import { type Rendered, renderMarkdown } from './markdown.ts'
  * `/docs` lists the documentation, `/docs/…` shows each of its files. They are read at the first request, because most
  * processes never show them, and each page is rendered once.
  */
-export function serveGuides(server: FastifyInstance, openApiDocument: object): void {
+export function serveGuides(server: FastifyInstance): void {
   const contents = once(readContents)
   const made = new Map<string, () => Promise<Compressed>>()
   /** What `make` returned when it was first called for this address, compressed. */
@@ -27,7 +28,7 @@ export function serveGuides(server: FastifyInstance, openApiDocument: object): v
   server.get('/docs', async (request, reply) => {
     const make = async () => {
       const { chapters } = await contents()
-      const body = indexPage(chapters, openApiDocument)
+      const body = indexPage(chapters, await openApiDocument())
       return { title: 'Duet: documentation', root: '', place: 'Docs', body }
     }
     return sendCompressed(await pageAt('docs', make), htmlType, request, asPage(reply))
@@ -52,7 +53,7 @@ export function serveGuides(server: FastifyInstance, openApiDocument: object): v
 
 /** What links in the files may name, besides other files of the documentation. */
 const others: Readonly<Record<string, string>> = {
-  'api/openapi.json': 'openapi.json',
+  'api/openapi.yaml': 'openapi.json',
   'api/schema.graphql': 'docs/schema.graphql',
   'docs/decisions': 'docs#decisions',
 }

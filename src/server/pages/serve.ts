@@ -4,8 +4,8 @@ import { servePageAssets } from './frame.ts'
 import { serveGuides } from './guides.ts'
 
 /** Serves the documentation for browsers, and what all pages need. */
-export function servePages(server: FastifyInstance, openApiDocument: object): void {
+export function servePages(server: FastifyInstance): void {
   servePageAssets(server)
   serveApiReference(server)
-  serveGuides(server, openApiDocument)
+  serveGuides(server)
 }

@@ -1,0 +1,64 @@
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { AppError } from '../core/errors.ts'
+import { badInput, idOf } from '../core/input.ts'
+import { type PageRequest, pageBounds } from '../core/page.ts'
+import { clientKey, type TrustedProxies } from '../server/client-address.ts'
+import { type Fields, isObject } from '../server/fields.ts'
+
+/** The parts that the routes of every resource need. */
+export interface RestServer {
+  readonly server: FastifyInstance
+  readonly authenticate: onRequestHookHandler
+  /** The API is served at the root and below `/api`. */
+  readonly prefix: (typeof prefixes)[number]
+  readonly proxies: TrustedProxies
+}
+
+export const prefixes = ['', '/api'] as const
+
+/** The id in the path, or `undefined` if no row can have such an id. */
+export function idIn(request: FastifyRequest): number | undefined {
+  const { id } = request.params as { id: string }
+  if (id === '') throw new AppError('not-found', 'Not found') // `/users/` contains no id at all
+  return idOf(id)
+}
+
+/** If a header was sent more than once, its values are joined. */
+export function headerOf(request: FastifyRequest, name: string): string | undefined {
+  return request.headers[name] as string | undefined
+}
+
+/** The client that sent the request. Queues and login limits use it, so that no client slows down the others. */
+export function clientOf({ raw }: FastifyRequest, proxies: TrustedProxies): string {
+  return clientKey(proxies.clientOf(raw))
+}
+
+/** The fields of a body, which must be a JSON object. */
+export function fieldsOf(body: unknown): Fields {
+  if (isObject(body)) return body
+  throw badInput('Request body must be a JSON object')
+}
+
+export function queryOf(request: FastifyRequest): Fields {
+  return request.query as Fields
+}
+
+/** The page that the query string asks for. The default is the first thousand items. */
+export function decodePage({ limit, offset, after }: Fields): PageRequest {
+  const page = {
+    limit: wholeNumber('limit', limit, 1, pageBounds.limit, pageBounds.limit),
+    offset: wholeNumber('offset', offset, 0, pageBounds.offset, 0),
+  }
+  if (after === undefined) return page
+  if (offset !== undefined) throw badInput('after and offset cannot be used together')
+  const id = typeof after === 'string' ? idOf(after) : undefined
+  if (id === undefined) throw badInput(`after must be an integer from 1 to ${Number.MAX_SAFE_INTEGER}`)
+  return { ...page, after: id }
+}
+
+function wholeNumber(name: string, value: unknown, least: number, most: number, fallback: number): number {
+  if (value === undefined) return fallback
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
+  if (number >= least && number <= most) return number
+  throw badInput(`${name} must be an integer from ${least} to ${most}`)
+}
