@@ -85,9 +85,8 @@ export async function startApp(
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()
-  const { heavyChanges: heavyTurns, isFirst } = shared
-  const eventsKeptSeconds = config.eventRetentionSeconds
-  const store = createStore(engine, { timeoutMs: timeouts.operation, eventsKeptSeconds, heavyTurns })
+  const { isFirst } = shared
+  const store = createStore(engine, config.eventRetentionSeconds)
   const demoLoginWorks =
     config.demoData && (await shared.demoLogin(() => ensureDemoData(engine, store, passwords, randomness)))
 
@@ -138,7 +137,7 @@ export async function startApp(
   const authenticate = authentication(server, tokens)
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
   const showPage = config.explorers ? showGraphiql : undefined
-  serveGraphQL({ server, authenticate, executor, clientOf, showPage, sockets, lifecycle })
+  serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
   refuseHiddenMethods(server)
 

@@ -8,8 +8,7 @@ import { BenchServer } from '../core/server.ts'
 import { fillSqlite } from '../plant.ts'
 import { drive, textOf, type Workload } from './drive.ts'
 
-const longPosts = 60
-/** Both run in the thread of heavy reads. */
+const longPosts = 30
 const expensive: readonly Workload[] = [
   operation('Many rows', '{users(limit:45){posts(limit:20){content}}}'), // costs 990 of 1,000
   operation('Long texts', `{posts(limit:${longPosts}){content}}`),

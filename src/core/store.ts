@@ -159,11 +159,11 @@ export interface PostStore {
   exists(postId: number): Promise<boolean>
   /**
    * Returns the JSON of an object with the selected fields, all read from one snapshot. Rejects with `answer-too-large`
-   * beyond the size limit. Clients take turns in slow reads.
+   * beyond the size limit.
    */
-  read(selection: Selection, values: SlotValues, client?: string): Promise<string>
+  read(selection: Selection, values: SlotValues): Promise<string>
   /** Like `read`, for a selection of one object. Returns `undefined` if that object does not exist. */
-  find(selection: Selection, values: SlotValues, client?: string): Promise<string | undefined>
+  find(selection: Selection, values: SlotValues): Promise<string | undefined>
   /** Makes the changes in the given order, in one transaction: all or none. */
   change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }

@@ -47,13 +47,13 @@ export class Executor {
     return this.#documents.prepare(request).operation(request.operationName)
   }
 
-  /** Runs a query or a mutation. Clients take turns in slow queries. */
-  async execute(operation: PreparedOperation, inputs: Fields, actor: Actor, client?: string): Promise<string> {
+  /** Runs a query or a mutation. */
+  async execute(operation: PreparedOperation, inputs: Fields, actor: Actor): Promise<string> {
     try {
       const request = { variables: this.#variables(operation, inputs), actor }
       return operation.kind === 'mutation'
         ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#posts)
-        : await runQuery(this.#queries.get(operation, request.variables), request, this.#posts, client)
+        : await runQuery(this.#queries.get(operation, request.variables), request, this.#posts)
     } catch (error) {
       throw error instanceof AppError ? refusalFromCore(error, undefined) : error
     }

@@ -28,10 +28,10 @@ export function planQuery(
 }
 
 /** Returns the JSON of the answer's data. */
-export function runQuery(plan: QueryPlan, request: Request, posts: Posts, client?: string): string | Promise<string> {
+export function runQuery(plan: QueryPlan, request: Request, posts: Posts): string | Promise<string> {
   const values = valuesOf(plan, request)
   checkSkippedRows(skippedRows(plan.skips, values))
-  if (plan.reads) return posts.read(request.actor, plan.selection, values, client)
+  if (plan.reads) return posts.read(request.actor, plan.selection, values)
   const entries = plan.selection.fields.map(field => {
     const value = field.kind === 'json' ? values[field.slot] : field.kind === 'text' ? JSON.stringify(field.text) : '[]'
     return `${JSON.stringify(field.key)}:${value}`

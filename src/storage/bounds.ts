@@ -1,7 +1,7 @@
 /** Limits of what a database connection builds, keeps and lets wait. */
 export const bounds = Object.freeze({
   /** Maximum size in bytes of one answer that the database builds. */
-  answerBytes: 8 * 1024 * 1024,
+  answerBytes: 2 * 1024 * 1024,
   /**
    * Maximum number of prepared statements kept per connection, and of the characters of all of them together. A
    * prepared statement takes about 20 bytes of memory per character in SQLite and 160 in PostgreSQL.
@@ -10,12 +10,4 @@ export const bounds = Object.freeze({
   statementText: { sqlite: 1024 * 1024, postgres: 256 * 1024 },
   /** Maximum number of operations that wait for the store. Further ones are rejected immediately. */
   waiting: 10_000,
-  /**
-   * How many heavy reads may wait for their turn. `textBytes`: longer texts together, as they are stored, make a read
-   * heavy. To write a megabyte of them as JSON takes SQLite up to 8 ms and PostgreSQL up to 40.
-   */
-  heavyReads: { waiting: 200, textBytes: 512 * 1024 },
 })
-
-/** How many heavy changes run at once, and how many may wait. */
-export const heavyChanges = Object.freeze({ atOnce: 1, mayWait: 100 })

@@ -11,17 +11,6 @@ export type Row = readonly Value[]
 export interface Statement {
   readonly text: string
   readonly values: readonly Value[]
-  /** Whether the statement is slow because of its rows, as estimated before it runs. */
-  readonly heavy?: boolean | undefined
-  /** How many long texts it returns at most. Whether they make it slow depends on their length. */
-  readonly longTexts?: number | undefined
-  /**
-   * Set if `text` leaves long texts out, as its last value says: makes the text that leaves nothing out. Only for reads
-   * of one text.
-   */
-  readonly whole?: (() => string) | undefined
-  /** The client that asked for it. Clients take turns in slow reads. */
-  readonly client?: string | undefined
   /** Set by a verb that does not use the rows. PostgreSQL then gets the statement together with the following one. */
   readonly unread?: boolean | undefined
   /**

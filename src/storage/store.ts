@@ -1,38 +1,19 @@
 import type { Revised } from '../core/condition.ts'
-import { FairQueue, type Turns } from '../core/fair-queue.ts'
-import type { Selection, SlotValues } from '../core/selection.ts'
+import type { Selection } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
-import { heavyChanges } from './bounds.ts'
 import type { Engine } from './engine.ts'
-import { callerOf } from './entities/actors.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
 import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
-import { compile, compileGuarded } from './select/select.ts'
-import { heavy, mostLongTexts, weightOf, weightOfRows } from './select/weight.ts'
+import { compile } from './select/select.ts'
 import type { Row, Statement } from './sql.ts'
 import type { verbs } from './verbs.ts'
 
-export interface StoreOptions {
-  /** How long a heavy change may wait for its turn. */
-  readonly timeoutMs?: number
-  readonly eventsKeptSeconds?: number
-  /** The turns of heavy changes. */
-  readonly heavyTurns?: Turns
-}
-
-/**
- * Implements the core's store on either engine. A mutation with a heavy selection is a heavy change. Heavy changes run
- * one at a time, so that another write waits for at most one of them and not for a queue of them. Their callers take
- * turns.
- */
-export function createStore(
-  engine: Engine<typeof verbs>,
-  { timeoutMs, eventsKeptSeconds, heavyTurns = new FairQueue(heavyChanges) }: StoreOptions = {},
-): Store {
+/** Implements the core's store on either engine. */
+export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: number): Store {
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -43,17 +24,16 @@ export function createStore(
       return { item, revision: revisionOf(item) }
     })
   // Many requests share one selection object. Its compiled statement is cached for as long as the object exists.
-  const plain = keptFor((selection: Selection) => compile(selection, engine.dialect))
-  const guarded = keptFor((selection: Selection) => compileGuarded(selection, engine.dialect))
-  const wholeOf = (selection: Selection, values: SlotValues): string =>
-    (mostLongTexts(selection, values) > engine.dialect.unguardedTexts ? guarded : plain)(selection)
-  const { limited } = engine.dialect
-  const limitedOf =
-    limited && keptFor((selection: Selection, slots: number) => compile(selection, limited(`$${slots + 1}`)))
+  const known = new WeakMap<Selection, string>()
+  const textOf = (selection: Selection): string => {
+    const text = known.get(selection) ?? compile(selection, engine.dialect)
+    known.set(selection, text)
+    return text
+  }
   const compiled = (change: Change): CompiledChange => {
     if (!('show' in change)) return change
     const { selection, values, id } = change.show
-    return { ...change, show: { text: engine.dialect.bounded(wholeOf(selection, values)), values, id } }
+    return { ...change, show: { text: textOf(selection), values, id } }
   }
   const listUsers = userReads.list(engine.dialect)
   const listOrdersOf = orderReads.listOf(engine.dialect)
@@ -90,45 +70,14 @@ export function createStore(
       purgeKeys: () => engine.write('purgeKeys', purgedTogether),
     },
     posts: {
-      async find(selection, values, client) {
-        const found = await this.read(selection, values, client)
+      async find(selection, values) {
+        const found = await this.read(selection, values)
         return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
       },
       exists: async id => (await engine.read(postReads.byId(id))).length > 0,
-      read(selection, values, client) {
-        const isHeavy = weightOfRows(selection, values) > heavy
-        const longTexts = mostLongTexts(selection, values)
-        const whole = () => wholeOf(selection, values)
-        const read = { values, heavy: isHeavy, longTexts, client }
-        if (limitedOf === undefined || longTexts === 0) return engine.readText({ ...read, text: whole() })
-        return engine.readText({ ...read, text: limitedOf(selection, values.length), whole })
-      },
-      change(actor, changes) {
-        const change = () => engine.write('changePosts', actor, changes.map(compiled))
-        return weightShownBy(changes) > heavy ? heavyTurns.run(callerOf(actor), change, timeoutMs) : change()
-      },
+      read: (selection, values) => engine.readText({ text: textOf(selection), values }),
+      change: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
     },
     events: createEventLog(engine, eventsKeptSeconds),
-  }
-}
-
-function weightShownBy(changes: readonly Change[]): number {
-  return changes.reduce(
-    (sum, change) => sum + ('show' in change ? weightOf(change.show.selection, change.show.values) : 0),
-    0,
-  )
-}
-
-function keptFor<Key extends object, Made, Rest extends readonly unknown[]>(
-  make: (key: Key, ...rest: Rest) => Made,
-): (key: Key, ...rest: Rest) => Made {
-  const known = new WeakMap<Key, Made>()
-  return (key, ...rest) => {
-    let made = known.get(key)
-    if (made === undefined) {
-      made = make(key, ...rest)
-      known.set(key, made)
-    }
-    return made
   }
 }

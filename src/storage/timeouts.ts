@@ -14,8 +14,6 @@ export interface Timeouts {
   readonly lock: number
   /** A write is given up after this time if the disk hangs, so that not even an error arrives. */
   readonly hang: number
-  /** For the turn of a heavy read: less than a server that stops waits for its requests, if the operation is short. */
-  readonly heavyTurn: number
 }
 
 export function timeoutsOf(operation: number): Timeouts {
@@ -26,6 +24,5 @@ export function timeoutsOf(operation: number): Timeouts {
     doubt: Math.round(operation * 0.6),
     lock: Math.min(250, Math.round(operation / 4)),
     hang: operation * 4,
-    heavyTurn: Math.max(4_000, operation),
   })
 }

@@ -16,7 +16,6 @@ import type { Shared } from '../wiring/shared.ts'
 import { LogLines } from './log-lines.ts'
 import { sharedLimiter, type ThreadMemory } from './memory.ts'
 import { ThreadCalls, toSent } from './thread-calls.ts'
-import { turnsOf } from './turns.ts'
 
 /** One of the threads that serve: a whole app, whose shared parts are in the main thread or in shared memory. */
 export interface ServingData {
@@ -84,7 +83,6 @@ const shared: Shared = {
   limiter: sharedLimiter(memory, owner, systemClock),
   tally: name => new SharedTally(name, counts),
   refused: new RefusalTable(memory.refusals, systemClock),
-  heavyChanges: turnsOf(main),
   // The first thread writes the demo data and tries its login.
   demoLogin: async ensure => {
     if (index > 0) return main.call<boolean>('demoLoginWorks')

@@ -5,7 +5,6 @@ import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
 import { readOrCreateKeys } from '../security/keys.ts'
-import { heavyChanges } from '../storage/bounds.ts'
 import { SharedDatabase } from '../storage/shared-database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
@@ -15,7 +14,6 @@ import { Rendezvous } from './rendezvous.ts'
 import { Serving } from './serving.ts'
 import type { Handlers } from './thread-calls.ts'
 import { ThreadMetrics } from './thread-metrics.ts'
-import { type ThreadTurns, TurnOffice } from './turns.ts'
 
 export interface ThreadsParts {
   readonly logger: Logger
@@ -72,10 +70,8 @@ class Supervisor {
   readonly #database: SharedDatabase
   readonly #group = randomUUID()
   readonly #memory = newThreadMemory()
-  readonly #turns = new TurnOffice(heavyChanges)
   readonly #meeting: Rendezvous
   readonly #threads = new Map<number, Serving>()
-  readonly #turnsOf = new Map<number, ThreadTurns>()
   readonly #metrics = new ThreadMetrics(this.#threads)
   readonly #demoLogin = Promise.withResolvers<boolean>()
   readonly #ends: number[] = []
@@ -101,11 +97,9 @@ class Supervisor {
     const config = { ...this.#config, maintenance: this.#maintenance }
     const { threads } = config
     const { database } = this.#database
-    const turns = this.#turns.enter()
-    this.#turnsOf.set(index, turns)
     const thread = new Serving({
       data: { index, threads, group: this.#group, config, database, memory: this.#memory },
-      handlers: this.#handlersFor(index, turns),
+      handlers: this.#handlersFor(index),
       onLog: this.#parts.write,
       onError: err => this.#parts.logger.error({ err, thread: index + 1 }, 'A serving thread failed'),
     })
@@ -114,14 +108,12 @@ class Supervisor {
     return thread
   }
 
-  #handlersFor(index: number, turns: ThreadTurns): Handlers {
+  #handlersFor(index: number): Handlers {
     return {
       connectWriter: (port: MessagePort) => this.#database.connect(port),
       hash: (password: string, client?: string) => this.#parts.passwords.hash(password, client),
       matches: (password: string, hash: string | undefined, client?: string) =>
         this.#parts.passwords.matches(password, hash, client),
-      beginTurn: (client: string, waitMs?: number) => turns.begin(client, waitMs),
-      endTurn: (turn: number) => turns.end(turn),
       mayListen: () => this.#meeting.mayListen(index),
       stoppedListening: () => this.#meeting.stoppedListening(this.#threads.size),
       collectMetrics: () => this.#metrics.collect(),
@@ -144,7 +136,6 @@ class Supervisor {
   /** A thread has ended that should serve. Another one replaces it, unless that happens again and again. */
   #lost({ index }: Serving): void {
     this.#threads.delete(index)
-    this.#turnsOf.get(index)?.leave()
     this.#metrics.forget(index)
     forgetThread(this.#memory, index + 1)
     if (this.#stopping !== undefined) return

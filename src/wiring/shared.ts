@@ -1,6 +1,5 @@
 import type { Config } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
-import { FairQueue, type Turns } from '../core/fair-queue.ts'
 import type { Clock, RefusedClients, Tally } from '../core/ports.ts'
 import { MemoryEventBus } from '../events/memory-event-bus.ts'
 import { type LocalLimiter, MemoryRateLimiter } from '../limits/rate-limiter.ts'
@@ -8,7 +7,6 @@ import { RefusalTable, refusalMemory } from '../limits/refused-clients.ts'
 import { MemoryTally } from '../limits/tally.ts'
 import type { Siblings } from '../server/lifecycle.ts'
 import type { MetricsOfThread } from '../server/metrics.ts'
-import { heavyChanges } from '../storage/bounds.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
 
 /** The parts that the threads of one process share. */
@@ -22,7 +20,6 @@ export interface Shared {
   limiter(name: string, limit: number, windowMs: number): LocalLimiter
   tally(name: string): Tally
   readonly refused: RefusedClients
-  readonly heavyChanges: Turns
   /** Ensures the demo data once for all threads. Returns whether its login works. */
   demoLogin(ensure: () => Promise<boolean>): Promise<boolean>
   /** Resolves when all threads are ready to listen. */
@@ -42,7 +39,6 @@ export function alone({ database, port }: Config, clock: Clock): Shared {
     limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
     tally: () => new MemoryTally(),
     refused: new RefusalTable(refusalMemory(), clock),
-    heavyChanges: new FairQueue(heavyChanges),
     demoLogin: ensure => ensure(),
     mayListen: async () => ({ port, reusePort: false }),
   }

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { anonymous } from '../../src/core/actor.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { Change, Show } from '../../src/core/store.ts'
 import { sql } from '../../src/storage/sql.ts'
@@ -8,46 +7,13 @@ import { createStore } from '../../src/storage/store.ts'
 import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { type EngineKind, engineKinds } from '../support/engines.ts'
-import { notInQuick } from '../support/form.ts'
-import { within } from '../support/wait.ts'
 
 for (const kind of engineKinds) {
   describe(`The result of a mutation on ${kind.name}`, { skip: kind.skip }, () => {
-    it('with much data delays other writes by one such mutation at most', { skip: notInQuick }, async () => {
+    it('has at most two MiB for all fields together, and above that nothing is changed', async () => {
       await using stage = await stageWithData(kind)
       const store = createStore(stage.engine)
-      await store.ping()
-      let shown = 0
-      const likes = Array.from({ length: 40 }, async () => {
-        await store.posts.change(actorOf(1), [like(100)])
-        shown++
-      })
-      const claim = { callerId: null, scope: '/payments', key: 'k', ttlSeconds: 60 }
-      await within(store.payments.pay(anonymous, { cents: 500 }, claim), 'a payment')
-      assert.ok(shown <= 4, `${shown} of 40 mutations were answered before the payment`)
-      await within(Promise.all(likes), 'the mutations')
-      assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[40]])
-    })
-
-    it('with much data is refused in time if too many such mutations wait, and other mutations are not refused', async () => {
-      await using stage = await stageWithData(kind)
-      const store = createStore(stage.engine, { timeoutMs: 1 })
-      const outcomes = await Promise.allSettled(
-        Array.from({ length: 200 }, () => store.posts.change(actorOf(1), [like(100)])),
-      )
-      const refused = outcomes.filter(outcome => outcome.status === 'rejected')
-      assert.ok(refused.length >= 99, `${refused.length} were refused`)
-      for (const { reason } of refused) assert.ok(reason instanceof AppError && reason.code === 'unavailable')
-      const [answer] = (await store.posts.change(actorOf(1), [like(1)])) as readonly string[]
-      assert.match(answer ?? '', /^\{"post":/)
-      const counted = await stage.engine.read(sql`select likes from posts where id = 1`)
-      assert.deepEqual(counted, [[200 - refused.length + 1]])
-    })
-
-    it('has at most eight MiB for all fields together, and above that nothing is changed', async () => {
-      await using stage = await stageWithData(kind)
-      const store = createStore(stage.engine)
-      const changes = (count: number) => Array.from({ length: count }, () => like(100))
+      const changes = (count: number) => Array.from({ length: count }, () => like(30))
       assert.equal(((await store.posts.change(actorOf(1), changes(2))) as readonly string[]).length, 2)
       await assert.rejects(
         store.posts.change(actorOf(1), changes(3)),

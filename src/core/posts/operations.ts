@@ -33,9 +33,9 @@ export class Posts {
   }
 
   /** Throws at once if the actor may not read all selected fields. */
-  read(actor: Actor, selection: Selection, values: SlotValues, client?: string): Promise<string> {
+  read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
     this.authorise(actor, selection, values)
-    return this.#store.read(selection, values, client)
+    return this.#store.read(selection, values)
   }
 
   /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */

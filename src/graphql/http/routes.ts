@@ -15,8 +15,6 @@ export interface GraphQLServer {
   readonly server: FastifyInstance
   readonly authenticate: onRequestHookHandler
   readonly executor: Executor
-  /** The key of the client that sent a request. */
-  readonly clientOf: (request: FastifyRequest['raw']) => string
   /** Sends a page to a browser that asks for HTML. Missing if there is no page. */
   readonly showPage: ((request: FastifyRequest, reply: FastifyReply) => unknown) | undefined
   readonly sockets: Sockets
@@ -25,18 +23,17 @@ export interface GraphQLServer {
 
 /** `/graphql`: one operation per request. POST runs queries and mutations, GET only queries. */
 export function serveGraphQL(parts: GraphQLServer): void {
-  const { server, authenticate, executor, clientOf, showPage, sockets, lifecycle } = parts
+  const { server, authenticate, executor, showPage, sockets, lifecycle } = parts
   const options = { onRequest: authenticate, errorHandler: answerFailure }
 
   const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-    const client = clientOf(request.raw)
     const operation = executor.prepare(asked)
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
       reply.header('allow', 'POST')
       throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
     }
-    const data = await executor.execute(operation, asked.variables, request.actor, client)
+    const data = await executor.execute(operation, asked.variables, request.actor)
     reply.type(answerType(request))
     return `{"data":${data}}`
   }

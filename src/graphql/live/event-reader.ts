@@ -32,7 +32,7 @@ export class EventReader {
     const subject = subjectOf(event)
     if (subject === undefined) return undefined
     const { selection, values, id } = group.subscription
-    const read = () => this.#parts.store.find(selection, values.with(id, subject), client)
+    const read = () => this.#parts.store.find(selection, values.with(id, subject))
     const data = await this.#reads.run(client, () => this.#timed(group, read))
     return data === undefined ? 'gone' : new SharedMessage(data, group.positions ? placeToText(event) : undefined)
   }

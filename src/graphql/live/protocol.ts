@@ -232,7 +232,7 @@ export class Conversation implements Outlet {
       run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
       return
     }
-    run.answer(await executor.execute(operation, request.variables, this.actor, client))
+    run.answer(await executor.execute(operation, request.variables, this.actor))
   }
 
   /** The token may have been revoked on another instance whose event has not arrived yet. */

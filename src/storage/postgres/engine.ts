@@ -2,13 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
 import { FairQueue } from '../../core/fair-queue.ts'
 import { KeyedQueue } from '../../core/keyed-queue.ts'
-import { LruCache } from '../../core/lru-cache.ts'
 import type { Randomness, StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
-import { HeavyTurns } from '../heavy-turns.ts'
-import { leftOut, postgresDialect } from '../select/dialect.ts'
-import { heavy as heavyWeight, longText } from '../select/weight.ts'
+import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Steps, Traits, Verb, Verbs } from '../verb.ts'
@@ -29,21 +26,11 @@ export interface PostgresOptions<V extends Verbs> extends EngineOptions<V> {
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = postgresDialect
   readonly #pool: PostgresPool
-  /**
-   * Bounded statements by their original text. Reusing the same string object makes later look-ups much faster than an
-   * equal new string.
-   */
-  readonly #bounded = new LruCache<string, string>(bounds.statements, {
-    weights: { of: ({ length }) => length, most: bounds.statementText.postgres },
-  })
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
-  /** Limits the writes that run at once, and the reads of many texts, so that connections stay free for other reads. */
+  /** Limits the writes that run at once, so that connections stay free for reads. */
   readonly #writers: FairQueue
-  readonly #textReads: FairQueue
-  /** Heavy reads take processors from others. A client has one at a time. */
-  readonly #heavyReads: HeavyTurns<readonly Row[]>
   /**
    * Of the writes that lock the same row, one runs and one of another caller waits in PostgreSQL. The others wait here,
    * so that they take no connection from writes of other rows.
@@ -55,59 +42,24 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#catalogue = options.catalogue
     this.#observer = options.observer
     this.#timeouts = options.timeouts
-    const { poolMax, timeouts } = options
+    const { poolMax } = options
     this.#writers = new FairQueue({ atOnce: Math.max(1, poolMax - Math.ceil(poolMax / 5)), mayWait: bounds.waiting })
-    this.#textReads = new FairQueue({ atOnce: Math.ceil(poolMax / 4), mayWait: bounds.waiting })
-    this.#heavyReads = new HeavyTurns({ atOnce: Math.ceil(poolMax / 8), perClient: 1 }, timeouts.heavyTurn)
   }
 
-  read(statement: Statement): Promise<readonly Row[]> {
-    const read = () => this.#readNow(statement)
-    return this.#observed(() => {
-      if (statement.heavy) return this.#heavyReads.run(statement, read)
-      if (hasManyTexts(statement)) return this.#textReads.run(statement.client ?? '', read, this.#timeouts.operation)
-      return read()
-    })
-  }
-
-  /** A read that has left long texts out runs again, as a heavy one. */
-  async readText({ whole, ...statement }: Statement): Promise<string> {
-    if (whole === undefined || !statement.heavy) {
-      const longest = whole === undefined ? [] : [longestTextOf(statement)]
-      const limited = { ...this.#boundedOf(statement), values: [...statement.values, ...longest] }
-      const answer = answerOf(await this.read(limited))
-      if (whole === undefined || !answer.includes(leftOut)) return answer
-    }
-    // Makes the text when its turn comes, because many may wait, and the text can be long.
-    const read = () => this.#readNow(this.#boundedOf({ ...statement, text: whole() }))
-    return answerOf(await this.#observed(() => this.#heavyReads.run(statement, read)))
-  }
-
-  #boundedOf(statement: Statement): Statement {
-    let text = this.#bounded.get(statement.text)
-    if (text === undefined) {
-      text = this.dialect.bounded(statement.text)
-      this.#bounded.set(statement.text, text)
-    }
-    return { ...statement, text }
-  }
-
-  async #observed(read: () => Promise<readonly Row[]>): Promise<readonly Row[]> {
+  async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
+    const deadline = started + this.#timeouts.operation
     try {
-      return await read()
+      return await this.#withRetries(deadline, () =>
+        this.#pool.use(deadline, session => session.run(statement, deadline)),
+      )
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
   }
 
-  /**
-   * The time counts from here. If it counted from the request, a read whose turn comes late would be cut off, which costs
-   * its connection, and PostgreSQL would go on with it.
-   */
-  #readNow(statement: Statement): Promise<readonly Row[]> {
-    const deadline = performance.now() + this.#timeouts.operation
-    return this.#withRetries(deadline, () => this.#pool.use(deadline, session => session.run(statement, deadline)))
+  async readText(statement: Statement): Promise<string> {
+    return answerOf(await this.read(statement))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
@@ -197,19 +149,6 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   #isTooLate(deadline: number): boolean {
     return performance.now() + this.#timeouts.begin > deadline
   }
-}
-
-function hasManyTexts({ longTexts = 0 }: Statement): boolean {
-  return longTexts * longText > heavyWeight
-}
-
-/**
- * The maximum number of bytes of each long text in a read that is not heavy. Reads of few texts do not wait for a turn,
- * so they may read less.
- */
-function longestTextOf(statement: Statement): number {
-  const { textBytes } = bounds.heavyReads
-  return Math.floor((hasManyTexts(statement) ? textBytes : textBytes / 2) / (statement.longTexts ?? 1))
 }
 
 const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseMs: number }>> = {

@@ -9,12 +9,7 @@ import type { PageStart } from './page.ts'
  */
 export function compile({ fields }: Selection, dialect: Dialect): string {
   const compiler = new Compiler(dialect)
-  return `select ${dialect.object(compiler.pairs(compiler.scope('Query'), fields))}`
-}
-
-/** The same statement, but it is refused early if the long texts alone are over the size limit. */
-export function compileGuarded(selection: Selection, dialect: Dialect): string {
-  return dialect.guarded(each => compile(selection, each))
+  return dialect.statement(dialect.object(compiler.pairs(compiler.scope('Query'), fields)))
 }
 
 /** A column has the name of its field, in snake case. */

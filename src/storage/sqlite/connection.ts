@@ -11,7 +11,7 @@ export class SqliteConnection implements Disposable {
     weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText.sqlite },
   })
   #now = 0
-  #longestText = Number.POSITIVE_INFINITY
+  #textBytes = 0
 
   /**
    * `busyMs`: how long to wait while another process has the file locked. Commands wait longer than a server. `readers`:
@@ -30,10 +30,11 @@ export class SqliteConnection implements Disposable {
     this.database.function('now_plus', { directOnly: true }, seconds =>
       new Date(this.#now + Number(seconds) * 1000).toISOString(),
     )
-    // SQLite calls a deterministic function without arguments once for each run of a statement.
-    this.database.function('longest_text', { directOnly: true, deterministic: true }, () => this.#longestText)
-    this.database.function('text_too_long', { directOnly: true }, () => {
-      throw new TextTooLong('A text is longer than this connection may read')
+    // Ends a read as soon as its long texts exceed the size limit together, before their JSON is built.
+    this.database.function('count_text', { directOnly: true }, bytes => {
+      this.#textBytes += Number(bytes)
+      if (this.#textBytes > bounds.answerBytes) throw answerTooLarge()
+      return 1
     })
   }
 
@@ -42,12 +43,8 @@ export class SqliteConnection implements Disposable {
     this.#now = now
   }
 
-  /** Sets how many bytes a long text may have in the following statements. They throw `TextTooLong` beyond that. */
-  setLongestText(bytes: number): void {
-    this.#longestText = bytes
-  }
-
   run(statement: Statement): readonly Row[] {
+    this.#textBytes = 0
     return this.#prepared(statement.text).all(...statement.values) as unknown as readonly Row[]
   }
 
@@ -65,9 +62,6 @@ export class SqliteConnection implements Disposable {
     this.database.close()
   }
 }
-
-/** The statement is too expensive for the connection that ran it. */
-export class TextTooLong extends Error {}
 
 /**
  * Translates a statement to SQLite. Statements use the SQL that both engines share, with two exceptions that only

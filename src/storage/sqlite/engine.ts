@@ -6,7 +6,6 @@ import type { Row, Statement } from '../sql.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from '../verb.ts'
 import { SqliteConnection } from './connection.ts'
 import { type SharedGuard, SqliteGuard } from './guard.ts'
-import { HeavyReads } from './heavy-reads.ts'
 import { SqliteReader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 import { linkToOwn, linkToShared } from './writer-link.ts'
@@ -21,14 +20,10 @@ export interface SharedSqlite {
   readonly connect: (port: MessagePort) => void
 }
 
-/**
- * The embedded engine: a read connection in this thread, a write connection in a worker thread, and another one for
- * heavy reads once there are some.
- */
+/** The embedded engine: a read connection in this thread and a write connection in a worker thread. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = sqliteDialect
   readonly #guard: SqliteGuard
-  readonly #heavy: HeavyReads
   readonly #reader: SqliteReader
   readonly #writer: SqliteWriter
   readonly #observer: StoreObserver
@@ -39,15 +34,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     const reading = new SqliteConnection(path, 'read', timeouts.operation, shared?.threads)
     const [userVersion] = reading.run({ text: 'pragma user_version', values: [] })
     this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer, shared?.guard)
-    this.#heavy = new HeavyReads({
-      data: { path, busyMs: timeouts.operation, readers: heavyShare * (shared?.threads ?? 1) },
-      guard: this.#guard,
-      now,
-      observer,
-      timeoutMs: timeouts.hang,
-      waitMs: timeouts.heavyTurn,
-    })
-    this.#reader = new SqliteReader(reading, this.#guard, this.#heavy, now)
+    this.#reader = new SqliteReader(reading, this.#guard, now)
     const data: WriterData = { path, catalogueUrl: catalogue.url, busyMs: timeouts.operation }
     const open = () => (shared === undefined ? linkToOwn(data) : linkToShared(shared.connect))
     this.#writer = new SqliteWriter({ open, guard: this.#guard, now, observer, timeouts })
@@ -84,12 +71,8 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   async [Symbol.asyncDispose](): Promise<void> {
     // Close the writer last: the last connection to close removes the WAL file, and a reader cannot do that.
     this.#reader[Symbol.dispose]()
-    await this.#heavy[Symbol.asyncDispose]()
     this.#guard.rest()
     await this.#writer[Symbol.asyncDispose]()
     this.#guard[Symbol.dispose]()
   }
 }
-
-/** A heavy read profits little from pages in memory, so its connection keeps a quarter of those of an ordinary one. */
-const heavyShare = 4

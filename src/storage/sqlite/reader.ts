@@ -1,48 +1,33 @@
 import { unavailable } from '../../core/errors.ts'
-import { LruCache } from '../../core/lru-cache.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement, Value } from '../sql.ts'
-import { type SqliteConnection, TextTooLong } from './connection.ts'
+import type { SqliteConnection } from './connection.ts'
 import type { SqliteGuard } from './guard.ts'
-import type { HeavyReads } from './heavy-reads.ts'
 
 /**
  * Collects all reads of one turn of the event loop and runs them together at its end, in one transaction. That saves
  * SQLite's implicit begin and end for each read. Equal reads run once and share the result, because inside one
- * transaction they would return the same rows. Heavy reads run in a thread of their own: those with many rows, with
- * long texts, and those that were slow the last times they ran.
+ * transaction they would return the same rows. Admitted reads are
+ * small, so they run in the thread that serves.
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
   readonly #guard: SqliteGuard
-  readonly #heavy: Pick<HeavyReads, 'read'>
   readonly #now: () => number
   #waiting: Waiting[] = []
-  /** How often in a row a statement was slow. Once can be chance: another process may have had the processor. */
-  readonly #slow = new LruCache<string, { readonly times: number; readonly length: number }>(bounds.statements, {
-    weights: { of: ({ length }) => length, most: bounds.statementText.sqlite },
-  })
 
-  constructor(connection: SqliteConnection, guard: SqliteGuard, heavy: Pick<HeavyReads, 'read'>, now: () => number) {
+  constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
     this.#connection = connection
     this.#guard = guard
-    this.#heavy = heavy
     this.#now = now
   }
 
   read(statement: Statement): Promise<readonly Row[]> {
-    if (statement.heavy || this.#slowRuns(statement) > 1) return this.#readApart(statement)
     if (this.#waiting.length >= bounds.waiting)
       return Promise.reject(unavailable(new Error('Too many reads are waiting')))
     return new Promise((resolve, reject) => {
       if (this.#waiting.push({ statement, resolve, reject }) === 1) setImmediate(() => this.#readAll())
     })
-  }
-
-  async #readApart(statement: Statement): Promise<readonly Row[]> {
-    const { rows, ms } = await this.#heavy.read(statement)
-    this.#note(statement, ms)
-    return rows
   }
 
   #readAll(): void {
@@ -65,21 +50,8 @@ export class SqliteReader implements Disposable {
     }
     if (rest.length > 0) {
       this.#waiting = [...rest]
-      setImmediate(() => {
-        this.#waiting = byTurns(this.#waiting)
-        this.#readAll()
-      })
+      setImmediate(() => this.#readAll())
     }
-  }
-
-  #slowRuns({ text }: Statement): number {
-    return this.#slow.get(text)?.times ?? 0
-  }
-
-  #note(statement: Statement, ms: number): void {
-    const before = this.#slowRuns(statement)
-    const times = ms > slice ? before + 1 : 0
-    if (times !== before) this.#slow.set(statement.text, { times, length: statement.text.length })
   }
 
   /**
@@ -89,28 +61,24 @@ export class SqliteReader implements Disposable {
   #readSome(all: readonly Waiting[]): readonly Waiting[] {
     const known = new Map<string, Known>()
     const rest: Waiting[] = []
-    let at = performance.now()
-    const end = at + slice
+    const end = performance.now() + slice
+    let isOver = false
     for (const waiting of all) {
       const { statement, resolve, reject } = waiting
       const same = known.get(statement.text)
       if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
         resolve(same.rows)
-      } else if (at > end) {
+      } else if (isOver) {
         rest.push(waiting)
       } else {
         try {
-          this.#connection.setLongestText(bounds.heavyReads.textBytes / (statement.longTexts ?? 0))
           const rows = this.#connection.run(statement)
           known.set(statement.text, { values: statement.values, rows })
           resolve(rows)
         } catch (error) {
-          if (error instanceof TextTooLong) this.#readApart(statement).then(resolve, reject)
-          else reject(this.#guard.failure(error))
+          reject(this.#guard.failure(error))
         }
-        const began = at
-        at = performance.now()
-        this.#note(statement, at - began)
+        isOver = performance.now() > end
       }
     }
     return rest
@@ -120,24 +88,6 @@ export class SqliteReader implements Disposable {
     while (this.#waiting.length > 0) this.#readAll()
     this.#connection[Symbol.dispose]()
   }
-}
-
-/**
- * Clients take turns, and those with few reads come first, so that nobody waits for all reads of a busy client. Reads
- * without a client are the service's own and come first.
- */
-function byTurns(all: readonly Waiting[]): Waiting[] {
-  const counts = new Map<string, number>()
-  const placed = all.map(waiting => {
-    const { client } = waiting.statement
-    if (client === undefined) return { waiting, client: '', turn: 0 }
-    const turn = counts.get(client) ?? 0
-    counts.set(client, turn + 1)
-    return { waiting, client, turn }
-  })
-  const countOf = (client: string) => counts.get(client) ?? 0
-  placed.sort((one, other) => one.turn - other.turn || countOf(one.client) - countOf(other.client))
-  return placed.map(({ waiting }) => waiting)
 }
 
 interface Waiting {
@@ -152,7 +102,7 @@ interface Known {
   readonly rows: readonly Row[]
 }
 
-/** Maximum milliseconds of reading per turn. A statement that takes longer is slow. */
+/** Maximum milliseconds of reading per turn, apart from the last read. */
 const slice = 5
 
 const begin = { text: 'begin', values: [] }

@@ -48,7 +48,7 @@ export const planBounds = Object.freeze({
 
 /** The characters that a selected field adds to a statement, in addition to its key, in the dialect that needs more. */
 const textOf: Readonly<Record<SelectedField['kind'], number>> = {
-  value: 100,
+  value: 130,
   text: 100,
   json: 100,
   empty: 100,

@@ -1,0 +1,1 @@
+-- Nothing: on SQLite a function of the connection counts long texts (src/storage/sqlite/connection.ts).
