@@ -28,7 +28,7 @@ import { timeoutsOf } from './storage/timeouts.ts'
 import { ensureDemoData } from './wiring/demo-data.ts'
 import { documentSource } from './wiring/documents.ts'
 import { givenKeys } from './wiring/keys.ts'
-import { limiters } from './wiring/limiters.ts'
+import { openLimits } from './wiring/limiters.ts'
 import { createOperations } from './wiring/operations.ts'
 import { findPublicFolder, serveForDevelopers } from './wiring/pages.ts'
 import { alone, type Shared } from './wiring/shared.ts'
@@ -92,7 +92,7 @@ export async function startApp(
 
   if (config.accessPolicy === 'open' && !config.loopback && isFirst)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
-  const limiter = await limiters(config, { keys, shared, logger, metrics }, parts)
+  const limits = await openLimits(config, { keys, shared, logger, metrics }, parts)
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
@@ -102,31 +102,36 @@ export async function startApp(
     const { PostgresEventBus } = await import('./events/postgres-event-bus.ts')
     bus = parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
   }
-  const operations = createOperations(config, { store, bus, signer, limiter, passwords, clock, randomness })
+  const operations = createOperations(config, { store, bus, signer, limits, passwords, clock, randomness })
   const { posts, tokens } = operations
 
   const lifecycle = new Lifecycle(config, shared.siblings)
   const proxies = new TrustedProxies(config.trustProxy)
   const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const { max, windowMs, paths } = config.rateLimit
-  const exempt = shared.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
+  const exempt = shared.limits.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
   const rateLimit =
     max > 0
-      ? { limiter: limiter('requests', max, windowMs), exempt, paths, proxies, refused: shared.refused }
+      ? {
+          limiter: limits.limiter('requests', max, windowMs),
+          exempt,
+          paths,
+          proxies,
+          refused: shared.limits.refusedClients(),
+        }
       : undefined
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
   const unread = new Unread(mostUnread / shared.threads, stalledMs)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
-  const live = { store, tokens, bus, shared, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger }
+  const live = { store, tokens, bus, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger }
   const sockets = await openSockets(config, { ...live, signer }, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()
   const onRefused = () => metrics.refusedConnections.inc()
-  const connections = shared.tally('connections')
   const refusedLines = Math.ceil(refusedLinesPerSecond / shared.threads)
-  const common = { logger, lifecycle, randomness, rateLimit, proxies, connections, refusedLines, onCut, onRefused }
+  const common = { logger, lifecycle, randomness, rateLimit, proxies, refusedLines, onCut, onRefused }
   const server = createServer({ ...config, ...common, unread })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))

@@ -15,11 +15,10 @@ import {
   parseRedis,
   parseThreads,
   parseToken,
-  type RedisConfig,
 } from './settings/parse.ts'
 import { logLevels, type SettingName, settings } from './settings/table.ts'
 
-export { ConfigError, type DatabaseConfig, type RedisConfig } from './settings/parse.ts'
+export { ConfigError, type DatabaseConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
 
 /** All settings, read once, checked and frozen. No other module reads the environment. */
@@ -30,8 +29,8 @@ export interface Config {
   /** How many threads of the process serve. */
   readonly threads: number
   readonly database: DatabaseConfig
-  /** What instances share their limits through. */
-  readonly redis: RedisConfig | undefined
+  /** The address of what instances share their limits through. */
+  readonly redis: string | undefined
   readonly redisTimeoutMs: number
   /** Maximum milliseconds for one database operation. */
   readonly databaseTimeoutMs: number

@@ -79,10 +79,3 @@ export interface RefusedClients {
   add(client: string, seconds: number): boolean
   has(client: string): boolean
 }
-
-/** Counts what each client has open. Threads of one process count together. */
-export interface Tally {
-  /** Returns the new count. */
-  add(key: string, amount: number): number
-  count(key: string): number
-}

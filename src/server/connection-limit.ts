@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { RefusedClients, Tally } from '../core/ports.ts'
+import type { RefusedClients } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
 export interface ConnectionLimit {
@@ -7,7 +7,6 @@ export interface ConnectionLimit {
   readonly most: number
   /** Connections of these proxies carry many clients, so they are neither counted nor refused. */
   readonly proxies: TrustedProxies
-  readonly tally: Tally
   /** None without a rate limit. */
   readonly refused: RefusedClients | undefined
   /** Called for each connection that is closed at once. */
@@ -29,23 +28,20 @@ export class Connections {
    * before other connections get their turn. Returns whether the connection stays open.
    */
   accept(connection: Socket): boolean {
-    const { most, proxies, tally, refused, onRefused } = this.#limit
+    const { most, proxies, refused, onRefused } = this.#limit
     const { remoteAddress: address } = connection
     if (address === undefined || proxies.includes(address)) return true
     const client = clientKey(address)
-    const isRefused = refused?.has(client) === true
-    if (isRefused || (tally.add(client, 1) > most && most > 0)) {
-      if (!isRefused) tally.add(client, -1)
+    const own = this.#open.get(client) ?? new Set()
+    if (refused?.has(client) === true || (own.size >= most && most > 0)) {
       onRefused()
       connection.destroy()
       return false
     }
-    const own = this.#open.get(client) ?? new Set()
     this.#open.set(client, own.add(connection))
     const release = () => {
       if (!own.delete(connection)) return
       if (own.size === 0) this.#open.delete(client)
-      tally.add(client, -1)
     }
     connection.on('close', release)
     releases.set(connection, release)

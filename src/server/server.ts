@@ -1,7 +1,7 @@
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
-import type { Randomness, Tally } from '../core/ports.ts'
+import type { Randomness } from '../core/ports.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { Connections } from './connection-limit.ts'
 import { allowOrigins, answerPreflights } from './cors.ts'
@@ -33,8 +33,6 @@ export interface ServerOptions {
   readonly rateLimit: RateLimit | undefined
   readonly proxies: TrustedProxies
   readonly connectionsPerClient: number
-  /** Counts the connections of clients. */
-  readonly connections: Tally
   /** Log lines a second about refused requests. */
   readonly refusedLines?: number
   /** Counts unread WebSocket messages too. Without it, only answers are counted. */
@@ -57,7 +55,6 @@ export function createServer({
   rateLimit,
   proxies,
   connectionsPerClient,
-  connections,
   refusedLines = refusedLinesPerSecond,
   unread = new Unread(),
   onCut = () => {},
@@ -67,7 +64,6 @@ export function createServer({
   const open = new Connections({
     most: connectionsPerClient,
     proxies,
-    tally: connections,
     refused: rateLimit?.refused,
     onRefused,
   })

@@ -13,15 +13,6 @@ export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
 
-export interface RedisConfig {
-  readonly host: string
-  readonly port: number
-  readonly username?: string
-  readonly password?: string
-  readonly database: number
-  readonly tls: boolean
-}
-
 export function parseInteger(name: SettingName, value: string, least: number, most: number): number {
   const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN
   if (number >= least && number <= most) return number
@@ -64,22 +55,13 @@ export function parseDatabase(value: string, poolMax: number, pooler: boolean): 
   throw new ConfigError('DATABASE_URL: must be sqlite:<path>, sqlite::memory: or postgres://…')
 }
 
-export function parseRedis(value: string): RedisConfig | undefined {
+export function parseRedis(value: string): string | undefined {
   if (value === '') return undefined
   try {
-    const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(value)
-    const database = /^\/?(\d{0,6})$/.exec(pathname)?.[1]
-    const sound = /^rediss?:$/.test(protocol) && hostname !== '' && port !== '0' && search + hash === ''
-    if (sound && database !== undefined) {
-      return Object.freeze({
-        host: hostname.replace(/^\[|\]$/g, ''),
-        port: Number(port || 6379),
-        ...(username !== '' && { username: decodeURIComponent(username) }),
-        ...(password !== '' && { password: decodeURIComponent(password) }),
-        database: Number(database),
-        tls: protocol === 'rediss:',
-      })
-    }
+    const { protocol, hostname, port, username, password, pathname, search, hash, href } = new URL(value)
+    decodeURIComponent(username + password)
+    const isPlain = port !== '0' && /^\/?\d{0,6}$/.test(pathname) && search + hash === ''
+    if (/^rediss?:$/.test(protocol) && hostname !== '' && isPlain) return href
   } catch {
     // The error below does not quote the address, which holds a password.
   }

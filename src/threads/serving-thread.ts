@@ -4,9 +4,7 @@ import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
 import { ThreadEventBus } from '../events/thread-event-bus.ts'
 import { keepTickShape, settle } from '../lib/v8.ts'
-import { CountTable } from '../limits/count-table.ts'
-import { RefusalTable } from '../limits/refused-clients.ts'
-import { SharedTally } from '../limits/shared-tally.ts'
+import { MemoryLimits } from '../limits/memory-limits.ts'
 import { lastResort } from '../server/last-resort.ts'
 import type { Siblings } from '../server/lifecycle.ts'
 import { createLogger } from '../server/logging.ts'
@@ -14,7 +12,6 @@ import type { MetricsOfThread } from '../server/metrics.ts'
 import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
 import type { Shared } from '../wiring/shared.ts'
 import { LogLines } from './log-lines.ts'
-import { sharedLimiter, type ThreadMemory } from './memory.ts'
 import { ThreadCalls, toSent } from './thread-calls.ts'
 
 /** One of the threads that serve: a whole app, whose shared parts are in the main thread or in shared memory. */
@@ -26,7 +23,8 @@ export interface ServingData {
   readonly group: string
   readonly config: Config
   readonly database: ThreadDatabase
-  readonly memory: ThreadMemory
+  /** Shared by all threads. `arrival`: the time of the latest one, in nanoseconds of the system's clock. */
+  readonly memory: { readonly limits: SharedArrayBuffer; readonly arrival: SharedArrayBuffer }
   readonly port: MessagePort
 }
 
@@ -71,7 +69,6 @@ const siblings: Siblings = {
   silence: () => Number(process.hrtime.bigint() - Atomics.load(arrival, 0)) / 1e6,
   stopped: () => main.call('stoppedListening'),
 }
-const counts = new CountTable(memory.counts, owner)
 
 const shared: Shared = {
   threads,
@@ -80,9 +77,7 @@ const shared: Shared = {
   open: options =>
     openShared(database, options, port => void main.call('connectWriter', [port], [port]).catch(() => {})),
   bus: new ThreadEventBus(`events ${group}`),
-  limiter: sharedLimiter(memory, owner, systemClock),
-  tally: name => new SharedTally(name, counts),
-  refused: new RefusalTable(memory.refusals, systemClock),
+  limits: new MemoryLimits(systemClock, memory.limits),
   // The first thread writes the demo data and tries its login.
   demoLogin: async ensure => {
     if (index > 0) return main.call<boolean>('demoLoginWorks')

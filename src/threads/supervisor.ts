@@ -4,12 +4,12 @@ import type { Logger } from 'pino'
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
+import { limitsMemory } from '../limits/memory-limits.ts'
 import { readOrCreateKeys } from '../security/keys.ts'
 import { SharedDatabase } from '../storage/shared-database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
 import { holdPort } from './held-port.ts'
-import { forgetThread, newThreadMemory } from './memory.ts'
 import { Rendezvous } from './rendezvous.ts'
 import { Serving } from './serving.ts'
 import type { Handlers } from './thread-calls.ts'
@@ -58,10 +58,20 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   }
 }
 
-/** The settings of one thread. The connections to PostgreSQL are those of the instance. */
+/** The settings of one thread: its share of what the process may have. */
 function forThread(config: Config, { database: { address } }: SharedDatabase): Config {
-  if (address.kind === 'sqlite') return { ...config, database: address }
-  return { ...config, database: { ...address, poolMax: Math.max(1, Math.floor(address.poolMax / config.threads)) } }
+  const share = (bound: number) => Math.ceil(bound / config.threads)
+  return {
+    ...config,
+    connectionsPerClient: share(config.connectionsPerClient),
+    socketsPerClient: share(config.socketsPerClient),
+    subscriptionGroups: share(config.subscriptionGroups),
+    subscriptionGroupsPerClient: share(config.subscriptionGroupsPerClient),
+    database:
+      address.kind === 'sqlite'
+        ? address
+        : { ...address, poolMax: Math.max(1, Math.floor(address.poolMax / config.threads)) },
+  }
 }
 
 class Supervisor {
@@ -69,7 +79,7 @@ class Supervisor {
   readonly #parts: ThreadsParts
   readonly #database: SharedDatabase
   readonly #group = randomUUID()
-  readonly #memory = newThreadMemory()
+  readonly #memory = { limits: limitsMemory(), arrival: new SharedArrayBuffer(8) }
   readonly #meeting: Rendezvous
   readonly #threads = new Map<number, Serving>()
   readonly #metrics = new ThreadMetrics(this.#threads)
@@ -137,7 +147,6 @@ class Supervisor {
   #lost({ index }: Serving): void {
     this.#threads.delete(index)
     this.#metrics.forget(index)
-    forgetThread(this.#memory, index + 1)
     if (this.#stopping !== undefined) return
     const now = performance.now()
     this.#ends.push(now)

@@ -8,13 +8,14 @@ import { Posts } from '../core/posts/operations.ts'
 import type { Store } from '../core/store.ts'
 import { Tokens } from '../core/tokens/operations.ts'
 import { Users } from '../core/users/operations.ts'
-import { type CreateLimiter, loginLimits } from './limiters.ts'
+import type { Limits } from '../limits/memory-limits.ts'
+import { loginLimits } from './limiters.ts'
 
 export interface OperationParts {
   readonly store: Store
   readonly bus: EventBus
   readonly signer: TokenSigner
-  readonly limiter: CreateLimiter
+  readonly limits: Limits
   readonly passwords: Passwords
   readonly clock: Clock
   readonly randomness: Randomness
@@ -30,7 +31,7 @@ export interface Operations {
 }
 
 export function createOperations(config: Config, parts: OperationParts): Operations {
-  const { store, bus, signer, limiter, passwords, clock, randomness } = parts
+  const { store, bus, signer, limits, passwords, clock, randomness } = parts
   const access = new Access(config.accessPolicy, config.signUp)
   const users = new Users({ store: store.users, access, passwords, randomness, bus })
   const orders = new Orders({ store: store.orders, access })
@@ -40,7 +41,7 @@ export function createOperations(config: Config, parts: OperationParts): Operati
     store: store.users,
     passwords,
     signer,
-    limits: loginLimits(config.loginLimitMax, limiter),
+    limits: loginLimits(config.loginLimitMax, limits),
     sessionTtlSeconds: config.sessionTtlSeconds,
     access,
     clock,

@@ -1,10 +1,8 @@
 import type { Config } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
-import type { Clock, RefusedClients, Tally } from '../core/ports.ts'
+import type { Clock } from '../core/ports.ts'
 import { MemoryEventBus } from '../events/memory-event-bus.ts'
-import { type LocalLimiter, MemoryRateLimiter } from '../limits/rate-limiter.ts'
-import { RefusalTable, refusalMemory } from '../limits/refused-clients.ts'
-import { MemoryTally } from '../limits/tally.ts'
+import { MemoryLimits } from '../limits/memory-limits.ts'
 import type { Siblings } from '../server/lifecycle.ts'
 import type { MetricsOfThread } from '../server/metrics.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
@@ -17,9 +15,7 @@ export interface Shared {
   open(options: OpenOptions): Promise<OpenDatabase>
   /** Wakes all threads. On PostgreSQL, its notifications do that. */
   readonly bus: EventBus
-  limiter(name: string, limit: number, windowMs: number): LocalLimiter
-  tally(name: string): Tally
-  readonly refused: RefusedClients
+  readonly limits: MemoryLimits
   /** Ensures the demo data once for all threads. Returns whether its login works. */
   demoLogin(ensure: () => Promise<boolean>): Promise<boolean>
   /** Resolves when all threads are ready to listen. */
@@ -36,9 +32,7 @@ export function alone({ database, port }: Config, clock: Clock): Shared {
     isFirst: true,
     open: options => openDatabase(database, options),
     bus: new MemoryEventBus(),
-    limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
-    tally: () => new MemoryTally(),
-    refused: new RefusalTable(refusalMemory(), clock),
+    limits: new MemoryLimits(clock),
     demoLogin: ensure => ensure(),
     mayListen: async () => ({ port, reusePort: false }),
   }

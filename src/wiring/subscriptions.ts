@@ -16,14 +16,12 @@ import { reportFailure } from '../server/errors.ts'
 import type { Metrics } from '../server/metrics.ts'
 import { operationLimit, type RateLimit } from '../server/rate-limit.ts'
 import type { Unread } from '../server/unread.ts'
-import type { Shared } from './shared.ts'
 
 export interface SubscriptionParts {
   readonly store: Store
   readonly tokens: Tokens
   readonly signer: JwtSigner
   readonly bus: EventBus
-  readonly shared: Shared
   readonly executor: Executor
   readonly rateLimit: RateLimit | undefined
   readonly clientOf: (request: IncomingMessage) => string
@@ -40,21 +38,7 @@ export async function openSockets(
   all: SubscriptionParts,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
-  const {
-    store,
-    tokens,
-    signer,
-    bus,
-    shared,
-    executor,
-    rateLimit,
-    clientOf,
-    unread,
-    metrics,
-    observer,
-    clock,
-    logger,
-  } = all
+  const { store, tokens, signer, bus, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger } = all
   const feed = parts.use(new Feed({ log: store.events, bus, observer }))
   const fanOut = new FanOut({
     store: store.posts,
@@ -62,8 +46,8 @@ export async function openSockets(
     feed,
     observer: metrics.sockets,
     now: () => clock.now(),
-    groups: Math.ceil(config.subscriptionGroups / shared.threads),
-    groupsPerClient: Math.ceil(config.subscriptionGroupsPerClient / shared.threads),
+    groups: config.subscriptionGroups,
+    groupsPerClient: config.subscriptionGroupsPerClient,
     readsAtOnce: eventReadsAtOnce(config.database),
     readMs: config.databaseTimeoutMs,
     report: error => reportFailure(error, logger),
@@ -80,7 +64,6 @@ export async function openSockets(
       takeFor: operationLimit(rateLimit),
       clientOf,
       socketsPerClient: config.socketsPerClient,
-      socketTally: shared.tally('sockets'),
       messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
       unread,

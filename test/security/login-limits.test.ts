@@ -6,7 +6,7 @@ import type { Passwords, TokenSigner } from '../../src/core/ports.ts'
 import type { UserStore } from '../../src/core/store.ts'
 import { Tokens } from '../../src/core/tokens/operations.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
-import { MemoryRateLimiter } from '../../src/limits/rate-limiter.ts'
+import { MemoryLimits } from '../../src/limits/memory-limits.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { ask, postJson, type RawResponse } from '../support/http.ts'
@@ -123,9 +123,10 @@ test('an attempt during an outage of hashing or of the store does not count as a
     },
   }
   const signer: TokenSigner = { issue: async () => 'a token', verify: async () => undefined }
+  const memory = new MemoryLimits(clock)
   const limits = {
-    perEmail: new MemoryRateLimiter(2, 60_000, clock),
-    perClient: new MemoryRateLimiter(100, 60_000, clock),
+    perEmail: memory.limiter('e-mails', 2, 60_000),
+    perClient: memory.limiter('clients', 100, 60_000),
   }
   const tokens = new Tokens({
     store: store as UserStore,

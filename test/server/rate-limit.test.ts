@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, METHODS, type RequestOptions, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { MemoryRateLimiter } from '../../src/limits/rate-limiter.ts'
 import { clientKey, TrustedProxies } from '../../src/server/client-address.ts'
 import { limitedPaths } from '../../src/server/rate-limit.ts'
 import { startTestApp } from '../support/app.ts'
@@ -293,45 +292,5 @@ test('the limit uses the path as the router decodes it', () => {
   for (const url of ['/api/', '/graphql#x', '/a%20b/x', 'http://h/api/']) assert.ok(isLimited(url), url)
   for (const url of ['/api', '/', '', undefined, 'http://h', 'http://h?/api/', '/x/api/', 'x://h/api/']) {
     assert.ok(!isLimited(url), url)
-  }
-})
-
-test('the limiter remembers exactly its maximum number of clients, those whose windows opened last', () => {
-  const limiter = new MemoryRateLimiter(1, 60_000, new TestClock(), 100)
-  const clients = Array.from({ length: 10_000 }, (_, index) => `client ${index}`)
-  for (const client of clients) assert.ok(limiter.take(client).allowed, client)
-  // A remembered client has used its one request. The newest are checked first, because a forgotten client that is
-  // accepted again takes the place of a client that was checked before.
-  const known = clients.toReversed().filter(client => !limiter.take(client).allowed)
-  assert.equal(known.length, 100)
-  assert.deepEqual(known, clients.slice(-100).toReversed())
-})
-
-test('by default the limiter remembers 100,000 clients', () => {
-  const limiter = new MemoryRateLimiter(1, 60_000, new TestClock())
-  for (let client = 0; client < 100_000; client++) limiter.take(String(client))
-  assert.ok(!limiter.take('0').allowed, 'the first of 100,000 clients is remembered')
-  limiter.take('one more')
-  assert.ok(!limiter.take('1').allowed, 'all clients but the first are remembered')
-  assert.ok(limiter.take('0').allowed, 'the first client was forgotten')
-})
-
-test('a window that is opened again counts as the newest, so others are forgotten before it', () => {
-  for (const [how, milliseconds] of [
-    ['after its end', 60_000],
-    ['because the clock was set back', -3_600_000],
-  ] as const) {
-    const clock = new TestClock()
-    const limiter = new MemoryRateLimiter(1, 60_000, clock, 4)
-    limiter.take('again')
-    clock.pass(30_000)
-    limiter.take('second')
-    limiter.take('third')
-    clock.pass(milliseconds - 30_000)
-    assert.ok(limiter.take('again').allowed, `opened again ${how}`)
-    limiter.take('fourth')
-    limiter.take('fifth') // there is room for four, so the oldest is dropped
-    assert.ok(!limiter.take('again').allowed, `opened again ${how}, and forgotten before older ones`)
-    assert.ok(limiter.take('second').allowed, `opened again ${how}: the oldest was forgotten`)
   }
 })

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, it, test } from 'node:test'
-import { MemoryRateLimiter } from '../../src/limits/rate-limiter.ts'
-import { RefusalTable, refusalMemory } from '../../src/limits/refused-clients.ts'
-import { MemoryTally } from '../../src/limits/tally.ts'
+import { MemoryLimits } from '../../src/limits/memory-limits.ts'
 import { clientKey, TrustedProxies } from '../../src/server/client-address.ts'
 import { Connections } from '../../src/server/connection-limit.ts'
 import { mostIgnored } from '../../src/server/ignored-bodies.ts'
@@ -167,12 +165,13 @@ const optionsOfUsers = 'OPTIONS /users HTTP/1.1\r\nHost: localhost\r\n\r\n'
 function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Promise<unknown>(() => {}) } = {}) {
   const clock = new TestClock()
   const proxies = new TrustedProxies(proxy)
+  const limits = new MemoryLimits(clock)
   const rateLimit = {
-    limiter: new MemoryRateLimiter(1, 60_000, clock),
-    exempt: new MemoryRateLimiter(exempt, 60_000, clock),
+    limiter: limits.limiter('requests', 1, 60_000),
+    exempt: limits.limiter('exempt', exempt, 60_000),
     paths: ['/limited'],
     proxies,
-    refused: new RefusalTable(refusalMemory(), clock),
+    refused: limits.refusedClients(),
   }
   return startTestServer(
     fastify => {
@@ -240,8 +239,8 @@ test('connections that their client resets do not count as malformed requests', 
 
 function connectionsOf(most: number, proxies = new TrustedProxies([])) {
   const clock = new TestClock()
-  const refused = new RefusalTable(refusalMemory(), clock)
-  const connections = new Connections({ most, proxies, tally: new MemoryTally(), refused, onRefused: () => {} })
+  const refused = new MemoryLimits(clock).refusedClients()
+  const connections = new Connections({ most, proxies, refused, onRefused: () => {} })
   const accepts = (remoteAddress: string) =>
     connections.accept(Object.assign(new EventEmitter(), { remoteAddress, destroy() {} }) as unknown as Socket)
   return { clock, connections, accepts }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRandomness } from '../../src/app.ts'
-import { MemoryTally } from '../../src/limits/tally.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { createServer } from '../../src/server/server.ts'
@@ -74,7 +73,6 @@ test('the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s be
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
     connectionsPerClient: 0,
-    connections: new MemoryTally(),
   })
   assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
 })

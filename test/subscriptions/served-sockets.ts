@@ -6,7 +6,6 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
 import type { Wire } from '../../src/graphql/live/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
-import { MemoryTally } from '../../src/limits/tally.ts'
 import { Unread } from '../../src/server/unread.ts'
 import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
@@ -101,7 +100,6 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
     takeFor: () => () => undefined,
     clientOf: () => 'a client',
     socketsPerClient: 1000,
-    socketTally: new MemoryTally(),
     messagesPerSecond: 0,
     isAllowedOrigin: () => true,
     unread: new Unread(),

@@ -2,7 +2,6 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type App, type Dependencies, startApp, systemClock, systemRandomness } from '../../src/app.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
-import { MemoryTally } from '../../src/limits/tally.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { refuseHiddenMethods } from '../../src/server/known-paths.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
@@ -120,7 +119,6 @@ export async function startTestServer(
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
     connectionsPerClient: 0,
-    connections: new MemoryTally(),
     ...options,
   })
   register(server, lifecycle)

@@ -1,7 +1,7 @@
+import assert from 'node:assert/strict'
 import type { RateLimiter } from '../../src/core/ports.ts'
-import { MemoryRateLimiter } from '../../src/limits/rate-limiter.ts'
-import { RedisLimits } from '../../src/limits/redis-limits.ts'
-import { SharedRateLimiter, windowMemory } from '../../src/limits/shared-rate-limiter.ts'
+import { limitsMemory, MemoryLimits } from '../../src/limits/memory-limits.ts'
+import { RedisLimits, type RedisOptions } from '../../src/limits/redis-limits.ts'
 import { TestClock } from './clock.ts'
 import { askRedis, newRedisDatabase, redisMissing } from './redis.ts'
 import { testTimeoutMs } from './wait.ts'
@@ -20,13 +20,21 @@ export interface LimiterKind {
   create(): Promise<CountingPlace>
 }
 
+/** The calls of a test go to two threads by turns. */
 const memory: LimiterKind = {
-  name: 'memory',
+  name: 'memory that threads share',
   skip: false,
   create: async () => {
     const clock = new TestClock()
+    const shared = limitsMemory()
+    const threads = [new MemoryLimits(clock, shared), new MemoryLimits(clock, shared)]
     return {
-      limiter: (_name, limit, windowMs) => new MemoryRateLimiter(limit, windowMs, clock),
+      limiter(name, limit, windowMs) {
+        const limiters = threads.map(thread => thread.limiter(name, limit, windowMs))
+        let calls = 0
+        const next = () => limiters[calls++ % 2] ?? assert.fail()
+        return { limit, windowMs, take: key => next().take(key), giveBack: key => next().giveBack(key) }
+      },
       pass: async milliseconds => clock.pass(milliseconds),
       [Symbol.asyncDispose]: async () => {},
     }
@@ -50,25 +58,7 @@ export const redis: LimiterKind = {
   },
 }
 
-const shared: LimiterKind = {
-  name: 'memory that threads share',
-  skip: false,
-  create: async () => {
-    const clock = new TestClock()
-    const windows = new Map<string, SharedArrayBuffer>()
-    return {
-      limiter(name, limit, windowMs) {
-        const memory = windows.get(name) ?? windowMemory()
-        windows.set(name, memory)
-        return new SharedRateLimiter(limit, windowMs, clock, memory, 1)
-      },
-      pass: async milliseconds => clock.pass(milliseconds),
-      [Symbol.asyncDispose]: async () => {},
-    }
-  },
-}
-
-export const limiterKinds = [memory, shared, redis]
+export const limiterKinds = [memory, redis]
 
 const letTimePass = `
 for _, key in ipairs(redis.call('KEYS', '*')) do
@@ -76,16 +66,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
 end`
 
 /** Limits in Redis, as an instance of the service has them. */
-export function openLimits(
-  url: string,
-  options: Partial<Parameters<typeof RedisLimits.open>[1]> = {},
-): Promise<RedisLimits> {
-  const { hostname, port, pathname, password } = new URL(url)
-  const database = Number(pathname.slice(1))
-  const local = (_name: string, limit: number, windowMs: number) =>
-    new MemoryRateLimiter(limit, windowMs, new TestClock())
-  return RedisLimits.open(
-    { host: hostname, port: Number(port), database, tls: false, ...(password !== '' && { password }) },
-    { timeoutMs: testTimeoutMs, onChange: () => {}, secret: 'a secret', local, ...options },
-  )
+export function openLimits(url: string, options: Partial<RedisOptions> = {}): Promise<RedisLimits> {
+  const local = new MemoryLimits(new TestClock())
+  return RedisLimits.open({ url, timeoutMs: testTimeoutMs, onChange: () => {}, secret: 'a secret', local, ...options })
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
-import type { Tally } from '../../core/ports.ts'
 import { isSameHost } from '../../server/hosts.ts'
 import type { Unread } from '../../server/unread.ts'
 import type { Upgrade } from '../../server/upgrades.ts'
@@ -18,8 +17,6 @@ export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'>
   /** The key of the client that sent this request. */
   readonly clientOf: (request: IncomingMessage) => string
   readonly socketsPerClient: number
-  /** Counts the sockets of each client, including those that are being closed. */
-  readonly socketTally: Tally
   /** Averaged over ten seconds; 0: any number. */
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
@@ -42,6 +39,8 @@ export class Sockets implements AsyncDisposable {
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
   readonly #sockets = new Set<Socket>()
+  /** How many sockets each client has, including those that are being closed. */
+  readonly #perClient = new Map<string, number>()
   #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heartbeat = setInterval(() => this.beat(), beatMs).unref()
 
@@ -67,8 +66,8 @@ export class Sockets implements AsyncDisposable {
   /** Throws if the client may not open a socket: its origin is not allowed, or it has too many sockets. */
   check(request: IncomingMessage): void {
     if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
-    const { socketTally, clientOf, socketsPerClient } = this.#parts
-    if (socketTally.count(clientOf(request)) < socketsPerClient) return
+    const { clientOf, socketsPerClient } = this.#parts
+    if (this.#openOf(clientOf(request)) < socketsPerClient) return
     throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
   }
 
@@ -78,21 +77,28 @@ export class Sockets implements AsyncDisposable {
     return isSameHost(origin, host)
   }
 
+  #openOf(client: string): number {
+    return this.#perClient.get(client) ?? 0
+  }
+
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
     delete request.socketUpgrade // no longer needed, and a socket may live long
-    const { unread, observer, socketTally, socketsPerClient } = this.#parts
+    const { unread, observer, socketsPerClient } = this.#parts
     const client = this.#parts.clientOf(request)
     const socket = new Socket({ websocket, stream, unread, observer })
-    const open = socketTally.add(client, 1)
+    const open = this.#openOf(client) + 1
+    this.#perClient.set(client, open)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
       socket.forget()
-      socketTally.add(client, -1)
+      const left = this.#openOf(client) - 1
+      if (left > 0) this.#perClient.set(client, left)
+      else this.#perClient.delete(client)
       this.#sockets.delete(socket)
       this.#guarded(() => socket.conversation?.closed())
     })
     if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
-    // Another thread may have opened the last one since the check.
+    // Other requests of the client may have opened sockets since the check.
     else if (open > socketsPerClient) socket.close(1013, 'Too many open sockets')
     else if (this.#retired !== undefined) socket.close(this.#retired.code, this.#retired.reason)
     else this.#converse(websocket, socket, request, client)

@@ -45,9 +45,7 @@ export function serveGuides(server: FastifyInstance): void {
     }
     const guide = all.chapters.flatMap(({ guides }) => guides).find(each => each.address === address)
     if (guide === undefined) throw new AppError('not-found', 'Not found')
-    const { localPort = 0 } = request.raw.socket
-    const page = await pageAt(address, () => guidePage(guide, all, localPort))
-    return sendCompressed(page, htmlType, request, asPage(reply))
+    return sendCompressed(await pageAt(address, () => guidePage(guide, all)), htmlType, request, asPage(reply))
   })
   const load = async () => compress(await readFile(join(projectFolder, 'api', 'schema.graphql')))
   serveAssets(server, [{ address: 'docs/schema.graphql', type: 'text/plain; charset=utf-8', immutable: false, load }])
@@ -60,16 +58,14 @@ const others: Readonly<Record<string, string>> = {
   'docs/decisions': 'docs#decisions',
 }
 
-/** Examples get the port of this service, which is the same for every request. */
-async function guidePage(guide: Guide, { chapters, images }: Contents, port: number): Promise<Page> {
+async function guidePage(guide: Guide, { chapters, images }: Contents): Promise<Page> {
   const root = '../'.repeat(guide.address.split('/').length - 1)
   const addresses = new Map(chapters.flatMap(({ guides }) => guides.map(({ file, address }) => [file, address])))
   const addressOf = (file: string) => {
     const address = addresses.get(file) ?? others[file] ?? images.find(image => image === file)
     return address === undefined ? undefined : root + address
   }
-  const text = guide.text.replaceAll('127.0.0.1:4000', `127.0.0.1:${port}`)
-  const rendered = await renderMarkdown(text, guide.file, addressOf)
+  const rendered = await renderMarkdown(guide.text, guide.file, addressOf)
   const body = `<div class="guide">
 <main id="content" class="text">
 ${rendered.html}</main>
