@@ -21,10 +21,10 @@ export interface StoreObserver {
 }
 
 export interface Passwords {
-  /** Rejects with `unavailable` if too many passwords already wait for hashing. Clients take turns. */
-  hash(password: string, client?: string): Promise<string>
+  /** Rejects with `unavailable` if too many passwords already wait for hashing. */
+  hash(password: string): Promise<string>
   /** Takes the same time with and without a hash to compare. It waits for other comparisons only, not for `hash`. */
-  matches(password: string, hash: string | undefined, client?: string): Promise<boolean>
+  matches(password: string, hash: string | undefined): Promise<boolean>
 }
 
 /** The content of a token that concerns its user. */

@@ -28,7 +28,7 @@ export function headerOf(request: FastifyRequest, name: string): string | undefi
   return request.headers[name] as string | undefined
 }
 
-/** The client that sent the request. Queues and login limits use it, so that no client slows down the others. */
+/** The client that sent the request, as login limits count it. */
 export function clientOf({ raw }: FastifyRequest, proxies: TrustedProxies): string {
   return clientKey(proxies.clientOf(raw))
 }

@@ -11,10 +11,10 @@ import {
 import { type Fields, isObject } from '../server/fields.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import type { Links } from './links.ts'
-import { clientOf, decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
+import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
 
 /** `/users`. Each route decodes the request, calls one operation and builds the response. */
-export function serveUsers({ server, authenticate, prefix, proxies }: RestServer, users: Users, links: Links): void {
+export function serveUsers({ server, authenticate, prefix }: RestServer, users: Users, links: Links): void {
   const path = `${prefix}/users`
   const options = { onRequest: authenticate }
 
@@ -26,7 +26,7 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
   })
 
   server.post(path, options, async (request, reply) => {
-    const user = await users.create(request.actor, () => decodeUser(request.body), clientOf(request, proxies))
+    const user = await users.create(request.actor, () => decodeUser(request.body))
     reply.code(201).header('location', links.user(user.id))
     return represent(user)
   })
@@ -44,7 +44,6 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
       request.actor,
       idIn(request),
       () => decodeUser(request.body),
-      clientOf(request, proxies),
       () => decodeCondition(request),
     )
     if (created) reply.code(201).header('location', links.user(user.id))
@@ -57,7 +56,6 @@ export function serveUsers({ server, authenticate, prefix, proxies }: RestServer
         request.actor,
         idIn(request),
         () => decodeUserChanges(request.body),
-        clientOf(request, proxies),
         () => decodeCondition(request),
       ),
     ),

@@ -1,40 +1,40 @@
 import * as argon2 from '@node-rs/argon2'
-import { FairQueue } from '../core/fair-queue.ts'
+import { unavailable } from '../core/errors.ts'
 import type { Passwords } from '../core/ports.ts'
 
 /** The package's default algorithm is argon2id; the parameters are OWASP's: 19 MiB, two passes, one lane. */
 const options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /**
- * Hashing is expensive by design, so few hashes run at once, few wait, and further requests are rejected. Logins and
- * new passwords have separate queues, so neither waits for the other. Together they leave one of Node's four threads to
- * the rest of the service.
+ * Hashing is expensive by design, so few hashes run at once, few wait, and further requests are rejected. More may wait
+ * than the rate and login limits allow one client in a minute. Logins and new passwords have separate queues, so neither
+ * waits for the other. Together they leave one of Node's four threads to the rest of the service.
  */
-export const hashing = { logins: { atOnce: 2, mayWait: 64 }, newPasswords: { atOnce: 1, mayWait: 64 } }
+export const hashing = { logins: { atOnce: 2, mayWait: 128 }, newPasswords: { atOnce: 1, mayWait: 128 } }
 
 type Argon2 = Pick<typeof argon2, 'hash' | 'verify'>
 
 export class Argon2Passwords implements Passwords {
-  readonly #logins: FairQueue
-  readonly #newPasswords: FairQueue
+  readonly #logins: Queue
+  readonly #newPasswords: Queue
   readonly #argon2: Argon2
   /** The hash to compare with if the user does not exist, so that the response time does not reveal that. */
   #decoy: Promise<string> | undefined
 
   constructor(bounds = hashing, functions: Argon2 = argon2) {
-    this.#logins = new FairQueue(bounds.logins)
-    this.#newPasswords = new FairQueue(bounds.newPasswords)
+    this.#logins = new Queue(bounds.logins)
+    this.#newPasswords = new Queue(bounds.newPasswords)
     this.#argon2 = functions
   }
 
-  hash(password: string, client = ''): Promise<string> {
-    return this.#newPasswords.run(client, () => this.#argon2.hash(password, options))
+  hash(password: string): Promise<string> {
+    return this.#newPasswords.run(() => this.#argon2.hash(password, options))
   }
 
-  async matches(password: string, known: string | undefined, client = ''): Promise<boolean> {
+  async matches(password: string, known: string | undefined): Promise<boolean> {
     this.#decoy ??= this.#makeDecoy()
     const decoy = await this.#decoy
-    const matches = await this.#logins.run(client, () => this.#argon2.verify(known ?? decoy, password))
+    const matches = await this.#logins.run(() => this.#argon2.verify(known ?? decoy, password))
     return matches && known !== undefined
   }
 
@@ -43,5 +43,30 @@ export class Argon2Passwords implements Passwords {
       this.#decoy = undefined // the next call tries again
       throw error
     })
+  }
+}
+
+class Queue {
+  #free: number
+  readonly #mayWait: number
+  /** Each starts a task that waits. */
+  readonly #waiting: (() => void)[] = []
+
+  constructor({ atOnce, mayWait }: { readonly atOnce: number; readonly mayWait: number }) {
+    this.#free = atOnce
+    this.#mayWait = mayWait
+  }
+
+  async run<Outcome>(work: () => Promise<Outcome>): Promise<Outcome> {
+    if (this.#free > 0) this.#free--
+    else if (this.#waiting.length >= this.#mayWait) throw unavailable(new Error('Too many passwords wait for hashing'))
+    else await new Promise<void>(start => this.#waiting.push(start))
+    try {
+      return await work()
+    } finally {
+      const next = this.#waiting.shift()
+      if (next === undefined) this.#free++
+      else next()
+    }
   }
 }

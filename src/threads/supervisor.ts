@@ -121,9 +121,8 @@ class Supervisor {
   #handlersFor(index: number): Handlers {
     return {
       connectWriter: (port: MessagePort) => this.#database.connect(port),
-      hash: (password: string, client?: string) => this.#parts.passwords.hash(password, client),
-      matches: (password: string, hash: string | undefined, client?: string) =>
-        this.#parts.passwords.matches(password, hash, client),
+      hash: (password: string) => this.#parts.passwords.hash(password),
+      matches: (password: string, hash: string | undefined) => this.#parts.passwords.matches(password, hash),
       mayListen: () => this.#meeting.mayListen(index),
       stoppedListening: () => this.#meeting.stoppedListening(this.#threads.size),
       collectMetrics: () => this.#metrics.collect(),

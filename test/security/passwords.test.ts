@@ -4,7 +4,7 @@ import { AppError } from '../../src/core/errors.ts'
 import { Argon2Passwords, hashing } from '../../src/security/passwords.ts'
 import { startTestApp } from '../support/app.ts'
 import { onlyInFull } from '../support/form.ts'
-import { ask, postJson, type RawResponse } from '../support/http.ts'
+import { postJson, type RawResponse } from '../support/http.ts'
 import { register, tryLogin } from '../support/logins.ts'
 
 /** Functions that end when the test ends them, and that record their calls. */
@@ -185,30 +185,6 @@ test('many concurrent sign-ups do not block logins', async () => {
   const statuses = (await Promise.all(signUps)).map(({ status }) => status)
   assert.ok(statuses.every(status => status === 201 || status === 503))
   assert.ok(statuses.filter(status => status === 201).length >= atOnce + mayWait)
-})
-
-test('a client that fills the queue does not prevent others from setting their passwords', async () => {
-  await using app = await startTestApp({ TRUST_PROXY: '127.0.0.1' }, expensive)
-  assert.equal((await postJson(`${app.url}/users`, '{"name":"x","email":"x@example.com"}')).status, 201)
-  let people = 0
-  const from = (client: string, method: string, path: string) => {
-    const headers = { 'content-type': 'application/json', 'x-forwarded-for': client }
-    const user = { name: 'x', email: `${++people}@example.com`, password: 'a password' }
-    return ask(app.url + path, { method, headers, body: JSON.stringify(user) })
-  }
-  const { atOnce, mayWait } = few.newPasswords
-  const many = Array.from({ length: atOnce + mayWait + 20 }, () => from('192.0.2.1', 'POST', '/users'))
-  await oneRefused(many)
-  const others = await Promise.all([
-    from('192.0.2.2', 'POST', '/users'),
-    from('192.0.2.3', 'PUT', '/users/77'),
-    from('192.0.2.4', 'PATCH', '/users/1'),
-  ])
-  assert.deepEqual(
-    others.map(({ status }) => status),
-    [201, 201, 200],
-  )
-  await Promise.all(many)
 })
 
 /** Waits until a call is rejected, which shows that the queue is full. */

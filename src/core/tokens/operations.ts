@@ -69,7 +69,7 @@ export class Tokens {
     await take(this.#limits.perClient, client)
     // Counted before the result is known, so that concurrent attempts cannot exceed the limit together.
     await take(this.#limits.perEmail, attempt)
-    const user = await this.#userOf(loginKey, password, client).catch(async error => {
+    const user = await this.#userOf(loginKey, password).catch(async error => {
       await this.#limits.perEmail.giveBack(attempt) // the attempt did not reveal whether the password was right
       throw error
     })
@@ -78,9 +78,9 @@ export class Tokens {
     return this.#signer.issue(user, this.#sessionOf(Math.floor(this.#clock.now() / 1000)))
   }
 
-  async #userOf(loginKey: string, password: string, client: string): Promise<Credentials | undefined> {
+  async #userOf(loginKey: string, password: string): Promise<Credentials | undefined> {
     const user = await this.#store.credentials(loginKey)
-    return (await this.#passwords.matches(password, user?.passwordHash, client)) ? user : undefined
+    return (await this.#passwords.matches(password, user?.passwordHash)) ? user : undefined
   }
 
   /** Gives a new token for a valid one. This is not a login, so it does not count as an attempt. */

@@ -17,10 +17,7 @@ export interface UsersParts {
   readonly bus: EventBus
 }
 
-/**
- * Operations on users. An id that no row can have is passed as `undefined` and counts as absent. `client` identifies
- * the client in the queue for hashing new passwords.
- */
+/** Operations on users. An id that no row can have is passed as `undefined` and counts as absent. */
 export class Users {
   readonly #store: UserStore
   readonly #access: Access
@@ -53,23 +50,22 @@ export class Users {
     return present(await this.#store.read(actor.id))
   }
 
-  async create(actor: Actor, decode: Decode<UserInput>, client?: string): Promise<User> {
+  async create(actor: Actor, decode: Decode<UserInput>): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#valuesOf(decode(), client), actor))
+    return accepted(actor, await this.#store.create(await this.#valuesOf(decode()), actor))
   }
 
   async replace(
     actor: Actor,
     id: number | undefined,
     decode: Decode<UserInput>,
-    client?: string,
     decodeCondition = always,
   ): Promise<Replaced> {
     this.#access.require(actor, 'replace a user', id)
     const input = decode()
     const condition = decodeCondition()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
-    const values = await this.#valuesOf(input, client)
+    const values = await this.#valuesOf(input)
     const outcome = await this.#store.replace(id, values, this.#rights(actor, id), condition)
     if (outcome === 'creation refused') throw notPermitted(actor)
     const replaced = accepted(actor, outcome)
@@ -81,14 +77,13 @@ export class Users {
     actor: Actor,
     id: number | undefined,
     decode: Decode<Partial<UserInput>>,
-    client?: string,
     decodeCondition = always,
   ): Promise<User> {
     this.#access.require(actor, 'change a user', id)
     const { password, ...values } = decode()
     const condition = decodeCondition()
     if (id === undefined) throw absentUser()
-    const changes = { ...values, ...(password !== undefined && (await this.#newPassword(password, client))) }
+    const changes = { ...values, ...(password !== undefined && (await this.#newPassword(password))) }
     const outcome = await this.#store.change(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
@@ -117,20 +112,17 @@ export class Users {
     }
   }
 
-  async #valuesOf(input: UserInput, client: string | undefined): Promise<UserValues> {
+  async #valuesOf(input: UserInput): Promise<UserValues> {
     const { name, email, password } = input
     const stored =
       password === undefined
         ? { password: null, tokenVersion: this.#randomness.id() }
-        : await this.#newPassword(password, client)
+        : await this.#newPassword(password)
     return { name, email, ...profileOf(field => input[field] ?? null), ...stored }
   }
 
-  async #newPassword(
-    password: string,
-    client: string | undefined,
-  ): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
-    return { password: { hash: await this.#passwords.hash(password, client) }, tokenVersion: this.#randomness.id() }
+  async #newPassword(password: string): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
+    return { password: { hash: await this.#passwords.hash(password) }, tokenVersion: this.#randomness.id() }
   }
 }
 
