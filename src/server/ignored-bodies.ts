@@ -11,14 +11,14 @@ type ParsedSocket = Socket & { readonly parser?: Parser | null }
  * and nothing slows the client down, so the connection is closed when the rest is too long.
  */
 export function ignoreBody(request: IncomingMessage): void {
-  const { complete, headers, method = '', socket } = request
+  const { complete, headers, socket } = request
   const { parser } = socket as ParsedSocket
   if (complete || headers['transfer-encoding'] === undefined || !parser) return
   const { kOnBody } = parser.constructor
   if (parser[kOnBody] === undefined) return // it is ignored already
   handOver ??= parser[kOnBody]
   parser[kOnBody] = undefined
-  let left = method === 'GET' || method === 'HEAD' || method === 'OPTIONS' ? mostIgnored.unexpected : mostIgnored.usual
+  let left = mostIgnored
   const count = ({ length }: Buffer) => {
     left -= length
     if (left < 0 && !request.complete) socket.destroy()
@@ -27,8 +27,8 @@ export function ignoreBody(request: IncomingMessage): void {
   request.once('close', () => socket.off('data', count))
 }
 
-/** How many bytes of a body are skipped, for methods without and with one. */
-export const mostIgnored = Object.freeze({ unexpected: 65_536, usual: 1_048_576 })
+/** How many bytes of a body are skipped. */
+export const mostIgnored = 1_048_576
 
 /** The next request on a connection gets its body again, and so does the next user of the parser: Node keeps parsers. */
 export function handOverNextBodies(server: Server): void {

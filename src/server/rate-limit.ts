@@ -6,6 +6,7 @@ import type { Allowance, RateLimiter, RefusedClients } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 import { ignoreBody } from './ignored-bodies.ts'
 import { routeOf } from './known-paths.ts'
+import { hasBody } from './slow-bodies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -52,10 +53,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     // The route counts too, because the same route can be reached by different notations of its URL.
     if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOf(request))) return next()
     const client = clientKey(proxies.clientOf(raw))
-    if (exempted) {
-      ignoreBody(raw) // none of them needs one
-      return next(refusal(reply, client, exempt.limit, exempt.take(client)))
-    }
+    if (exempted) return next(refusal(reply, client, exempt.limit, exempt.take(client)))
     const decide = (allowance: Allowance) => {
       reply.header('ratelimit-policy', policy)
       reply.header('ratelimit', `"default";r=${allowance.remaining};t=${allowance.resetSeconds}`)
@@ -67,9 +65,12 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
   })
 }
 
-/** Whether the rate limit does not count a request: pages ask before others, and monitoring must not be locked out. */
-export function isExempt({ method, routeOptions }: FastifyRequest): boolean {
-  return method === 'OPTIONS' || routeOptions.config.unlimited === true
+/**
+ * Whether the rate limit does not count a request: pages ask before others, and monitoring must not be locked out. None of
+ * these needs a body, which can take far more time than the request.
+ */
+export function isExempt(request: FastifyRequest): boolean {
+  return (request.method === 'OPTIONS' || request.routeOptions.config.unlimited === true) && !hasBody(request)
 }
 
 /** Counts, like an exempt request, what has been parsed but never becomes a request. */

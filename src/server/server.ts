@@ -1,3 +1,4 @@
+import type { ServerOptions as HttpOptions } from 'node:http'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
@@ -12,6 +13,7 @@ import { maxParamLength, rememberPaths } from './known-paths.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
+import { nodeHttp } from './node-http.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
 import { serveInTurn } from './pipelining.ts'
 import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
@@ -73,26 +75,13 @@ export function createServer({
   const count = countUnserved(rateLimit, refuse)
   const rawAnswers = { logger, randomness, lines, count }
   const server: FastifyInstance = fastify({
+    serverFactory: serve => nodeHttp.createServer(httpOptions, serveInTurn(serve, count)),
     loggerInstance: childless(logger),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimitBytes,
     genReqId: ({ headers }) => requestIdOf(headers, randomness),
     rewriteUrl: routableUrl,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 72_000,
     return503OnClosing: false,
-    http: {
-      headersTimeout: 10_000,
-      connectionsCheckingInterval: 2_000,
-      maxHeaderSize: 16_384,
-      // By default Node answers 400 without a body; `refuseAmbiguousHeaders` answers with an explanation.
-      requireHostHeader: false,
-      // By default Node drops all but the first `Host`, `Authorization` or `Content-Type`. If they are joined, we
-      // detect duplicates.
-      joinDuplicateHeaders: true,
-      // Only WebSocket is supported. A request for another protocol is answered as if it had not asked for one.
-      shouldUpgradeCallback: asksForSocket,
-    },
     routerOptions: { maxParamLength },
     // Bodies and responses have no schemas of Fastify's, so their compilers need not be loaded.
     schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
@@ -105,7 +94,6 @@ export function createServer({
     },
   })
   rememberPaths(server)
-  serveInTurn(server.server, count)
   refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
   acceptJsonBodies(server)
@@ -136,6 +124,21 @@ export function createServer({
   boundUnread(server, unread, onCut)
   logAnswers(server, logger, lines)
   return server
+}
+
+const httpOptions: HttpOptions = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  keepAliveTimeout: 72_000,
+  connectionsCheckingInterval: 2_000,
+  maxHeaderSize: 16_384,
+  // By default Node answers 400 without a body; `refuseAmbiguousHeaders` answers with an explanation.
+  requireHostHeader: false,
+  // By default Node drops all but the first `Host`, `Authorization` or `Content-Type`. If they are joined, we detect
+  // duplicates.
+  joinDuplicateHeaders: true,
+  // Only WebSocket is supported. A request for another protocol is answered as if it had not asked for one.
+  shouldUpgradeCallback: asksForSocket,
 }
 
 const refusedLine =

@@ -32,16 +32,16 @@ function mayHaveManyPieces({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? '0') > mostPieces
 }
 
-function hasBody({ headers }: FastifyRequest): boolean {
+export function hasBody({ headers }: FastifyRequest): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
 /** A client that is still sending may have to finish before it reads the answer. Closed at once, it might lose it. */
-function closeSoon({ raw, method }: FastifyRequest): void {
+function closeSoon({ raw }: FastifyRequest): void {
   const close = () => {
     if (!raw.complete) raw.socket.destroy()
   }
-  const timer = setTimeout(close, method === 'OPTIONS' ? 0 : lateMs).unref()
+  const timer = setTimeout(close, lateMs).unref()
   raw.once('close', () => clearTimeout(timer))
 }
 
