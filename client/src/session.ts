@@ -71,15 +71,16 @@ export class SessionKeeper {
   }
 
   async signOut(everywhere: boolean): Promise<void> {
+    const userId = this.#token?.userId
     const token = everywhere ? await this.current() : undefined
     try {
       if (token !== undefined) await this.#send('DELETE', '/tokens', { token })
     } catch (error) {
       // The session ends here, but the caller must know that other devices may still be signed in.
-      if (isDuetError(error, 'unauthenticated')) this.#change(undefined, 'ended')
+      if (isDuetError(error, 'unauthenticated')) this.#end(userId, 'ended')
       throw error
     }
-    if (this.#token !== undefined) this.#change(undefined, 'signedOut')
+    this.#end(userId, 'signedOut')
   }
 
   /** The token for the next request. Rejects if the session has ended. */
@@ -112,6 +113,11 @@ export class SessionKeeper {
   #textFor(userId: number | undefined): string | undefined {
     const current = this.#token
     return current !== undefined && current.userId === userId ? current.text : undefined
+  }
+
+  /** Ends the session of this user, unless another user has signed in meanwhile. */
+  #end(userId: number | undefined, change: SessionChange): void {
+    if (this.#textFor(userId) !== undefined) this.#change(undefined, change)
   }
 
   #renew(): Promise<void> {

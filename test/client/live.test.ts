@@ -546,6 +546,26 @@ describe('The socket of the client', () => {
     client.duet.close()
   })
 
+  it('subscribes again after pauses that grow with each refusal, and are short again after an event', async () => {
+    const { clock, client, socket } = await start()
+    socket.accept()
+    const refuse = () => {
+      const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+      const payload = [{ message: 'Too many', extensions: { code: 'RATE_LIMITED' } }]
+      socket.say({ type: 'error', id, payload })
+      const pause = clock.due.find(milliseconds => milliseconds > 1000 && milliseconds !== 20_000) ?? assert.fail()
+      clock.pass(pause)
+      socket.pong()
+      return pause - 1000
+    }
+    const pauses = [refuse(), refuse(), refuse(), refuse()]
+    for (const [index, pause] of pauses.entries()) assert.ok(pause >= 125 * 2 ** index && pause <= 250 * 2 ** index)
+    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
+    socket.say({ type: 'next', id, payload: { data: { postAdded: { title: 'post' } } } })
+    assert.ok(refuse() <= 250)
+    client.duet.close()
+  })
+
   it('resumes after the last event, and reads the data again if the database has lost events', async () => {
     const { client, socket, next, received } = await start()
     socket.accept()

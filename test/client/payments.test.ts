@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { after, before, describe, it } from 'node:test'
 import { actionsOf, type DuetError, etag, orders, payments } from '../../client/src/index.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
@@ -35,7 +36,9 @@ describe('Payments of the client', () => {
     }
     const clock = new InstantClock()
     using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
-    const { attempts, key, payment, replayed } = await payments(client.duet).pay(71.25)
+    const { signal } = new AbortController()
+    const { attempts, key, payment, replayed } = await payments(client.duet).pay(71.25, { signal })
+    assert.deepEqual(getEventListeners(signal, 'abort'), [])
     assert.deepEqual([attempts, replayed, payment.amount], [4, true, 71.25])
     assert.equal(await made(71.25), 1)
     assert.deepEqual(

@@ -25,6 +25,22 @@ async function startWithOneClock(more: Readonly<Record<string, string>> = {}) {
   return { app, clock, serverClock, pass, member, credentials, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
+/** Holds the first such request without a body until the test releases it. `answer`: instead of that of the service. */
+function holdOne(line: string, answer: Response | true) {
+  const asked = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const intercepted: typeof fetch = async (input, init) => {
+    const isHeld = !init?.body && `${init?.method} ${new URL(String(input)).pathname}` === line
+    const response = isHeld && answer !== true ? answer : await fetch(input, init)
+    if (isHeld) {
+      asked.resolve()
+      await held.promise
+    }
+    return response
+  }
+  return { fetch: intercepted, asked: asked.promise, release: held.resolve }
+}
+
 describe('A session of the client', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
   before(async () => {
@@ -226,33 +242,38 @@ describe('A session of the client', () => {
 
   it('does not start again by a renewal that is answered after the user has signed out', async () => {
     await using stage = await startWithOneClock()
-    const { app, clock, credentials, pass } = stage
-    let arrived = () => {}
-    let release = () => {}
-    const asked = new Promise<void>(resolve => {
-      arrived = resolve
-    })
-    const held = new Promise<void>(resolve => {
-      release = resolve
-    })
-    using client = connectTo(app, {
-      clock,
-      fetch: async (input, init) => {
-        const response = await fetch(input, init)
-        if (!init?.body) {
-          arrived()
-          await held
-        }
-        return response
-      },
-    })
-    await client.duet.signIn(credentials)
-    pass((2 * hour) / 3)
-    await asked
+    const late = holdOne('POST /tokens', true)
+    using client = connectTo(stage.app, { clock: stage.clock, fetch: late.fetch })
+    await client.duet.signIn(stage.credentials)
+    stage.pass((2 * hour) / 3)
+    await late.asked
     await client.duet.signOut()
-    release()
+    late.release()
     await waitUntil(() => client.lines().length === 2)
     assert.equal(client.duet.session, undefined)
+  })
+
+  it('is not ended by a late answer to the user before: of a renewal that is refused, or of signing out everywhere', async () => {
+    for (const [line, status] of [
+      ['POST /tokens', 401],
+      ['DELETE /tokens', 401],
+      ['DELETE /tokens', 204],
+    ] as const) {
+      await using stage = await startWithOneClock()
+      const next = await createMember(stage.app)
+      const answer = new Response(status === 204 ? null : '{"error":"Invalid or expired token"}', { status })
+      const late = holdOne(line, answer)
+      using client = connectTo(stage.app, { clock: stage.clock, fetch: late.fetch })
+      await client.duet.signIn(stage.credentials)
+      const leaving = line.startsWith('DELETE') ? client.duet.signOut({ everywhere: true }).catch(() => {}) : undefined
+      if (leaving === undefined) stage.pass((2 * hour) / 3)
+      await late.asked
+      await client.duet.signIn({ email: next.email, password })
+      late.release()
+      await leaving
+      await waitUntil(() => client.lines().includes(`${line} ${status}`))
+      assert.equal((await users(client.duet).me()).id, next.id, `${line} ${status}`)
+    }
   })
 
   it('notifies its listeners of each change, and not after they are removed', async () => {

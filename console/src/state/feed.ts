@@ -125,13 +125,20 @@ export async function deleteComment(postId: string, id: string): Promise<void> {
 
 /** Starts to receive new posts and comments, also after a lost connection. */
 export function watchFeed(): void {
+  watchPosts()
+  effect(() => watchComments(posts.value ?? []))
+}
+
+function watchPosts(): void {
   // The subscription starts before the first page is read, so that no post is missed between them.
   api.live.subscribe<{ postAdded: PostData }>(documents.postAdded, undefined, {
     onData: ({ postAdded }) => addPost(postAdded),
     onReadAnew: () => void readPosts().catch(() => {}),
+    onError: () => setTimeout(watchPosts, retryMs),
   })
-  effect(() => watchComments(posts.value ?? []))
 }
+
+const retryMs = 2000
 
 const watched = new Map<string, Subscription>()
 

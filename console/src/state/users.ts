@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import type { User } from '../../../client/src/index.ts'
 import { api } from '../client.ts'
+import { visits } from './session.ts'
 
 const pageSize = 10
 
@@ -15,6 +16,11 @@ export interface UserPage {
 
 /** The current page of the list. */
 export const userPage = signal<UserPage | undefined>(undefined)
+
+// The next user may not be allowed to see what the former one has read.
+visits.subscribe(() => {
+  userPage.value = undefined
+})
 
 export async function readUsers(email: string, trail: UserPage['trail'] = [undefined]): Promise<UserPage> {
   const after = trail.at(-1)

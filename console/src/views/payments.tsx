@@ -8,6 +8,7 @@ import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
 import { Age } from '../parts/time.tsx'
+import { visits } from '../state/session.ts'
 
 interface Receipt extends MadePayment {
   readonly at: string
@@ -18,6 +19,10 @@ const mostReceipts = 50
 
 /** Payments that were sent from this page, newest first. */
 const receipts = signal<readonly Receipt[]>([])
+
+visits.subscribe(() => {
+  receipts.value = [] // those of the former user
+})
 
 const amounts = new Intl.NumberFormat('en', { minimumFractionDigits: 2 })
 
