@@ -5,10 +5,9 @@ import type { Posts } from '../core/posts/operations.ts'
 import type { Fields } from '../server/fields.ts'
 import { refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
-import { Introspection } from './language/introspection.ts'
-import { checkComplexity } from './language/limits/complexity.ts'
+import { checkCost } from './language/limits/cost.ts'
+import type { Request } from './language/plan.ts'
 import { Plans } from './language/plans.ts'
-import type { Variables } from './language/tree.ts'
 import type { Subscription } from './live/group.ts'
 import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import type { OperationRequest } from './operation-request.ts'
@@ -36,8 +35,7 @@ export class Executor {
 
   constructor({ schema, documents, posts, maxComplexity }: ExecutorParts) {
     checkMutations(schema)
-    const introspection = new Introspection(schema)
-    this.#queries = new Plans((operation, variables, size) => planQuery(introspection, operation, variables, size))
+    this.#queries = new Plans((operation, variables, size) => planQuery(schema, operation, variables, size))
     this.#documents = documents
     this.#posts = posts
     this.#maxComplexity = maxComplexity
@@ -50,7 +48,7 @@ export class Executor {
   /** Runs a query or a mutation. */
   async execute(operation: PreparedOperation, inputs: Fields, actor: Actor): Promise<string> {
     try {
-      const request = { variables: this.#variables(operation, inputs), actor }
+      const request = this.#request(operation, inputs, actor)
       return operation.kind === 'mutation'
         ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#posts)
         : await runQuery(this.#queries.get(operation, request.variables), request, this.#posts)
@@ -62,7 +60,7 @@ export class Executor {
   /** Plans a subscription and checks that the actor may have it. */
   subscription(operation: PreparedOperation, inputs: Fields, actor: Actor): Subscription {
     try {
-      const subscription = planSubscription(operation, { variables: this.#variables(operation, inputs), actor })
+      const subscription = planSubscription(operation, this.#request(operation, inputs, actor))
       this.#posts.authorise(actor, subscription.selection, subscription.values)
       return subscription
     } catch (error) {
@@ -70,10 +68,10 @@ export class Executor {
     }
   }
 
-  /** The variables, coerced to the types of the schema. Throws if the operation costs too much with them. */
-  #variables(operation: PreparedOperation, inputs: Fields): Variables {
+  /** Coerces the variables to the types of the schema. Throws if the operation costs too much with them. */
+  #request(operation: PreparedOperation, inputs: Fields, actor: Actor): Request {
     const variables = operation.coerce(inputs)
-    checkComplexity(operation, variables, this.#maxComplexity)
-    return variables
+    checkCost(operation.cost(variables), this.#maxComplexity)
+    return { variables, actor, introspected: { fields: 0 } }
   }
 }

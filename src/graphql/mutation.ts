@@ -27,7 +27,7 @@ interface PlannedChange {
 
 /** Plans all changes of an operation. They share one size limit. */
 export function planMutation({ tree }: PreparedOperation, variables: Variables, size: PlanSize): MutationPlan {
-  return [...collect([tree], variables, size)].map(([key, fields]) =>
+  return [...collect([tree], variables)].map(([key, fields]) =>
     fields[0].kind === 'typename' ? { key, text: fields[0].type } : planChange(key, fields, variables, size),
   )
 }

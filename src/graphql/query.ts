@@ -1,6 +1,7 @@
+import type { GraphQLSchema } from 'graphql'
 import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './language/documents.ts'
-import type { Introspection } from './language/introspection.ts'
+import { introspect } from './language/introspection.ts'
 import type { PlanSize } from './language/limits/plan-size.ts'
 import { checkSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, type Plan, Planner, type Request, valuesOf } from './language/plan.ts'
@@ -12,16 +13,16 @@ export interface QueryPlan extends Plan {
 }
 
 export function planQuery(
-  introspection: Introspection,
+  schema: GraphQLSchema,
   operation: PreparedOperation,
   variables: Variables,
   size: PlanSize,
 ): QueryPlan {
   const planner = new Planner(variables, size)
-  const fields = [...collect([operation.tree], variables, size)].map(([key, fields]) => {
+  const fields = [...collect([operation.tree], variables)].map(([key, fields]) => {
     if (fields[0].kind !== 'introspection') return planner.atTop(key, fields)
-    size.addField('json', key)
-    return { kind: 'json', key, slot: planner.slot(introspection.answerTo(operation, fields)) } as const
+    size.add()
+    return { kind: 'json', key, slot: planner.slot(request => introspect(schema, fields, request)) } as const
   })
   const reads = fields.some(({ kind }) => kind === 'one' || kind === 'many')
   return { selection: { fields }, slots: planner.slots, skips: planner.skips, reads }

@@ -18,7 +18,7 @@ export function planSubscription({ tree }: PreparedOperation, request: Request):
     root === 'post'
       ? { kind: 'posts' as const }
       : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
-  const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionText))
+  const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionFields))
   const show = showOf(plan, request)
   checkSkippedRows(skippedRows(plan.skips, show.values))
   return { key, topic, ...show }

@@ -53,11 +53,6 @@ const requests: Readonly<Record<string, readonly [expected: RegExp, text: string
     'query ($v: DateTime) { posts(publishedAfter: $v) { id } }',
     { variables: { v: value } },
   ],
-  'a variable of many keys': [
-    /ID cannot represent value: \{ q{98}…$/,
-    'query ($v: ID!) { post(id: $v) { id } }',
-    { variables: { v: { [value]: [value] } } },
-  ],
   'the name of no operation': [
     /^There is no operation named "q{100}…"\.$/,
     'query A { __typename } query B { __typename }',

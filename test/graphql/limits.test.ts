@@ -2,10 +2,9 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import { getIntrospectionQuery, parse } from 'graphql'
-import { Documents } from '../../src/graphql/language/documents.ts'
+import { Documents, documentBounds } from '../../src/graphql/language/documents.ts'
 import { costOf } from '../../src/graphql/language/limits/cost.ts'
 import { depthOf } from '../../src/graphql/language/limits/depth.ts'
-import { documentBounds } from '../../src/graphql/language/limits/document.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
@@ -111,9 +110,8 @@ describe('Limits of an operation', () => {
       )
       // The exemption is only for the top level: the fields next to introspection still count.
       await tooDeep(`{ __typename __schema { queryType { name } } ${nested(6)} }`, 6)
-      const wide = `{ __schema { ${repeat(60, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
-      const { extensions } = assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-      assert.ok(Number(extensions.cost) > Number(extensions.limit))
+      const wide = `{ __schema { ${repeat(40, n => `a${n}: types { fields { args { type { fields { name } } } } }`)} } }`
+      assertRefused(await query(app, wide), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
     })
   })
 
@@ -142,7 +140,7 @@ describe('Limits of an operation', () => {
       assertRefused(await query(app, ranges), 400, 'BAD_USER_INPUT', /^limit must be/)
       assertRefused(await query(app, `{ ${cost} ${identity} }`), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
       assertRefused(await query(app, `{ ${identity} }`), 401, 'UNAUTHENTICATED')
-      const mutation = `mutation { ${repeat(60, n => `a${n}: createPost(title: "", content: "") { author { posts(limit: 10) { id } } }`)} }`
+      const mutation = `mutation { ${repeat(30, n => `a${n}: createPost(title: "", content: "") { author { posts(limit: 30) { id } } }`)} }`
       assertRefused(await query(app, mutation), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
       assertRefused(await query(app, 'mutation { createPost(title: "", content: "") { id } }'), 401, 'UNAUTHENTICATED')
       assertRefused(
@@ -180,12 +178,13 @@ describe('Limits of an operation', () => {
       assertRefused(await query(app, ','.repeat(1_000_000)), 400, 'DOCUMENT_TOO_LARGE', text)
     })
 
-    it('2,000 tokens are allowed and one more is not, without comments and commas', async () => {
-      const withTokens = (count: number) => `{ ${repeat(count - 2, () => '__typename', '\n, # and\n')} }`
-      assertRefused(await query(app, withTokens(2000)), 400, 'COMPLEXITY_LIMIT_EXCEEDED')
-      const text = 'The document has more than 2000 tokens.'
-      assertRefused(await query(app, withTokens(2001)), 400, 'DOCUMENT_TOO_LARGE', text)
-      assertRefused(await query(app, `${withTokens(2001)} this is no GraphQL`), 400, 'DOCUMENT_TOO_LARGE', text)
+    it('1,000 tokens are allowed and one more is not, without comments and commas', async () => {
+      const withTokens = (count: number) =>
+        `{ ${repeat(332, n => `a${n}: __typename`, '\n, # and\n')} ${repeat(count - 998, () => '__typename')} }`
+      dataOf(await query(app, withTokens(1000)))
+      const text = 'The document has more than 1000 tokens.'
+      assertRefused(await query(app, withTokens(1001)), 400, 'DOCUMENT_TOO_LARGE', text)
+      assertRefused(await query(app, `${withTokens(1001)} this is no GraphQL`), 400, 'DOCUMENT_TOO_LARGE', text)
     })
 
     it('a document within the limits is never called too large because of its text', async () => {
@@ -310,11 +309,11 @@ test('R-LIM-7, R-LIM-8, R-LIM-13: a cost of 1000 is allowed, and an operation of
   dataOf(await query(app, text, { variables: { n: 998 } }))
   await refuse(text, 1001, { n: 999 })
   const like = (count: number) =>
-    `mutation { ${repeat(count, n => `a${n}: likePost(id: 1) { likes title author { posts(limit: 12) { id } } }`)} }`
-  await refuse(like(42), 42 * 24)
+    `mutation { ${repeat(count, n => `a${n}: likePost(id: 1) { likes title author { posts(limit: 30) { id } } }`)} }`
+  await refuse(like(24), 24 * 42)
   assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 0 } })
-  dataOf(await query(app, like(41)))
-  assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 41 } })
+  dataOf(await query(app, like(23)))
+  assert.deepEqual(await read(app, '{ post(id: 1) { likes } }'), { post: { likes: 23 } })
 })
 
 test('QUERY_MAX_DEPTH and QUERY_MAX_COMPLEXITY set the limits', async () => {
@@ -508,11 +507,7 @@ test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost and depth equal those of a nai
       const author = new Author(below => Number(stream.next().value) % below)
       const { text, cost, depth } = author.operation()
       const operation = documents.prepare(text).operation(undefined)
-      assert.deepEqual(
-        costOf(operation.tree, operation.coerce(author.values), schema),
-        { data: cost, introspection: 0 },
-        text,
-      )
+      assert.deepEqual(costOf(operation.tree, operation.coerce(author.values)), cost, text)
       assert.equal(depthOf(parse(text)), depth, text)
       most = Math.max(most, cost)
       if (text.includes('fragment')) fragments++

@@ -222,12 +222,12 @@ for (const kind of engineKinds) {
         assert.deepEqual([message, path], [expected, undefined])
         await read(app, operation(posts, comments), asked('x'.repeat(left)))
       }
-      const { message } = await refused(operation(130, 0), ann, 400, 'BAD_USER_INPUT', {
+      const { message } = await refused(operation(60, 0), ann, 400, 'BAD_USER_INPUT', {
         c: 'x'.repeat(65_536),
         last: 'x',
       })
       assert.equal(message, expected)
-      await refused(operation(130, 0), undefined, 401, 'UNAUTHENTICATED', { c: 'x'.repeat(65_536), last: 'x' })
+      await refused(operation(60, 0), undefined, 401, 'UNAUTHENTICATED', { c: 'x'.repeat(65_536), last: 'x' })
     })
 
     it('the error about a text contains its name and path, and comes before the error about an absent post', async () => {

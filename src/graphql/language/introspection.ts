@@ -1,60 +1,57 @@
-import { executeSync, type FieldNode, type GraphQLSchema, Kind } from 'graphql'
-import { LruCache } from '../../core/lru-cache.ts'
-import type { PreparedOperation } from './documents.ts'
-import type { Merged, Source } from './plan.ts'
-import type { Variables } from './tree.ts'
-
-/**
- * Answers introspection fields with graphql-js. The result becomes one JSON value among the values that are read. It is
- * always the same, so it is cached.
- */
-export class Introspection {
-  readonly #schema: GraphQLSchema
-  readonly #known = new LruCache<string, string>(kept.answers, {
-    weights: { of: ({ length }) => 2 * length, most: kept.bytes },
-  })
-
-  constructor(schema: GraphQLSchema) {
-    this.#schema = schema
-  }
-
-  answerTo(operation: PreparedOperation, fields: Merged): Source {
-    const selections = fields.map(({ node }) => node).filter((node): node is FieldNode => node !== undefined)
-    const definition = { ...operation.definition, selectionSet: { kind: Kind.SELECTION_SET, selections } as const }
-    const document = { kind: Kind.DOCUMENT, definitions: [definition, ...operation.fragments.values()] } as const
-    const question = `${operation.id}${fields[0].key} `
-    return ({ variables }) => {
-      const inputs = keyOf(variables)
-      const key = question + inputs
-      let text = inputs === undefined ? undefined : this.#known.get(key)
-      if (text === undefined) {
-        const { data } = executeSync({ schema: this.#schema, document, variableValues: variables })
-        text = JSON.stringify(Object.values(data ?? {})[0] ?? null)
-        if (inputs !== undefined) this.#known.set(key, text)
-      }
-      return text
-    }
-  }
-}
-
-/** One operation may ask hundreds of questions, all with the same variables. */
-const keys = new WeakMap<Variables, string | undefined>()
-
-/** Variables as text, unless they are too long to be worth keeping. */
-function keyOf(variables: Variables): string | undefined {
-  if (keys.has(variables)) return keys.get(variables)
-  const isLong = Object.values(variables).some(value => typeof value === 'string' && value.length > longestKey)
-  const text = isLong ? undefined : JSON.stringify(variables)
-  const key = text !== undefined && text.length <= longestKey ? text : undefined
-  keys.set(variables, key)
-  return key
-}
+import { type GraphQLResolveInfo, type GraphQLSchema, isObjectType } from 'graphql'
+import { refusal } from '../errors.ts'
+import { type Collected, collect, type Merged, type Request } from './plan.ts'
+import { argumentIn, type Field } from './tree.ts'
 
 /** How large an answer about the schema may be, about as many fields as it has. The usual tools ask for some 1,500. */
 export const introspectionBound = 5_000
 
-/** Limits of the cache. Beyond them, the results that were not used recently are dropped. */
-const kept = Object.freeze({ answers: 200, bytes: 16 * 1024 * 1024 })
+/**
+ * Answers an introspection field with the resolvers of graphql-js. Its own executor would go on without a bound: aliases
+ * of lists within lists make an answer of a million fields. All such fields of a request count together.
+ */
+export function introspect(schema: GraphQLSchema, fields: Merged, request: Request): string {
+  const { variables, introspected } = request
+  const info = { schema } as GraphQLResolveInfo
 
-/** Results with long variables are not cached. */
-const longestKey = 2000
+  const known = new Map<Merged, Collected>()
+
+  const innerOf = (merged: Merged): Collected => {
+    const selections = merged.map(field => field.selections)
+    const inner = known.get(merged) ?? collect(selections, variables)
+    known.set(merged, inner)
+    return inner
+  }
+
+  const jsonOf = (merged: Merged, source: unknown): string => {
+    const [first] = merged
+    if (++introspected.fields > introspectionBound) throw tooLarge()
+    const value = resolved(first, source)
+    if (first.selections.length === 0) return JSON.stringify(value ?? null)
+    const inner = innerOf(merged)
+    const objectOf = (item: unknown) => {
+      const entries = [...inner].map(([key, fields]) => `${JSON.stringify(key)}:${jsonOf(fields, item)}`)
+      return `{${entries.join(',')}}`
+    }
+    if (Array.isArray(value)) return `[${value.map(objectOf).join(',')}]`
+    return value === undefined || value === null ? 'null' : objectOf(value)
+  }
+
+  const resolved = ({ kind, type, name, args }: Field, source: unknown): unknown => {
+    for (const argument of args.values()) argumentIn(argument, variables)
+    if (kind === 'typename') return type
+    if (name === '__schema') return schema
+    if (name === '__type') return schema.getType(String(argumentIn(args.get('name'), variables)))
+    const parent = schema.getType(type)
+    const { resolve } = (isObjectType(parent) && parent.getFields()[name]) || {}
+    const includeDeprecated = argumentIn(args.get('includeDeprecated'), variables) ?? false
+    return resolve?.(source, { includeDeprecated }, undefined, info)
+  }
+
+  return jsonOf(fields, schema)
+}
+
+function tooLarge() {
+  const message = `The answer about the schema has more than ${introspectionBound} fields.`
+  return refusal('COMPLEXITY_LIMIT_EXCEEDED', message, { limit: introspectionBound })
+}

@@ -18,6 +18,8 @@ export interface Plan {
 export interface Request {
   readonly variables: Variables
   readonly actor: Actor
+  /** How many fields about the schema were answered. */
+  readonly introspected: { fields: number }
 }
 
 /** Computes a slot's value from a request. */
@@ -34,13 +36,12 @@ export type Merged = readonly [Field, ...Field[]]
 export type Collected = ReadonlyMap<string, Merged>
 
 /** Evaluates `@skip` and `@include`, resolves fragments and groups the fields with the same key. */
-export function collect(selections: readonly (readonly Node[])[], variables: Variables, size?: PlanSize): Collected {
+export function collect(selections: readonly (readonly Node[])[], variables: Variables): Collected {
   const collected = new Map<string, [Field, ...Field[]]>()
   const visited = new Set<readonly Node[]>()
   const visit = (nodes: readonly Node[]): void => {
     if (visited.has(nodes)) return // a second visit would add nothing
     visited.add(nodes)
-    size?.addVisits(nodes.length)
     for (const node of nodes) {
       if (!isIncluded(node, variables)) continue
       if (node.kind === 'spread') visit(node.fragment.selections)
@@ -71,11 +72,8 @@ export class Planner {
 
   /** The selected fields of a nested object. */
   inside(fields: readonly Field[]): readonly SelectedField[] {
-    const collected = collect(
-      fields.map(({ selections }) => selections),
-      this.#variables,
-      this.#size,
-    )
+    const selections = fields.map(field => field.selections)
+    const collected = collect(selections, this.#variables)
     return [...collected].map(([key, [first, ...others]]) => this.#selected(key, first, [first, ...others]))
   }
 
@@ -83,7 +81,7 @@ export class Planner {
   atTop(key: string, fields: Merged): SelectedField {
     const [first] = fields
     if (first.kind !== 'one') return this.#selected(key, first, fields)
-    this.#size.addField('one', key)
+    this.#size.add()
     const id = first.args.get('id')
     const slot = this.slot(id === undefined ? ownId : ({ variables }) => idIn(id, variables))
     return { kind: 'one', key, name: first.name, id: slot, fields: this.inside(fields) }
@@ -94,15 +92,13 @@ export class Planner {
   }
 
   #selected(key: string, first: Field, fields: readonly Field[]): SelectedField {
+    if (first.kind !== 'many') this.#size.add()
     switch (first.kind) {
       case 'typename':
-        this.#size.addField('text', key)
         return { kind: 'text', key, text: first.type }
       case 'value':
-        this.#size.addField('value', key)
         return { kind: 'value', key, name: first.name }
       case 'one':
-        this.#size.addField('one', key)
         return { kind: 'one', key, name: first.name, id: undefined, fields: this.inside(fields) }
       case 'many':
         return this.#many(key, first, fields)
@@ -113,7 +109,7 @@ export class Planner {
 
   #many(key: string, first: Field, fields: readonly Field[]): SelectedField {
     const isEmpty = pageIn(first, this.#variables).limit === 0
-    this.#size.addField(isEmpty ? 'empty' : 'many', key)
+    this.#size.add(!isEmpty)
     if (isEmpty) return { kind: 'empty', key }
     const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
     return {
@@ -174,7 +170,7 @@ export function planShown(
 ): ShownPlan {
   const planner = new Planner(variables, size)
   const id = planner.slot(() => null)
-  size.addField('one', key)
+  size.add()
   const selection: Selection = { fields: [{ kind: 'one', key, name: root, id, fields: planner.inside(fields) }] }
   return { selection, slots: planner.slots, skips: planner.skips, id }
 }

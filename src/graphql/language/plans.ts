@@ -9,7 +9,7 @@ export type MakePlan<Plan> = (operation: PreparedOperation, variables: Variables
 /** An LRU cache of plans. A plan is made once for all requests of the same shape. */
 export class Plans<Plan> {
   readonly #make: MakePlan<Plan>
-  readonly #known = new LruCache<string, Kept<Plan>>(kept.plans, {
+  readonly #known = new LruCache<string, { readonly plan: Plan; readonly weight: number }>(kept.plans, {
     weights: { of: ({ weight }) => weight, most: kept.bytes },
   })
 
@@ -24,21 +24,10 @@ export class Plans<Plan> {
     const size = new PlanSize()
     const plan = this.#make(operation, variables, size)
     // The weight includes the document, because the plan keeps it in memory even if the cache of documents drops it.
-    this.#known.set(key, { plan, weight: operation.weight + size.text * bytesPerCharacter + 2 * key.length })
+    this.#known.set(key, { plan, weight: operation.weight + size.weight + 2 * key.length })
     return plan
   }
 }
 
-interface Kept<Plan> {
-  readonly plan: Plan
-  readonly weight: number
-}
-
 /** Limits of the cache. Beyond them, the plans that were not used recently are dropped. */
 const kept = Object.freeze({ plans: 2000, bytes: 32 * 1024 * 1024 })
-
-/**
- * Estimated memory per character of statement text: for the statement with the size guard, the one without it, and the
- * plan itself.
- */
-const bytesPerCharacter = 4

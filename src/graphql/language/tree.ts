@@ -32,8 +32,6 @@ export interface Field {
   readonly args: ReadonlyMap<string, Argument>
   readonly conditions: readonly Condition[]
   readonly selections: readonly Node[]
-  /** The syntax node. Only set for introspection, which graphql-js executes. */
-  readonly node: FieldNode | undefined
 }
 
 export interface Spread {
@@ -109,19 +107,17 @@ export function treesOf(
 
   const fieldOf = (node: FieldNode, type: GraphQLObjectType, conditions: readonly Condition[]): Field => {
     const name = node.name.value
-    const introspection = isIntrospection(name)
     const definition = schema.getField(type, name)
     if (definition === undefined) throw new Error(`${type.name} has no field ${name}`)
     const inner = getNamedType(definition.type)
     return {
-      kind: introspection ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),
+      kind: isIntrospection(name) ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),
       key: node.alias?.value ?? name,
       name,
       type: type.name,
       args: argumentsOf(node.arguments, definition.args),
       conditions,
       selections: node.selectionSet !== undefined && isObjectType(inner) ? nodesOf(node.selectionSet, inner) : [],
-      node: introspection ? node : undefined,
     }
   }
 

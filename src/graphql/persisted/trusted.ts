@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { AppError } from '../../core/errors.ts'
 import { Refusal, refusal } from '../errors.ts'
 import type { Documents, PreparedOperation, ValidDocument } from '../language/documents.ts'
-import { checkComplexity } from '../language/limits/complexity.ts'
+import { checkCost } from '../language/limits/cost.ts'
 import type { Variables } from '../language/tree.ts'
 import type { OperationRequest } from '../operation-request.ts'
 import { checkHash, type DocumentSource, hashIn } from './automatic.ts'
@@ -47,7 +47,7 @@ export class TrustedDocuments implements DocumentSource {
     try {
       for (const operation of this.#documents.prepare(text).operations) {
         const variables = defaultsOf(operation)
-        if (variables !== undefined) checkComplexity(operation, variables, maxComplexity)
+        if (variables !== undefined) checkCost(operation.cost(variables), maxComplexity)
       }
     } catch (error) {
       if (!(error instanceof Refusal || error instanceof AppError)) throw error

@@ -1,38 +1,27 @@
-import type { GraphQLSchema } from 'graphql'
 import { badInput, idOf } from '../../../core/input.ts'
+import { refusal } from '../../errors.ts'
 import { argumentIn, type Field, type Fragment, isIncluded, type Node, type Variables } from '../tree.ts'
-import { answerSizes } from './introspection.ts'
 
 export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
 
-/** The costs of an operation, for reading data and for introspection (see `introspection.ts`). */
-export interface Cost {
-  readonly data: number
-  readonly introspection: number
-}
-
 /**
  * The cost of an operation with these variables. A scalar field costs 1, an object field 5 plus its selection, a list
- * its selection times its limit (default 10). Fields that `@skip` and `@include` leave out cost nothing; fields that
- * occur twice cost twice. Each fragment is evaluated once and counted at every spread. All arguments are checked on the
- * way, those of lists against their ranges, so that no argument can lower a cost.
+ * its selection times its limit (default 10). Fields that `@skip` and `@include` leave out cost nothing, and neither
+ * does introspection; fields that occur twice cost twice. Each fragment is evaluated once and counted at every spread.
+ * All arguments are checked on the way, those of lists against their ranges, so that no argument can lower a cost.
  */
-export function costOf(nodes: readonly Node[], variables: Variables, schema: GraphQLSchema): Cost {
-  const known = new Map<Fragment, Cost>()
-  let sizeOfAnswer: ((question: Field) => number) | undefined
+export function costOf(nodes: readonly Node[], variables: Variables): number {
+  const known = new Map<Fragment, number>()
 
-  const ofAll = (all: readonly Node[]): Cost => {
-    let [data, introspection] = [0, 0]
+  const ofAll = (all: readonly Node[]): number => {
+    let sum = 0
     for (const node of all) {
-      if (!isIncluded(node, variables)) continue
-      const cost = node.kind === 'spread' ? ofFragment(node.fragment) : ofField(node)
-      data += cost.data
-      introspection += cost.introspection
+      if (isIncluded(node, variables)) sum += node.kind === 'spread' ? ofFragment(node.fragment) : ofField(node)
     }
-    return { data, introspection }
+    return sum
   }
 
-  const ofFragment = (fragment: Fragment): Cost => {
+  const ofFragment = (fragment: Fragment): number => {
     let cost = known.get(fragment)
     if (cost === undefined) {
       cost = ofAll(fragment.selections)
@@ -41,23 +30,32 @@ export function costOf(nodes: readonly Node[], variables: Variables, schema: Gra
     return cost
   }
 
-  const ofField = (field: Field): Cost => {
+  const ofField = (field: Field): number => {
     for (const argument of field.args.values()) argumentIn(argument, variables)
-    if (field.kind === 'value' || field.kind === 'typename') return scalar
-    if (field.kind === 'introspection') {
-      sizeOfAnswer ??= answerSizes(schema, variables)
-      return { data: 0, introspection: sizeOfAnswer(field) }
+    switch (field.kind) {
+      case 'value':
+      case 'typename':
+        return 1
+      case 'introspection':
+        return 0
+      case 'one':
+        return 5 + ofAll(field.selections)
+      case 'many':
+        // Rows are read even if nothing of them is selected.
+        return pageIn(field, variables).limit * Math.max(1, ofAll(field.selections))
     }
-    const { data, introspection } = ofAll(field.selections)
-    if (field.kind === 'one') return { data: 5 + data, introspection }
-    // Rows are read even if nothing of them is selected.
-    return { data: pageIn(field, variables).limit * Math.max(1, data), introspection }
   }
 
   return ofAll(nodes)
 }
 
-const scalar: Cost = { data: 1, introspection: 0 }
+/** Refuses an operation that costs too much. */
+export function checkCost(sum: number, limit: number): void {
+  if (sum <= limit) return
+  // Fragments within fragments can make the cost larger than a number can hold.
+  const cost = Math.min(sum, Number.MAX_SAFE_INTEGER)
+  throw refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
+}
 
 /** The page of a list that its arguments request. Either `after` or `offset` says where it starts. */
 export interface RequestedPage {

@@ -2,27 +2,25 @@ import { type DocumentNode, Kind, type SelectionSetNode } from 'graphql'
 
 /**
  * The depth of the deepest operation of a document: the number of fields that enclose a field. A fragment counts as if
- * it were written at its spread, but is evaluated only once. Introspection fields at the top level do not count, even
- * inside fragments. Returns undefined if fragments are circular.
+ * it were written at its spread, but is evaluated only once; one within itself counts once, and is invalid anyway.
+ * Introspection fields at the top level do not count, even inside fragments.
  */
-export function depthOf({ definitions }: DocumentNode): number | undefined {
+export function depthOf({ definitions }: DocumentNode): number {
   const fragments = new Map<string, SelectionSetNode>()
   for (const definition of definitions) {
     if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition.selectionSet)
   }
   const known = new Map<string, number>()
-  const underway = new Set<string>()
-  let circular = false
 
   const ofFragment = (name: string, atTop: boolean): number => {
     const id = atTop ? `${name} at the top` : name
     const selections = fragments.get(name)
-    if (underway.has(id)) circular = true
-    if (selections === undefined || underway.has(id)) return 0
-    underway.add(id)
-    const depth = known.get(id) ?? ofSelections(selections, atTop)
-    underway.delete(id)
-    known.set(id, depth)
+    let depth = known.get(id) ?? 0
+    if (selections !== undefined && !known.has(id)) {
+      known.set(id, 0)
+      depth = ofSelections(selections, atTop)
+      known.set(id, depth)
+    }
     return depth
   }
 
@@ -39,14 +37,8 @@ export function depthOf({ definitions }: DocumentNode): number | undefined {
     return deepest
   }
 
-  let deepest = 0
-  for (const definition of definitions) {
-    if (definition.kind === Kind.OPERATION_DEFINITION)
-      deepest = Math.max(deepest, ofSelections(definition.selectionSet, true))
-  }
-  // Also find circular fragments that no operation uses.
-  for (const name of fragments.keys()) ofFragment(name, false)
-  return circular ? undefined : deepest
+  const operations = definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
+  return operations.reduce((deepest, { selectionSet }) => Math.max(deepest, ofSelections(selectionSet, true)), 0)
 }
 
 export function isIntrospection(name: string): boolean {
