@@ -15,34 +15,29 @@ import { waitUntil } from './support/wait.ts'
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
 
-/** The sections of a page by their heading of the third level, such as `GET /users`. */
-function sectionsOf(page: string): ReadonlyMap<string, string> {
-  const parts = page.split(/^##+ /m).slice(1)
-  return new Map(parts.map(part => [part.slice(0, part.indexOf('\n')).replaceAll('`', ''), part]))
+/** The rows of the page about operations, by their names, such as `GET /users`. */
+function rowsOf(page: string): ReadonlyMap<string, string> {
+  return new Map(Array.from(page.matchAll(/^\| `([A-Z]+ \/[^`]*)` \|.*$/gm), ([row, name = '']) => [name, row]))
 }
 
 const http = read('docs/http.md')
 
 test('docs/http.md has every operation of the OpenAPI document, and the statuses that are special to it', () => {
-  const sections = sectionsOf(http)
+  const rows = rowsOf(http)
   const explainedOnce = /^(400|401|413|415|429|5\d\d|default)$/
   for (const [name, { responses }] of operations) {
-    const section = sections.get(name) ?? assert.fail(`docs/http.md has no ${name}`)
+    const row = rows.get(name) ?? assert.fail(`docs/http.md has no ${name}`)
     const special = Object.keys(responses).filter(status => !explainedOnce.test(status) && status !== '200')
-    for (const status of special) assert.ok(section.includes(status), `${name} does not mention ${status}`)
+    for (const status of special) assert.ok(row.includes(status), `${name} does not mention ${status}`)
   }
-  const named = [...sections.keys()].filter(heading => /^(GET|POST|PUT|PATCH|DELETE) /.test(heading))
-  assert.deepEqual(named.sort(), [...operations.keys()].sort())
+  assert.deepEqual([...rows.keys()].sort(), [...operations.keys()].sort())
   const common = Object.keys(STATUS_CODES).filter(status => new RegExp(`^\\| ${status} \\|`, 'm').test(http))
   assert.deepEqual(common, ['400', '401', '403', '412', '413', '415', '429', '500', '503'])
 })
 
-/**
- * A request and its answer: method and path, headers, an optional body; an empty line; status, headers, an optional
- * body.
- */
+/** A request and its answer: method and path, headers, an optional body; status, headers, an optional body. */
 function parsed(example: string) {
-  const [request = '', answer = ''] = example.trim().split('\n\n')
+  const [request = '', answer = ''] = example.trim().split(/\n(?=\d{3} )/)
   const part = (text: string) => {
     const [first = '', ...lines] = text.split('\n')
     const body = lines.findIndex(line => /^[[{]/.test(line))
@@ -64,7 +59,8 @@ function assertLike(actual: string, expected: string, where: string): void {
 
 test('docs/http.md: every example is answered as printed, one after the other', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
-  const examples = Array.from(http.matchAll(/^```http\n(.*?)^```/gms), ([, text = '']) => text)
+  const blocks = Array.from(http.matchAll(/^```http\n(.*?)^```/gms), ([, text = '']) => text)
+  const examples = blocks.flatMap(text => text.split('\n\n'))
   assert.ok(examples.length > 25)
   let token = ''
   let etag = ''
