@@ -81,7 +81,7 @@ export async function startApp(
   const publicFolder = findPublicFolder(config)
   const schema = loadSchema()
   const documents = await documentSource(config, schema)
-  const { engine, path } = parts.use(await shared.open({ clock, observer, timeouts, randomness }))
+  const { engine, path } = parts.use(await shared.open({ clock, observer, timeouts }))
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()

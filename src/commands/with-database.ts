@@ -1,7 +1,7 @@
 import { type Config, ConfigError, type DatabaseConfig } from '../config.ts'
 import { isMissing, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
-import { systemClock, systemRandomness } from '../wiring/system.ts'
+import { systemClock } from '../wiring/system.ts'
 
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
 export async function withDatabase<Outcome>(
@@ -10,12 +10,7 @@ export async function withDatabase<Outcome>(
 ): Promise<Outcome> {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const timeouts = timeoutsOf(databaseTimeoutMs)
-  await using engine = await openForCommand(database, {
-    clock: systemClock,
-    randomness: systemRandomness,
-    observer,
-    timeouts,
-  })
+  await using engine = await openForCommand(database, { clock: systemClock, observer, timeouts })
   return await work(engine)
 }
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Randomness } from '../core/ports.ts'
 import type { Engine, EngineOptions } from './engine.ts'
 import { loadMigrations, type Migration } from './migrate.ts'
 import { backupSqlite } from './sqlite/backup.ts'
@@ -16,9 +15,7 @@ export type DatabaseAddress =
   | { readonly kind: 'sqlite'; readonly path: string }
   | { readonly kind: 'postgres'; readonly url: string; readonly poolMax: number; readonly pooler: boolean }
 
-export interface OpenOptions extends Omit<EngineOptions<typeof verbs>, 'catalogue'> {
-  readonly randomness: Randomness
-}
+export type OpenOptions = Omit<EngineOptions<typeof verbs>, 'catalogue'>
 
 /** An open database with an up-to-date schema. Disposing it closes the engine and unlocks the file. */
 export interface OpenDatabase extends AsyncDisposable {
@@ -60,7 +57,7 @@ export async function claimDatabase(address: DatabaseAddress, parts: AsyncDispos
 
 /** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
 async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
-  const { missingSettings } = await import('./postgres/pool.ts')
+  const { missingSettings } = await import('./postgres/planning.ts')
   const missing = await missingSettings(statement => engine.read(statement))
   if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }

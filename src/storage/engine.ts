@@ -1,4 +1,4 @@
-import { answerTooLarge } from '../core/errors.ts'
+import { AppError, answerTooLarge } from '../core/errors.ts'
 import type { Clock, StoreObserver } from '../core/ports.ts'
 import type { Dialect } from './select/dialect.ts'
 import type { Row, Statement } from './sql.ts'
@@ -12,8 +12,8 @@ export interface Engine<V extends Verbs> extends AsyncDisposable {
   /** Runs a statement that returns its whole answer as one text. Throws `answer-too-large` beyond the limit. */
   readText(statement: Statement): Promise<string>
   /**
-   * Runs a verb in one transaction. Resolves after the durable commit. If it rejects, nothing was written, unless the
-   * outcome of the commit could not be determined.
+   * Runs a verb in one transaction. Resolves after the durable commit. If it rejects, nothing was written, unless it
+   * rejects with `outcomeUnknown`.
    */
   write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>>
   ping(): Promise<void>
@@ -32,4 +32,10 @@ export interface EngineOptions<V extends Verbs> {
 export function answerOf([row]: readonly Row[]): string {
   if (typeof row?.[0] === 'string') return row[0]
   throw answerTooLarge()
+}
+
+/** The answer to a commit was lost. The change may have happened. */
+export function outcomeUnknown(cause: unknown): AppError {
+  const message = 'The outcome is unknown. Read before you repeat, or repeat with the same Idempotency-Key.'
+  return new AppError('unavailable', message, { cause })
 }

@@ -5,8 +5,6 @@ export interface Timeouts {
   /** How much of the operation's time must be left to begin a transaction. */
   readonly begin: number
   readonly commit: number
-  /** For finding out whether a commit succeeded when its answer was lost. */
-  readonly doubt: number
   /**
    * For waiting for a lock of another transaction. After it, this transaction rolls back and is retried while the
    * operation has time left.
@@ -21,7 +19,6 @@ export function timeoutsOf(operation: number): Timeouts {
     operation,
     begin: Math.min(200, Math.round(operation / 6)),
     commit: Math.round(operation / 3),
-    doubt: Math.round(operation * 0.6),
     lock: Math.min(250, Math.round(operation / 4)),
     hang: operation * 4,
   })

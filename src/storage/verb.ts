@@ -6,11 +6,7 @@ import type { Row, Statement } from './sql.ts'
  * It must not catch the error of a statement, because the error ends the transaction. It may be run again from the
  * start. Its arguments and result are plain data, because they are sent to and from the writer thread.
  */
-export interface Verb {
-  (...args: never[]): Steps<unknown>
-  /** PostgreSQL only. For verbs that row locks and constraints cannot protect from concurrent changes. */
-  readonly isolation?: 'serializable'
-}
+export type Verb = (...args: never[]) => Steps<unknown>
 
 /** The result of a verb that undoes all its changes. The caller gets the outcome. */
 export class Rollback<Outcome> {
@@ -23,33 +19,12 @@ export class Rollback<Outcome> {
 
 export type Steps<Outcome> = Generator<Statement, Outcome, readonly Row[]>
 
-/**
- * What PostgreSQL has to know about a verb before it runs, as functions of the verb's arguments. SQLite has a single
- * writer and needs none of it.
- */
-export interface Traits<Args extends readonly unknown[] = never[]> {
-  /** Who calls. Callers take turns when connections are scarce. Default: one caller for all. */
-  readonly caller?: (...args: Args) => string
-  /**
-   * Names of the rows that the verb locks. Verbs that need the same row wait for it in this process, where waiting
-   * takes no connection.
-   */
-  readonly locks?: (...args: Args) => readonly string[]
-}
-
-export type TraitsOf<V extends Verbs> = { readonly [Name in keyof V]?: Traits<ArgsOf<V[Name]>> }
-
-export function serializable<V extends Verb>(verb: V): V & { readonly isolation: 'serializable' } {
-  return Object.assign(verb, { isolation: 'serializable' } as const)
-}
-
 export type Verbs = Readonly<Record<string, Verb>>
 
 /** Verbs by name, and the URL of the module that exports them as `verbs`. The writer thread imports it itself. */
 export interface Catalogue<V extends Verbs = Verbs> {
   readonly url: string
   readonly verbs: V
-  readonly traits?: TraitsOf<V>
 }
 
 export type ArgsOf<V> = V extends (...args: infer Args) => Steps<unknown> ? Args : never

@@ -11,6 +11,7 @@ import { attempt, resolveUnknowns, runWorkers } from './payers.ts'
 import { Wire } from './wire.ts'
 
 const payers = 16
+const unknown = 'The outcome is unknown. Read before you repeat, or repeat with the same Idempotency-Key.'
 
 describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: postgres.skip }, () => {
   const parts = new AsyncDisposableStack()
@@ -42,14 +43,16 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
     assert.deepEqual(instance.faults, [])
   })
 
-  it('is answered with 503 if PostgreSQL stays unreachable, and the client gets the result later', async t => {
+  it('is answered with 503 and the advice to repeat with the same key, which gets the result', async t => {
     const rounds = inForm(1, 10)
     await using hasty = await Instance.start(through(proxy, database), impatient)
     for (let round = 0; round < rounds; round++) {
       for (const moment of ['cut before', 'cut after'] as const) {
         cutCommitAndAllThatFollows(proxy, moment)
         const intent = history.intend()
-        assert.equal((await attempt(history, hasty.url, intent))?.status, 503)
+        const answer = await attempt(history, hasty.url, intent)
+        assert.equal(answer?.status, 503)
+        assert.deepEqual(JSON.parse(answer.body), { error: unknown })
         proxy.decide = () => 'pass'
         // Whether it was paid or not, the repeated request gets the right answer.
         assert.equal((await attempt(history, instance.url, intent))?.status, moment === 'cut after' ? 200 : 201)

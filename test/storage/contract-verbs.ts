@@ -1,6 +1,6 @@
 import type { Migration } from '../../src/storage/migrate.ts'
 import { type Row, type Statement, sql, unread } from '../../src/storage/sql.ts'
-import { type Catalogue, Rollback, type Steps, serializable } from '../../src/storage/verb.ts'
+import { type Catalogue, Rollback, type Steps } from '../../src/storage/verb.ts'
 
 /** Verbs for the tests of the engines. They use the real schema, and otherwise a plain table. */
 export const verbs = {
@@ -84,14 +84,6 @@ export const verbs = {
     yield sql`select 1`
     return { value, all }
   },
-
-  /** Sets a key from 'on call' to 'off' if another one stays 'on call'. It decides by rows that it does not lock. */
-  goOffCall: serializable(function* (key: string): Steps<boolean> {
-    const onCall = yield sql`select key from notes where value = 'on call'`
-    if (onCall.length < 2) return false
-    yield sql`update notes set value = 'off' where key = ${key}`
-    return true
-  }),
 }
 
 export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }

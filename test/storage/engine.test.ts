@@ -139,15 +139,6 @@ function contract(kind: EngineKind): void {
     assert.deepEqual(await engine.read(sql`select value from notes order by key`), [['100'], ['100']])
   })
 
-  it('runs serializable verbs as if one after the other', async t => {
-    const { engine } = await prepared(t, kind)
-    for (let round = 0; round < 10; round++) {
-      await Promise.all(['a', 'b', 'c'].map(key => engine.write('put', key, 'on call')))
-      await Promise.all(['a', 'b', 'c'].map(key => engine.write('goOffCall', key)))
-      assert.deepEqual(await engine.read(sql`select count(*) from notes where value = 'on call'`), [[1]])
-    }
-  })
-
   it('binds values and never inserts them into the SQL text', async t => {
     const { engine } = await prepared(t, kind)
     const hostile = `x'); drop table notes; -- $1 ?1 "`

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, mock } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { startTestApp } from '../support/app.ts'
-import { engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
+import { engineKinds, type TestDatabase } from '../support/engines.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { catalogue } from './contract-verbs.ts'
 
@@ -32,25 +32,6 @@ for (const kind of engineKinds) {
     })
   })
 }
-
-describe('A service that starts on PostgreSQL', { skip: postgres.skip }, () => {
-  it('deletes exactly the commit marks older than a day', async () => {
-    await using database = await postgres.create()
-    await database.migrate()
-    const insertMark = (hours: number) =>
-      sql`insert into commit_marks (slot, attempt, marked_at)
-          values (${`${hours} hours old`}, 1, now() - ${hours}::bigint * interval '1 hour')`
-    await change(
-      database,
-      [1_000, 25, 23, 0].map(hours => insertMark(hours)),
-    )
-    {
-      await using _app = await serve(database)
-    }
-    const left = await read(database, sql`select slot from commit_marks where slot like '% old' order by slot`)
-    assert.deepEqual(left, [['0 hours old'], ['23 hours old']])
-  })
-})
 
 /** An event of this age in seconds, which is also the id of its post. */
 function insertEvent(age: number): Statement {

@@ -5,7 +5,7 @@ import { unconditional } from '../../src/core/condition.ts'
 import type { Claim } from '../../src/core/store.ts'
 import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
-import type { ArgsOf, Catalogue, Verbs } from '../../src/storage/verb.ts'
+import type { ArgsOf, Verbs } from '../../src/storage/verb.ts'
 import { catalogue, verbs } from '../../src/storage/verbs.ts'
 import { engineKinds, type TestDatabase } from '../support/engines.ts'
 import { tablesOf } from '../support/tables.ts'
@@ -96,13 +96,6 @@ const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 
 test('every verb of the store is tested with a revoked token, or is listed as having no actor', () => {
   const listed = [...Object.keys(attempts), ...Object.keys(verbsWithoutActor)]
   assert.deepEqual(listed.sort(), Object.keys(verbs).sort())
-})
-
-test('PostgreSQL knows the caller of every verb that takes an actor, so that callers take turns', () => {
-  const { traits = {} } = catalogue as Catalogue
-  const unknown = Object.keys(attempts).filter(name => traits[name]?.caller === undefined)
-  // Calls that create users wait for each other in any case, because their ids come from one counter.
-  assert.deepEqual(unknown, ['createUser'], 'the traits of these verbs in src/storage/entities have no caller')
 })
 
 for (const kind of engineKinds) {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -96,7 +95,6 @@ export function postgresAt(url: string, drop: () => Promise<void> = async () => 
         url,
         poolMax: options?.poolMax ?? 10,
         pooler: options?.pooler ?? false,
-        randomness: { id: randomUUID },
       }),
     [Symbol.asyncDispose]: drop,
   }

@@ -25,11 +25,6 @@ export function* unlessRevoked<Outcome, Refusal>(
   return step.value
 }
 
-/** For `Traits.caller`. All callers without a token count as one. */
-export function callerOf(actor: Actor): string {
-  return actor.kind === 'user' ? String(actor.id) : 'anonymous'
-}
-
 /** Adds an event that tells every instance that the user's tokens are revoked. */
 export function revoked(id: number): Statement {
   return unread(sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`)

@@ -16,8 +16,8 @@ import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
 import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
-import type { Steps, TraitsOf } from '../verb.ts'
-import { callerOf, unlessRevoked } from './actors.ts'
+import type { Steps } from '../verb.ts'
+import { unlessRevoked } from './actors.ts'
 import { filtered } from './filtered.ts'
 
 export const orderVerbs = {
@@ -47,16 +47,6 @@ function* cancelOrder(id: number, reach: Reach, condition: Condition): Steps<'go
   if (!allows(order, 'cancel')) return 'already shipped'
   yield unread(sql`delete from orders where id = ${id}`)
   return 'gone'
-}
-
-export const orderTraits: TraitsOf<typeof orderVerbs> = {
-  createOrder: { caller: (_userId, _items, actor) => callerOf(actor) },
-  cancelOrder: { caller: (_id, actor) => callerOf(actor), locks: lockOf },
-}
-
-/** For `Traits.locks`. */
-export function lockOf(orderId: number): readonly string[] {
-  return [`order ${orderId}`]
 }
 
 /** A shipped order has a payment and a tracking record. The tracking number contains the order id, so it is unique. */

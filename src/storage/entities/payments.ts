@@ -7,9 +7,9 @@ import type { Claim, OrderPurpose, Paid, PaymentRefusal, Purpose } from '../../c
 import { integerIn, integerOrNullIn, textIn } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import { type Row, type Statement, sql, unread } from '../sql.ts'
-import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
-import { callerOf, unlessRevoked } from './actors.ts'
-import { lockOf, lockOrder, ownerIn, ship } from './orders.ts'
+import { Rollback, type Steps } from '../verb.ts'
+import { unlessRevoked } from './actors.ts'
+import { lockOrder, ownerIn, ship } from './orders.ts'
 
 export const paymentVerbs = {
   pay: (actor: Actor, purpose: Purpose, claim: Claim | null): Steps<PayOutcome> =>
@@ -25,13 +25,6 @@ export const paymentVerbs = {
                              order by expires_at, id limit ${atMost}
                            ) returning id`
     return gone.length
-  },
-}
-
-export const paymentTraits: TraitsOf<typeof paymentVerbs> = {
-  pay: {
-    caller: callerOf,
-    locks: (_actor, purpose) => ('orderId' in purpose ? lockOf(purpose.orderId) : []),
   },
 }
 

@@ -5,8 +5,8 @@ import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store
 import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
 import { type Statement, sql, unread } from '../sql.ts'
-import { Rollback, type Steps, type TraitsOf } from '../verb.ts'
-import { callerOf, unlessRevoked } from './actors.ts'
+import { Rollback, type Steps } from '../verb.ts'
+import { unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
 import { lockContent } from './post-locks.ts'
 
@@ -31,16 +31,6 @@ export const postVerbs = {
     const isInserting = changes.some(({ kind }) => kind === 'create post' || kind === 'add comment')
     const revoked: ChangeRefusal = { refused: 'token revoked', at: 0 }
     return yield* unlessRevoked(actor, performAll(actor, changes), revoked, isInserting)
-  },
-}
-
-export const postTraits: TraitsOf<typeof postVerbs> = {
-  changePosts: {
-    caller: callerOf,
-    locks: (_actor, changes) => [
-      ...postsNamedBy(changes).map(id => `post ${id}`),
-      ...commentsNamedBy(changes).map(id => `comment ${id}`),
-    ],
   },
 }
 

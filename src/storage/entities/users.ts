@@ -15,8 +15,8 @@ import type { Dialect } from '../select/dialect.ts'
 import type { Page } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
-import type { Steps, TraitsOf } from '../verb.ts'
-import { callerOf, revoked, unlessRevoked } from './actors.ts'
+import type { Steps } from '../verb.ts'
+import { revoked, unlessRevoked } from './actors.ts'
 import { filtered } from './filtered.ts'
 import { deleteSomeContent } from './user-content.ts'
 
@@ -115,21 +115,6 @@ function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | 
   yield unread(sql`delete from users where id = ${id}`)
   yield revoked(id)
   return 'gone'
-}
-
-const lockOf = (id: number) => [`user ${id}`]
-
-const writesUser = {
-  caller: (_id: number, _values: Partial<UserValues>, { actor }: WriteRights) => callerOf(actor),
-  locks: lockOf,
-}
-
-export const userTraits: TraitsOf<typeof userVerbs> = {
-  createUser: { locks: () => ['user counter'] },
-  replaceUser: writesUser,
-  changeUser: writesUser,
-  deleteUser: { caller: (_id, actor) => callerOf(actor), locks: lockOf },
-  revokeTokens: { caller: callerOf, locks: ({ id }) => lockOf(id) },
 }
 
 export const userReads = {

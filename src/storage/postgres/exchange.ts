@@ -23,35 +23,30 @@ export interface Answer {
 
 /**
  * Statements that travel together, in one round trip. PostgreSQL executes them one after the other, and after an error
- * none of the following ones. `pg` itself sends one statement at a time and asks for the types of its columns at each
- * use. This is a `Submittable` of `pg`, like its cursors: `pg` calls `submit`, and then the other methods with the
- * messages of PostgreSQL.
+ * none of the following ones. The queries of `pg` itself ask for the names and types of columns at each use: a read
+ * then takes 80 µs of this process instead of 40, and its `pipeline` does not change that. This is a `Submittable` of
+ * `pg`, like its cursors: `pg` calls `submit`, and then the other methods with the messages of PostgreSQL.
  */
 export class Exchange implements Submittable {
+  readonly #done = Promise.withResolvers<readonly Answer[]>()
   readonly #requests: readonly Request[]
-  /** Names of prepared statements that the connection shall forget first. */
-  readonly #forgotten: readonly string[]
-  readonly #done: (error: unknown, answers: readonly Answer[]) => void
   readonly #answers: Answer[] = []
   #rows: Row[] = []
   /** Those of the statement that is being answered. */
-  #columns: readonly Column[] = []
+  #columns: readonly Column[] | undefined
 
-  constructor(
-    requests: readonly Request[],
-    forgotten: readonly string[],
-    done: (error: unknown, answers: readonly Answer[]) => void,
-  ) {
+  constructor(requests: readonly Request[]) {
     this.#requests = requests
-    this.#forgotten = forgotten
-    this.#done = done
-    this.#expect()
+    this.#columns = requests[0]?.statement.columns
+  }
+
+  get answers(): Promise<readonly Answer[]> {
+    return this.#done.promise
   }
 
   submit(connection: Connection): void {
     const parsed = new Set<Prepared>()
     connection.stream.cork()
-    for (const name of this.#forgotten) connection.close({ type: 'S', name }, true)
     for (const { statement, values } of this.#requests) {
       const { text, name = '', columns } = statement
       if (columns === undefined && !parsed.has(statement)) connection.parse({ name, text, types: [] }, true)
@@ -69,32 +64,24 @@ export class Exchange implements Submittable {
   }
 
   handleDataRow({ fields }: { fields: readonly (string | null)[] }): void {
-    this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#columns[at]?.(text) ?? text))))
+    this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#columns?.[at]?.(text) ?? text))))
   }
 
   handleCommandComplete({ text }: { text: string }): void {
     const statement = this.#requests[this.#answers.length]?.statement
-    if (statement?.name !== undefined) statement.columns = this.#columns
+    if (statement?.name !== undefined) statement.columns = this.#columns ?? []
     this.#answers.push({ rows: this.#rows, command: text })
-    this.#expect()
-  }
-
-  handleEmptyQuery(): void {
-    this.handleCommandComplete({ text: '' })
+    this.#rows = []
+    this.#columns = this.#requests[this.#answers.length]?.statement.columns
   }
 
   handleReadyForQuery(): void {
-    this.#done(undefined, this.#answers)
+    this.#done.resolve(this.#answers)
   }
 
   /** From PostgreSQL, or because the connection is lost. */
   handleError(error: unknown): void {
-    this.#done(error, this.#answers)
-  }
-
-  #expect(): void {
-    this.#rows = []
-    this.#columns = this.#requests[this.#answers.length]?.statement.columns ?? []
+    this.#done.reject(error)
   }
 }
 

@@ -2,8 +2,7 @@ import pg from 'pg'
 import { type Migration, MigrationRefusal, migrate } from '../migrate.ts'
 import { isAlreadyThere } from './errors.ts'
 import { columnOf } from './exchange.ts'
-import { begin } from './session.ts'
-import { drive } from './transact.ts'
+import { begin, drive } from './transact.ts'
 
 /** Applies the missing migrations. Instances that start at the same time wait for their turn. */
 export async function migratePostgres(url: string, migrations: readonly Migration[]): Promise<readonly Migration[]> {
@@ -24,7 +23,6 @@ export async function migratePostgres(url: string, migrations: readonly Migratio
       else return (await client.query({ text: step.text, values: [...step.values], rowMode: 'array' })).rows
       return []
     })
-    await client.query("delete from commit_marks where marked_at < now() - interval '1 day'")
     await client.query('commit')
     return applied
   } finally {

@@ -12,4 +12,4 @@ export const verbs = {
   },
 }
 
-export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs, traits: real.traits ?? {} }
+export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
