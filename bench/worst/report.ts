@@ -1,7 +1,7 @@
 import type { Measured } from './measure.ts'
 import type { Latencies } from './neighbours.ts'
 
-const goals = { stall: 50, database: 250, p99: 100 } as const
+const goals = { stall: 25, database: 100, p99: 100 } as const
 
 const measures = {
   cpu: 'server CPU',

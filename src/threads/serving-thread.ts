@@ -2,6 +2,7 @@ import { type MessagePort, workerData } from 'node:worker_threads'
 import { startApp, systemClock, systemRandomness, type ThreadApp } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
+import { toSent } from '../core/sent-error.ts'
 import { ThreadEventBus } from '../events/thread-event-bus.ts'
 import { keepTickShape, settle } from '../lib/v8.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
@@ -12,7 +13,7 @@ import type { MetricsOfThread } from '../server/metrics.ts'
 import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
 import type { Shared } from '../wiring/shared.ts'
 import { LogLines } from './log-lines.ts'
-import { ThreadCalls, toSent } from './thread-calls.ts'
+import { ThreadCalls } from './thread-calls.ts'
 
 /** One of the threads that serve: a whole app, whose shared parts are in the main thread or in shared memory. */
 export interface ServingData {

@@ -1,8 +1,9 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { ConfigError } from '../config.ts'
+import { fromSent, type SentError } from '../core/sent-error.ts'
 import { threadMemory } from '../lib/v8.ts'
 import type { ServingData, Started } from './serving-thread.ts'
-import { fromSent, type Handlers, type SentError, ThreadCalls } from './thread-calls.ts'
+import { type Handlers, ThreadCalls } from './thread-calls.ts'
 
 export interface ServingParts {
   readonly data: Omit<ServingData, 'port'>

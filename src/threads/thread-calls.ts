@@ -1,5 +1,5 @@
 import type { MessagePort, Transferable } from 'node:worker_threads'
-import { AppError, type ErrorCode } from '../core/errors.ts'
+import { fromSent, type SentError, toSent } from '../core/sent-error.ts'
 
 /** Answers calls by name. Arguments and results are plain data. */
 export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
@@ -71,25 +71,3 @@ interface Answer {
 }
 
 type Message = Call | Answer
-
-/** What is lost of an error when it is copied: its class, its code and its address. */
-export interface SentError {
-  readonly name: string
-  readonly message: string
-  readonly stack: string | undefined
-  readonly cause: string
-  readonly code: unknown
-  readonly syscall: unknown
-  readonly hostname: unknown
-}
-
-export function toSent(error: unknown): SentError {
-  const { name, message, stack, cause, code, syscall, hostname } = error as Error & Record<string, unknown>
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return { name: String(name), message: String(message ?? error), stack, cause: reason, code, syscall, hostname }
-}
-
-export function fromSent({ name, message, stack, cause, ...fields }: SentError): Error {
-  if (name === 'AppError') return new AppError(fields.code as ErrorCode, message, { cause: new Error(cause) })
-  return Object.assign(new Error(message), { name, ...(stack !== undefined && { stack }) }, fields)
-}

@@ -16,6 +16,7 @@ import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
 import { commitTogether } from '../../src/storage/sqlite/group-commit.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
+import { waitUntil } from '../support/wait.ts'
 import { catalogue, notes, verbs as testVerbs, type verbs } from './contract-verbs.ts'
 
 describe('Group commit', () => {
@@ -51,7 +52,12 @@ describe('Group commit', () => {
     await engine.ping()
     const outcomes = await Promise.allSettled([engine.write('put', 'a', 'v'), engine.write('endThread')])
     for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
-    await engine.write('put', 'b', 'v')
+    await waitUntil(() =>
+      engine.write('put', 'b', 'v').then(
+        () => true,
+        () => false,
+      ),
+    )
     assert.deepEqual(await engine.read(sql`select key from notes`), [['b']])
   })
 

@@ -85,8 +85,14 @@ export function sqliteError(error: unknown): AppError {
   return code !== undefined && passing.has(code) ? unavailable(error) : fault(error)
 }
 
+/** Whether the error says that the file is damaged or not a database. */
+export function isDamage(error: unknown): boolean {
+  const code = sqliteCode(error)
+  return code === 11 || code === 26
+}
+
 /** The primary result code: the low byte of the extended code. */
-export function sqliteCode(error: unknown): number | undefined {
+function sqliteCode(error: unknown): number | undefined {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined
 }
 

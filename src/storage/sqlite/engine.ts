@@ -5,15 +5,12 @@ import { sqliteDialect } from '../select/dialect.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from '../verb.ts'
 import { SqliteConnection } from './connection.ts'
-import { type SharedGuard, SqliteGuard } from './guard.ts'
 import { SqliteReader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
-import { linkToOwn, linkToShared } from './writer-link.ts'
-import type { WriterData } from './writer-thread.ts'
+import { WriterWorker } from './writer-worker.ts'
 
 /** What the threads of one process share of a file. The main thread has it. */
 export interface SharedSqlite {
-  readonly guard: SharedGuard
   /** How many threads read. Together they keep as many pages in memory as one would. */
   readonly threads: number
   /** Passes a port on to the writer thread. */
@@ -23,21 +20,21 @@ export interface SharedSqlite {
 /** The embedded engine: a read connection in this thread and a write connection in a worker thread. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = sqliteDialect
-  readonly #guard: SqliteGuard
   readonly #reader: SqliteReader
   readonly #writer: SqliteWriter
+  readonly #worker: WriterWorker | undefined
   readonly #observer: StoreObserver
 
   /** With `shared`, other threads of this process have engines on the same file, and one writer thread serves all. */
   constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>, shared?: SharedSqlite) {
     const now = () => clock.now()
-    const reading = new SqliteConnection(path, 'read', timeouts.operation, shared?.threads)
-    const [userVersion] = reading.run({ text: 'pragma user_version', values: [] })
-    this.#guard = new SqliteGuard(path, Number(userVersion?.[0]), observer, shared?.guard)
-    this.#reader = new SqliteReader(reading, this.#guard, now)
-    const data: WriterData = { path, catalogueUrl: catalogue.url, busyMs: timeouts.operation }
-    const open = () => (shared === undefined ? linkToOwn(data) : linkToShared(shared.connect))
-    this.#writer = new SqliteWriter({ open, guard: this.#guard, now, observer, timeouts })
+    const busyMs = timeouts.operation
+    const reading = new SqliteConnection(path, 'read', busyMs, shared?.threads)
+    const trouble: StoreObserver['trouble'] = (message, error) => observer.trouble(message, error)
+    const worker = shared ?? new WriterWorker({ path, catalogueUrl: catalogue.url, busyMs }, trouble)
+    this.#worker = worker instanceof WriterWorker ? worker : undefined
+    this.#writer = new SqliteWriter({ connect: port => worker.connect(port), now, observer, timeouts })
+    this.#reader = new SqliteReader(reading, this.#writer, now)
     this.#observer = observer
   }
 
@@ -71,8 +68,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   async [Symbol.asyncDispose](): Promise<void> {
     // Close the writer last: the last connection to close removes the WAL file, and a reader cannot do that.
     this.#reader[Symbol.dispose]()
-    this.#guard.rest()
     await this.#writer[Symbol.asyncDispose]()
-    this.#guard[Symbol.dispose]()
+    await this.#worker?.[Symbol.asyncDispose]()
   }
 }

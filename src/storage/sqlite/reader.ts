@@ -1,8 +1,8 @@
 import { unavailable } from '../../core/errors.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement, Value } from '../sql.ts'
-import type { SqliteConnection } from './connection.ts'
-import type { SqliteGuard } from './guard.ts'
+import { isDamage, type SqliteConnection, sqliteError } from './connection.ts'
+import type { FileState } from './writer.ts'
 
 /**
  * Collects all reads of one turn of the event loop and runs them together at its end, in one transaction. That saves
@@ -12,13 +12,13 @@ import type { SqliteGuard } from './guard.ts'
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
-  readonly #guard: SqliteGuard
+  readonly #file: FileState
   readonly #now: () => number
   #waiting: Waiting[] = []
 
-  constructor(connection: SqliteConnection, guard: SqliteGuard, now: () => number) {
+  constructor(connection: SqliteConnection, file: FileState, now: () => number) {
     this.#connection = connection
-    this.#guard = guard
+    this.#file = file
     this.#now = now
   }
 
@@ -36,7 +36,7 @@ export class SqliteReader implements Disposable {
     this.#waiting = []
     let rest: readonly Waiting[] = []
     try {
-      this.#guard.require()
+      if (this.#file.loss !== undefined) throw this.#file.loss
       // A transaction that an error left open would read an old snapshot.
       if (this.#connection.database.isTransaction) this.#connection.run(rollback)
       this.#connection.run(begin)
@@ -46,7 +46,7 @@ export class SqliteReader implements Disposable {
       if (this.#connection.database.isTransaction) this.#connection.run(commit)
     } catch (error) {
       rest = []
-      for (const { reject } of all) reject(this.#guard.failure(error))
+      for (const { reject } of all) reject(this.#failure(error))
     }
     if (rest.length > 0) {
       this.#waiting = [...rest]
@@ -76,12 +76,17 @@ export class SqliteReader implements Disposable {
           known.set(statement.text, { values: statement.values, rows })
           resolve(rows)
         } catch (error) {
-          reject(this.#guard.failure(error))
+          reject(this.#failure(error))
         }
         isOver = performance.now() > end
       }
     }
     return rest
+  }
+
+  #failure(error: unknown): Error {
+    if (isDamage(error)) this.#file.reportDamage()
+    return sqliteError(error)
   }
 
   [Symbol.dispose](): void {

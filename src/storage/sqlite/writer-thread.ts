@@ -1,24 +1,26 @@
-import { createRequire, flushCompileCache } from 'node:module'
-import { fileURLToPath } from 'node:url'
-import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
-import type { Catalogue, Steps, Verbs } from '../verb.ts'
-import { SqliteConnection } from './connection.ts'
+import { flushCompileCache } from 'node:module'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { unavailable } from '../../core/errors.ts'
+import { type SentError, toSent } from '../../core/sent-error.ts'
+import type { Catalogue, Steps } from '../verb.ts'
+import { isDamage, SqliteConnection } from './connection.ts'
+import { FileWatch } from './file-watch.ts'
 import { commitTogether, type Job, pingVerb, type Result } from './group-commit.ts'
-import { type SentFailure, sentFailure } from './sent-failure.ts'
 
 /**
  * The writer thread. A durable commit waits for the disk; in this thread, the wait delays no reader. Jobs that other
  * threads send meanwhile share the next commit. Messages are JSON strings, which cross threads faster than objects.
- * A message that is a port is a further thread that sends jobs. After `close` the thread waits for the next database.
+ * The thread that has started it sends the ports on which jobs arrive, and `close` at the end.
  */
-export type ToWriter = WriterData | readonly Job[] | 'close'
-export type FromWriter = Committed | 'closed'
+export type ToWriter = readonly Job[] | 'damaged' | 'close'
+/** `lost`: nothing can be read or written until a restart, because the next process will open another file. */
+export type FromWriter = Committed | { readonly lost: string }
 export interface Committed {
   /** How many verbs the commit had. Only one of the threads that share it is told; the others get 0. */
   readonly verbs: number
   readonly results: readonly SentResult[]
 }
-export type SentResult = readonly [id: number, outcome: unknown, failure?: SentFailure]
+export type SentResult = readonly [id: number, outcome: unknown, error?: SentError]
 
 export interface WriterData {
   readonly path: string
@@ -27,22 +29,33 @@ export interface WriterData {
 }
 
 const largestBatch = 512
+const lookEveryMs = 1000
 
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
 const parent: MessagePort = parentPort
-/** All ports on which jobs arrive. Those of other threads follow when they connect. */
+const { path, catalogueUrl, busyMs } = workerData as WriterData
 const ports = new Set<MessagePort>()
-const load = createRequire(import.meta.url) // unlike import, it needs no turn of the event loop
-let open: { readonly connection: SqliteConnection; readonly verbs: Verbs } | undefined
+let lost: string | undefined
+const connection = new SqliteConnection(path, 'write', busyMs)
+const [userVersion] = connection.run({ text: 'pragma user_version', values: [] })
+const watch = new FileWatch(path, Number(userVersion?.[0]))
+const verbs = { ...((await import(catalogueUrl)) as Catalogue).verbs, [pingVerb]: ping }
+setImmediate(flushCompileCache) // a process that is killed would keep nothing
 
-listenTo(parent)
+const timer = setInterval(() => {
+  try {
+    look()
+  } catch {} // the next write gets this error
+}, lookEveryMs)
+
+parent.on('message', (message: MessagePort | 'close') => {
+  if (message === 'close') closeAll()
+  else listenTo(message)
+})
 
 function listenTo(port: MessagePort): void {
   ports.add(port)
-  port.on('message', (message: unknown) => {
-    if (message instanceof MessagePort) listenTo(message)
-    else commitAll(port, message as string)
-  })
+  port.on('message', (text: string) => commitAll(port, text))
   port.on('close', () => ports.delete(port))
 }
 
@@ -53,14 +66,9 @@ function commitAll(first: MessagePort, text: string): void {
   let room = largestBatch
   const take = (port: MessagePort, message: string): readonly Job[] => {
     const jobs = JSON.parse(message) as ToWriter
-    if (jobs === 'close') {
-      closing.add(port)
-      return []
-    }
-    if ('path' in jobs) {
-      openDatabase(jobs)
-      return []
-    }
+    if (jobs === 'close') closing.add(port)
+    if (jobs === 'damaged') lose('is damaged')
+    if (typeof jobs === 'string') return []
     room -= jobs.length
     for (let count = jobs.length; count > 0; count--) senders.push(port)
     return jobs
@@ -71,25 +79,49 @@ function commitAll(first: MessagePort, text: string): void {
     for (const port of ports) {
       if (room <= 0) break
       if (closing.has(port)) continue
-      const next: unknown = receiveMessageOnPort(port)?.message
-      if (next instanceof MessagePort) listenTo(next)
-      else if (next !== undefined) jobs.push(...take(port, next as string))
+      const next: { message: string } | undefined = receiveMessageOnPort(port)
+      if (next !== undefined) jobs.push(...take(port, next.message))
     }
     return jobs
   }
   const jobs = take(first, text)
-  if (jobs.length > 0 && open !== undefined) answer(commitTogether(open.connection, open.verbs, jobs, more), senders)
-  for (const port of closing) close(port)
+  if (jobs.length > 0) answer(checked(commitTogether(connection, verbs, jobs, more)), senders)
+  for (const port of closing) port.close()
+}
+
+/** Commits to a lost file do not count, so their verbs are rejected. */
+function checked(results: readonly Result[]): readonly Result[] {
+  try {
+    if (results.some(([, , error]) => isDamage(error?.cause))) lose('is damaged')
+    look()
+    if (lost === undefined) return results
+    throw new Error(lost)
+  } catch (error) {
+    return results.map(([id]) => [id, undefined, unavailable(error)])
+  }
+}
+
+function look(): void {
+  const loss = lost === undefined ? watch.loss() : undefined
+  if (loss !== undefined) lose(loss)
+}
+
+function lose(how: string): void {
+  if (lost !== undefined) return
+  lost = `The database file ${path} ${how}`
+  for (const port of [parent, ...ports]) send(port, { lost })
 }
 
 /** The results are in the order in which the jobs were taken. */
 function answer(results: readonly Result[], senders: readonly MessagePort[]): void {
   const shares = new Map<MessagePort, SentResult[]>()
-  for (const [index, result] of results.entries()) {
-    const port = senders[index] ?? parent
+  for (const [index, [id, outcome, error]] of results.entries()) {
+    const port = senders[index]
+    if (port === undefined) continue
+    const result: SentResult = error === undefined ? [id, outcome] : [id, null, toSent(error)]
     const share = shares.get(port)
-    if (share === undefined) shares.set(port, [sent(result)])
-    else share.push(sent(result))
+    if (share === undefined) shares.set(port, [result])
+    else share.push(result)
   }
   let verbs = results.length
   for (const [port, share] of shares) {
@@ -98,33 +130,20 @@ function answer(results: readonly Result[], senders: readonly MessagePort[]): vo
   }
 }
 
-function openDatabase({ path, catalogueUrl, busyMs }: WriterData): void {
-  const { verbs } = load(fileURLToPath(catalogueUrl)) as Catalogue
-  open = { connection: new SqliteConnection(path, 'write', busyMs), verbs: { ...verbs, [pingVerb]: ping } }
-  setImmediate(flushCompileCache) // a process that is killed would keep nothing
-}
-
 /** Writes a number that the file has already. So it fails when nothing can be written, for example on a full disk. */
 function* ping(): Steps<void> {
   const [row] = yield { text: 'pragma user_version', values: [] }
   yield { text: `pragma user_version = ${Number(row?.[0])}`, values: [] }
 }
 
-function close(port: MessagePort): void {
-  if (port !== parent) {
-    port.close()
-    return
-  }
-  for (const other of ports) if (other !== parent) other.close()
-  open?.connection[Symbol.dispose]()
-  open = undefined
-  send(parent, 'closed')
+/** Nothing keeps the thread alive then. */
+function closeAll(): void {
+  clearInterval(timer) // closing the file deletes its WAL file
+  for (const port of [...ports, parent]) port.close()
+  connection[Symbol.dispose]()
+  watch[Symbol.dispose]()
 }
 
 function send(port: MessagePort, message: FromWriter): void {
   port.postMessage(JSON.stringify(message))
-}
-
-function sent([id, outcome, error]: Result): SentResult {
-  return error === undefined ? [id, outcome] : [id, null, sentFailure(error)]
 }

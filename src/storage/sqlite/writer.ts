@@ -1,43 +1,48 @@
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { type AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
+import { fromSent } from '../../core/sent-error.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
-import type { SqliteGuard } from './guard.ts'
-import { receivedFailure } from './sent-failure.ts'
-import type { WriterLink } from './writer-link.ts'
-import type { Committed, SentResult, ToWriter } from './writer-thread.ts'
+import type { FromWriter, SentResult, ToWriter } from './writer-thread.ts'
+
+/** What the writer thread has told about the file. */
+export interface FileState {
+  readonly loss: AppError | undefined
+  /** A read has found that the file is damaged. */
+  reportDamage(): void
+}
 
 /** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
-export class SqliteWriter implements AsyncDisposable {
-  readonly #open: () => WriterLink
-  readonly #guard: SqliteGuard
+export class SqliteWriter implements FileState, AsyncDisposable {
+  readonly #connect: (port: MessagePort) => void
   readonly #now: () => number
   readonly #observer: StoreObserver
   readonly #timeouts: Timeouts
   readonly #waiting = new Map<number, Waiting>()
-  #link: WriterLink | undefined
+  #port: MessagePort | undefined
   #ended: Promise<void> = Promise.resolve()
   #outgoing: Job[] = []
   #watch: NodeJS.Timeout | undefined
   #lastId = 0
   #closed = false
+  loss: AppError | undefined
 
-  constructor({ open, guard, now, observer, timeouts }: WriterOptions) {
-    this.#open = open
-    this.#guard = guard
+  constructor({ connect, now, observer, timeouts }: WriterOptions) {
+    this.#connect = connect
     this.#now = now
     this.#observer = observer
     this.#timeouts = timeouts
-    this.#link = this.#connect()
+    this.#port = this.#open()
   }
 
   submit(verb: string, args: readonly unknown[]): Promise<unknown> {
+    if (this.loss !== undefined) return Promise.reject(this.loss)
     if (this.#closed) return Promise.reject(unavailable(new Error('The store is closed')))
     if (this.#waiting.size >= bounds.waiting)
       return Promise.reject(unavailable(new Error('Too many writes are waiting')))
     return new Promise((resolve, reject) => {
-      this.#guard.require()
       const id = ++this.#lastId
       this.#waiting.set(id, { settle: { resolve, reject }, since: performance.now() })
       this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
@@ -50,51 +55,48 @@ export class SqliteWriter implements AsyncDisposable {
     return this.submit(pingVerb, [])
   }
 
+  reportDamage(): void {
+    this.#post('damaged')
+  }
+
   #send(): void {
     const jobs = this.#outgoing
     if (jobs.length === 0) return
     this.#outgoing = []
-    this.#link ??= this.#connect()
-    this.#link.post(JSON.stringify(jobs satisfies ToWriter))
+    this.#post(jobs)
   }
 
-  #connect(): WriterLink {
-    const link = this.#open()
+  #post(message: ToWriter): void {
+    this.#port ??= this.#open()
+    this.#port.postMessage(JSON.stringify(message))
+  }
+
+  #open(): MessagePort {
+    const { port1, port2 } = new MessageChannel()
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#ended = promise
-    link.listen({
-      onMessage: text => this.#receive(JSON.parse(text) as Committed),
-      onError: error => this.#observer.trouble('The writer thread failed', error),
-      onEnd: () => {
-        resolve()
-        this.#lost(link)
-      },
+    port1.on('message', (text: string) => this.#receive(JSON.parse(text) as FromWriter))
+    port1.on('close', () => {
+      resolve()
+      this.#lost(port1)
     })
-    return link
+    this.#connect(port2)
+    return port1
   }
 
-  #receive({ verbs, results }: Committed): void {
-    if (verbs > 0) this.#observer.commit(verbs)
-    const loss = this.#lossAfter(results)
-    for (const result of results) this.#settle(result, loss)
-  }
-
-  /** The error if the file is lost. Commits to a lost file do not count, so their verbs are rejected. */
-  #lossAfter(results: Committed['results']): AppError | undefined {
-    for (const [, , failure] of results) this.#guard.suspect(failure?.sqliteCode)
-    try {
-      this.#guard.check()
-      return undefined
-    } catch (error) {
-      return error as AppError
+  #receive(message: FromWriter): void {
+    if ('lost' in message) {
+      this.loss = unavailable(new Error(message.lost))
+      return
     }
+    if (message.verbs > 0) this.#observer.commit(message.verbs)
+    for (const result of message.results) this.#settle(result)
   }
 
-  #settle([id, outcome, failure]: SentResult, loss: AppError | undefined): void {
+  #settle([id, outcome, error]: SentResult): void {
     const waiting = this.#take(id)
-    if (loss !== undefined) waiting?.reject(loss)
-    else if (failure === undefined) waiting?.resolve(outcome)
-    else waiting?.reject(receivedFailure(failure))
+    if (error === undefined) waiting?.resolve(outcome)
+    else waiting?.reject(fromSent(error))
   }
 
   // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection;
@@ -121,8 +123,8 @@ export class SqliteWriter implements AsyncDisposable {
 
   // The thread has ended. Waiting callers cannot know whether their write was committed. The next write starts a new
   // one.
-  #lost(link: WriterLink): void {
-    if (this.#link === link) this.#link = undefined
+  #lost(port: MessagePort): void {
+    if (this.#port === port) this.#port = undefined
     const lost = unavailable(new Error('The writer thread ended'))
     for (const id of this.#waiting.keys()) this.#take(id)?.reject(lost)
     this.#outgoing = []
@@ -132,15 +134,14 @@ export class SqliteWriter implements AsyncDisposable {
     this.#closed = true
     clearInterval(this.#watch)
     this.#send()
-    this.#link?.post(JSON.stringify('close' satisfies ToWriter))
+    if (this.#port !== undefined) this.#post('close')
     await this.#ended
   }
 }
 
 export interface WriterOptions {
-  /** Called at the start, and again by the first write after the thread has ended. */
-  readonly open: () => WriterLink
-  readonly guard: SqliteGuard
+  /** Passes a port on to the writer thread. Called at the start, and by the first write after the thread has ended. */
+  readonly connect: (port: MessagePort) => void
   readonly now: () => number
   readonly observer: StoreObserver
   readonly timeouts: Timeouts
@@ -153,5 +154,5 @@ interface Waiting {
 
 interface Settle {
   resolve(outcome: unknown): void
-  reject(error: AppError): void
+  reject(error: Error): void
 }

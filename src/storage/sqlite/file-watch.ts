@@ -1,0 +1,56 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+
+/**
+ * Notices that the open file is no longer the one at its path. SQLite keeps working on a file that was deleted or
+ * replaced, and everything it writes is lost when the process ends.
+ */
+export class FileWatch implements Disposable {
+  readonly #path: string
+  /** Closing any descriptor of the file releases the locks that SQLite has on it. So it stays open until the end. */
+  readonly #descriptor: number
+  /** Valid values of `user_version` in the file: the current one, and the one before it, until the WAL is written back. */
+  readonly #userVersions: ReadonlySet<number>
+  readonly #inodes = new Map<string, string>()
+  #largest = 0
+
+  /** `userVersion` is the database's as SQLite reads it. It gets a new value whenever a server claims the file. */
+  constructor(path: string, userVersion: number) {
+    this.#path = path
+    this.#descriptor = openSync(path, 'r')
+    this.#userVersions = new Set([userVersion, this.#header()?.userVersion ?? userVersion])
+  }
+
+  /** How the file was lost, or undefined if it was not. */
+  loss(): string | undefined {
+    for (const suffix of ['', '-wal', '-shm']) {
+      const known = this.#inodes.get(suffix)
+      const found = statSync(this.#path + suffix, { throwIfNoEntry: false })
+      if (found === undefined && known !== undefined) return `was removed (${suffix || 'the file itself'})`
+      if (found === undefined) continue // SQLite creates the WAL file when it needs it
+      const inode = `${found.dev} ${found.ino}`
+      if (known !== undefined && known !== inode) return 'was replaced'
+      this.#inodes.set(suffix, inode)
+    }
+    const header = this.#header()
+    if (header === undefined) return 'is not a database any more'
+    if (!this.#userVersions.has(header.userVersion)) return 'was overwritten'
+    // If SQLite is about to extend the file, its header already contains the new size.
+    const { size } = fstatSync(this.#descriptor)
+    if (size < this.#largest && size < header.bytes) return 'was cut off'
+    this.#largest = size
+    return undefined
+  }
+
+  /** See https://www.sqlite.org/fileformat.html, "The Database Header". */
+  #header(): { readonly userVersion: number; readonly bytes: number } | undefined {
+    const header = Buffer.alloc(100)
+    const read = readSync(this.#descriptor, header, 0, header.length, 0)
+    if (read < header.length || header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return undefined
+    const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16)
+    return { userVersion: header.readInt32BE(60), bytes: header.readUInt32BE(28) * pageSize }
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor)
+  }
+}
