@@ -1,6 +1,6 @@
 import * as argon2 from '@node-rs/argon2'
-import { unavailable } from '../core/errors.ts'
 import type { Passwords } from '../core/ports.ts'
+import { Queue } from '../core/queue.ts'
 
 /** The package's default algorithm is argon2id; the parameters are OWASP's: 19 MiB, two passes, one lane. */
 const options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
@@ -43,30 +43,5 @@ export class Argon2Passwords implements Passwords {
       this.#decoy = undefined // the next call tries again
       throw error
     })
-  }
-}
-
-class Queue {
-  #free: number
-  readonly #mayWait: number
-  /** Each starts a task that waits. */
-  readonly #waiting: (() => void)[] = []
-
-  constructor({ atOnce, mayWait }: { readonly atOnce: number; readonly mayWait: number }) {
-    this.#free = atOnce
-    this.#mayWait = mayWait
-  }
-
-  async run<Outcome>(work: () => Promise<Outcome>): Promise<Outcome> {
-    if (this.#free > 0) this.#free--
-    else if (this.#waiting.length >= this.#mayWait) throw unavailable(new Error('Too many passwords wait for hashing'))
-    else await new Promise<void>(start => this.#waiting.push(start))
-    try {
-      return await work()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#free++
-      else next()
-    }
   }
 }

@@ -22,13 +22,8 @@ import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { Executor } from '../../src/graphql/execute.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
-import {
-  FanOut,
-  type FanOutParts,
-  type Resume,
-  type Subscriber,
-  type Subscription,
-} from '../../src/graphql/live/fan-out.ts'
+import { FanOut, type FanOutParts, type Resume } from '../../src/graphql/live/fan-out.ts'
+import type { Subscriber, Subscription } from '../../src/graphql/live/group.ts'
 import { startOf } from '../../src/graphql/live/shared-message.ts'
 import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { testTimeoutMs } from '../support/wait.ts'

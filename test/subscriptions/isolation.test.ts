@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
 import type { Selection } from '../../src/core/selection.ts'
-import { groupName } from '../../src/graphql/live/groups.ts'
+import { groupName } from '../../src/graphql/live/group.ts'
 import { repeat } from '../support/graphql.ts'
 import { waitUntil } from '../support/wait.ts'
 import { FakeSubscriber, FanOutStage, postAdded, soon } from './fakes.ts'
@@ -172,63 +172,6 @@ describe('A group whose reads', () => {
 })
 
 describe('A client with many groups', () => {
-  /** The keys of the fields that are read for one event, in the order of the reads. */
-  const readsFor = async (stage: FanOutStage, post: number): Promise<readonly (string | undefined)[]> => {
-    const { answer } = stage.store
-    const fields: (string | undefined)[] = []
-    stage.store.answer = async (id, selection) => {
-      fields.push(fieldIn(selection))
-      await turn()
-      return answer(id, selection)
-    }
-    await stage.happen(postAdded(post))
-    await waitUntil(() => fields.length === stage.fanOut.groups)
-    stage.store.answer = answer
-    return fields
-  }
-
-  for (const readsAtOnce of [1, 4]) {
-    it(`delays others by one or two reads, with ${readsAtOnce} at once`, async () => {
-      const stage = new FanOutStage({ readsAtOnce })
-      for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
-      await stage.subscribe(ids, {}, 'modest')
-      await stage.subscribe(titles, {}, 'another')
-      const fields = await readsFor(stage, 1)
-      const places = ['id', 'title'].map(wish => fields.indexOf(wish))
-      assert.ok(
-        places.every(place => place >= 0 && place <= 4),
-        `read at ${places}`,
-      )
-    })
-  }
-
-  it('uses at most half of the concurrent reads, so that others do not wait for hanging reads', async () => {
-    const stage = new FanOutStage({ readsAtOnce: 4 })
-    for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
-    const modest = await stage.subscribe(ids, {}, 'modest')
-    const { answer } = stage.store
-    stage.store.answer = (id, selection) =>
-      fieldIn(selection) === 'id' ? answer(id, selection) : new Promise<never>(() => {})
-    await stage.add(postAdded(1), postAdded(2))
-    await soon(() => modest.received.length === 2)
-    assert.deepEqual(modest.received, eventsOf(1, 2))
-    assert.equal(stage.store.reads.length, 2 + 2)
-  })
-
-  it('does not slow down a group that it shares with a client with few groups', async () => {
-    const stage = new FanOutStage({ readsAtOnce: 1 })
-    for (let n = 0; n < 100; n++) await stage.subscribe(different(n), {}, 'greedy')
-    await stage.subscribe(ids, {}, 'greedy')
-    const modest = await stage.subscribe(ids, {}, 'modest')
-    assert.ok((await readsFor(stage, 1)).indexOf('id') <= 2)
-    // The same holds when that client leaves, and another client shares the group with the greedy one.
-    await stage.subscribe(ids, {}, 'another')
-    modest.leave()
-    await stage.subscribe(titles, {}, 'greedy')
-    await stage.subscribe(ids, {}, 'a third')
-    assert.ok((await readsFor(stage, 2)).indexOf('id') <= 2)
-  })
-
   it('has a limit of groups over all its sockets, and does not count a group twice', async () => {
     const stage = new FanOutStage({ groupsPerClient: 3 })
     const own = []

@@ -1,13 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError } from '../../core/errors.ts'
-import { type Event, type Place, placeFromText, placeToText, topicOf } from '../../core/events.ts'
-import { type Refusal, refusalFromCore } from '../errors.ts'
-import { EventReader, type EventReaderParts, positionUnknown, tooExpensive } from './event-reader.ts'
-import { Group, type Member, type Subscriber, type Subscription } from './group.ts'
-import { type GroupLimits, Groups, groupName, move } from './groups.ts'
+import {
+  type Event,
+  type EventLog,
+  type Place,
+  placeFromText,
+  placeToText,
+  type RecentEvents,
+  subjectOf,
+  topicOf,
+} from '../../core/events.ts'
+import { Queue } from '../../core/queue.ts'
+import type { PostStore } from '../../core/store.ts'
+import { type Refusal, refusal, refusalFromCore } from '../errors.ts'
+import { Group, groupName, type Member, type Subscriber, type Subscription } from './group.ts'
+import { type GroupLimits, Groups, move } from './groups.ts'
 import { Sender, type SenderParts } from './sender.ts'
-
-export type { Subscriber, Subscription } from './group.ts'
+import { SharedMessage } from './shared-message.ts'
 
 /** What a subscriber asks for in the `extensions` of its message. */
 export interface Resume {
@@ -19,21 +28,26 @@ export interface Resume {
 
 export const fromNow: Resume = Object.freeze({ positions: false })
 
-export interface FanOutParts extends GroupLimits, EventReaderParts, SenderParts {
-  /** How far behind a live group may be before it is ended. */
-  readonly mostLateMs?: number
+export interface FanOutParts extends GroupLimits, SenderParts {
+  readonly store: PostStore
+  readonly log: EventLog
+  readonly feed: RecentEvents
+  /** How many reads run at once. Each group has at most one. */
+  readonly readsAtOnce: number
+  /** How long one read may take, in milliseconds. */
+  readonly readMs: number
 }
 
 /**
  * Delivers events to subscribers. Subscribers with the same topic and the same selection form a group, which is a cursor
  * over the log. An event is read once per group and becomes one message, which is written to every socket of the group.
  * Each group goes on at its own speed, so none waits for a slow one. A subscriber that begins at an earlier position is
- * in a group of its own until that has caught up; then it joins the live group.
+ * a group of its own until that has caught up; then it joins the live group.
  */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #groups: Groups
-  readonly #reader: EventReader
+  readonly #reads: Queue
   readonly #sender: Sender
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
@@ -41,7 +55,7 @@ export class FanOut {
   constructor(parts: FanOutParts) {
     this.#parts = parts
     this.#groups = new Groups(parts)
-    this.#reader = new EventReader(parts)
+    this.#reads = new Queue({ atOnce: parts.readsAtOnce })
     this.#sender = new Sender(this.#groups, parts)
   }
 
@@ -80,7 +94,11 @@ export class FanOut {
       // Checked after the position is known. If the post was deleted before, it is not found; if later, an event follows.
       if (!(await this.#exists(subscription, from))) throw postNotFound(subscription)
       const member: Member = { subscriber, client, from, group: undefined }
-      this.#join(member, name, subscription, positions)
+      const live = this.#groups.live(name)
+      const isAhead = live !== undefined && this.#running.has(live) && live.cursor <= from
+      const group = isAhead ? live : new Group(name, subscription, positions, from)
+      move(member, group)
+      if (!isAhead) this.#start(group)
       return () => this.#groups.leave(member)
     } catch (error) {
       this.#groups.giveBack(client, name)
@@ -112,27 +130,8 @@ export class FanOut {
     return (await store.exists(topic.postId)) || log.tellsEndOf(topic.postId, from)
   }
 
-  #join(member: Member, name: string, subscription: Subscription, positions: boolean): void {
-    const { feed } = this.#parts
-    const { from } = member
-    const live = this.#groups.live(name)
-    const isUpToDate = feed.reaches(from) && feed.next(subscription.topic, from) === undefined
-    if (live !== undefined && (isUpToDate || (this.#running.has(live) && live.cursor <= from))) {
-      move(member, live)
-    } else if (isUpToDate) {
-      const group = new Group(name, subscription, positions, from)
-      move(member, group)
-      this.#groups.goLive(group)
-    } else {
-      const group = this.#groups.catchingUp(name, subscription, positions, from)
-      move(member, group)
-      if (!this.#running.has(group)) this.#start(group)
-    }
-  }
-
   #start(group: Group): void {
     this.#running.set(group, undefined)
-    group.delivered = 0
     this.#setGoal(group)
     void this.#run(group)
   }
@@ -166,61 +165,59 @@ export class FanOut {
   async #older(group: Group): Promise<Event | undefined> {
     const [next] = group.page
     if (next !== undefined) return next
-    const { position } = this.#parts.feed
-    group.page = await this.#reader.page(group, this.#clientOf(group), position)
-    if (group.page.length === 0) this.#groups.advance(group, position)
-    return group.page[0]
+    const { log, feed } = this.#parts
+    const { position } = feed
+    const events = await this.#reads.run(() => log.ofTopic(group.subscription.topic, group.cursor, position))
+    if (events === undefined) throw positionUnknown()
+    group.page = events
+    if (events.length === 0) group.cursor = position
+    return events[0]
   }
 
   async #deliver(group: Group, event: Event): Promise<void> {
-    const isLive = this.#groups.isLive(group)
-    if (!isLive) {
-      const unread = this.#slowest(group)
+    if (!this.#groups.isLive(group)) {
+      // Who catches up gets no more than it reads.
+      const [member] = group.members
+      const unread = member?.subscriber.ready()
       if (unread !== undefined) return unread
     }
     this.#running.set(group, event)
-    const begun = performance.now()
-    const message = await this.#reader.message(group, this.#clientOf(group), event)
-    this.#groups.advance(group, event.position) // from now on, a new member that wants this event gets it elsewhere
+    const subject = subjectOf(event)
+    const data = subject === undefined ? undefined : await this.#reads.run(() => this.#read(group, subject))
+    group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
-    if (message === undefined) this.#sender.endAll(group, undefined)
-    else if (message === 'gone') this.#parts.observer.skipped()
-    else await this.#sender.send(group, event, message)
-    // Who was away for long, or says so again and again, leaves most of the time to others.
-    const isLong = !isLive && ++group.delivered > quickEvents
-    if (isLong) await pause(Math.min(mostPauseMs, 9 * (performance.now() - begun)), undefined, { ref: false })
+    if (subject === undefined) this.#sender.endAll(group, undefined)
+    else if (data === undefined) this.#parts.observer.skipped()
+    else {
+      const message = new SharedMessage(data, group.positions ? placeToText(event) : undefined)
+      await this.#sender.send(group, event, message)
+    }
   }
 
   /**
-   * A group that catches up waits for its only member to read. Of several members, those that do not read go on in
-   * groups of their own.
+   * Reads what a group has selected of a post or comment. Undefined if that no longer exists. Throws if its reads again
+   * and again do not finish in time, while the store answers others.
    */
-  #slowest(group: Group): Promise<void> | undefined {
-    for (const member of group.members) {
-      const unread = member.subscriber.ready()
-      if (unread === undefined) continue
-      this.#groups.close(group) // nobody joins it to wait too
-      if (group.members.size === 1) return unread
-      const own = new Group(group.name, group.subscription, group.positions, group.cursor)
-      move(member, own)
-      this.#start(own)
+  async #read(group: Group, subject: number): Promise<string | undefined> {
+    const { store, feed, readMs } = this.#parts
+    const { selection, values, id } = group.subscription
+    const begun = performance.now()
+    try {
+      const data = await store.find(selection, values.with(id, subject))
+      if (performance.now() - begun <= readMs) group.slowReads = 0
+      else if (++group.slowReads >= mostSlowReads) throw tooExpensive()
+      return data
+    } catch (error) {
+      if (isOutage(error) && feed.hasAnsweredSince(begun) && ++group.slowReads >= mostSlowReads) throw tooExpensive()
+      throw error
     }
-    return undefined
-  }
-
-  /** The client on whose account a group reads: of some members, the one with the fewest subscriptions. */
-  #clientOf({ members }: Group): string {
-    const some = [...members.values().take(someMembers)]
-    const fewer = (one: Member, other: Member) =>
-      this.#groups.sizeOf(other.client) < this.#groups.sizeOf(one.client) ? other : one
-    return some.length === 0 ? '' : some.reduce(fewer).client
   }
 
   /** Whether a live group has not reached for long what happened before. An outage of the store does not count. */
   #isTooLate(group: Group): boolean {
     if (!this.#groups.isLive(group)) return false
     if (group.cursor >= group.goal.position) this.#setGoal(group)
-    return performance.now() - group.goal.setAt > (this.#parts.mostLateMs ?? mostLateMs)
+    return performance.now() - group.goal.setAt > mostLateMs
   }
 
   #setGoal(group: Group): void {
@@ -236,10 +233,16 @@ function postNotFound({ key }: Subscription): Refusal {
   return refusalFromCore(new AppError('not-found', 'Post not found'), [key])
 }
 
+function tooExpensive(): Refusal {
+  return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
+}
+
+function positionUnknown(): Refusal {
+  const sentence = 'The position is not known, or no longer. Read the current state and subscribe anew.'
+  return refusal('POSITION_UNKNOWN', sentence)
+}
+
 const mostLateMs = 60_000
 const retryMs = 250
-/** Events that a group catches up without a pause. Few clients need more. */
-const quickEvents = 500
-/** Longer pauses would leave clients behind that share an address, if events come fast. */
-const mostPauseMs = 10
-const someMembers = 8
+/** A single slow read may happen when the store has just come back. */
+const mostSlowReads = 2

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Event, Topic } from '../../core/events.ts'
 import type { Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Refusal } from '../errors.ts'
@@ -34,7 +35,6 @@ export interface Member {
 
 /** Subscribers with the same topic and the same selection, all with or all without positions, and one cursor. */
 export class Group {
-  /** Identifies the topic, the selection, and whether there are positions. */
   readonly name: string
   readonly subscription: Subscription
   /** Whether the messages carry positions. */
@@ -44,8 +44,6 @@ export class Group {
   cursor: number
   /** The next events, if they were read from the log because they are no longer among the recent ones. */
   page: readonly Event[] = []
-  /** The number of events that it has delivered since it last waited. */
-  delivered = 0
   /** The number of reads in a row that did not finish in time. */
   slowReads = 0
   /** A position that it must reach soon after the time, in milliseconds of `performance.now()`. */
@@ -57,4 +55,11 @@ export class Group {
     this.positions = positions
     this.cursor = cursor
   }
+}
+
+/** Identifies the topic, the selection and whether there are positions. A hash, because a selection can be long. */
+export function groupName({ topic, selection, values }: Subscription, positions: boolean): string {
+  return createHash('sha256')
+    .update(JSON.stringify([topic, selection, values, positions]))
+    .digest('base64')
 }

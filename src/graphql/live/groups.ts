@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import { nameOf, type Topic } from '../../core/events.ts'
 import { refusal } from '../errors.ts'
-import { Group, type Member, type Subscription } from './group.ts'
+import type { Group, Member } from './group.ts'
 
 export interface GroupLimits {
   /** Maximum number of different subscriptions of one client, and of all clients together. */
@@ -9,12 +8,10 @@ export interface GroupLimits {
   readonly groups: number
 }
 
-/** All groups: one live group for each different subscription, and groups that catch up with it. */
+/** The live group of each different subscription, and how often each subscription is in use. */
 export class Groups {
   readonly #limits: GroupLimits
   readonly #live = new Map<string, Group>()
-  /** Groups that have not begun to catch up, by name and cursor. Further members can join them. */
-  readonly #waiting = new Map<string, Group>()
   readonly #listening = new Map<string, Set<Group>>()
   /** How often a subscription is in use, and how often by each client, by the name of its group. */
   readonly #uses = new Map<string, number>()
@@ -31,11 +28,6 @@ export class Groups {
 
   get members(): number {
     return this.#members
-  }
-
-  /** How many different subscriptions a client has. */
-  sizeOf(client: string): number {
-    return this.#usesOf.get(client)?.size ?? 0
   }
 
   /** Counts one more use of a subscription. Throws if the client or the instance has too many different ones. */
@@ -63,17 +55,16 @@ export class Groups {
     return this.#live.get(name)
   }
 
-  listeningTo(topic: Topic): Iterable<Group> {
-    return this.#listening.get(nameOf(topic)) ?? []
-  }
-
   isLive(group: Group): boolean {
     return this.#live.get(group.name) === group
   }
 
+  listeningTo(topic: Topic): Iterable<Group> {
+    return this.#listening.get(nameOf(topic)) ?? []
+  }
+
   /** Makes a group the live one of its subscription. If there is one, its members join that. */
   goLive(group: Group): void {
-    this.close(group)
     const live = this.#live.get(group.name)
     if (live === group) return
     if (live !== undefined) {
@@ -88,33 +79,12 @@ export class Groups {
     this.#listening.set(topic, (this.#listening.get(topic) ?? new Set()).add(group))
   }
 
-  /** A group that catches up from this position. */
-  catchingUp(name: string, subscription: Subscription, positions: boolean, from: number): Group {
-    const place = `${name} ${from}`
-    const group = this.#waiting.get(place) ?? new Group(name, subscription, positions, from)
-    this.#waiting.set(place, group)
-    return group
-  }
-
-  /** The group has delivered all events up to this position. */
-  advance(group: Group, position: number): void {
-    this.close(group)
-    group.cursor = position
-  }
-
-  /** From now on, nobody can join the group to catch up with it. */
-  close(group: Group): void {
-    if (this.#waiting.size > 0) this.#waiting.delete(`${group.name} ${group.cursor}`)
-  }
-
   leave(member: Member): void {
     const { group } = member
     if (group === undefined) return
     move(member, undefined)
     this.giveBack(member.client, group.name)
-    if (group.members.size > 0) return
-    this.close(group)
-    if (!this.isLive(group)) return
+    if (group.members.size > 0 || !this.isLive(group)) return
     this.#live.delete(group.name)
     const topic = nameOf(group.subscription.topic)
     const listening = this.#listening.get(topic)
@@ -133,13 +103,6 @@ function decrease(counts: Map<string, number>, name: string): void {
   const count = counts.get(name) ?? 0
   if (count > 1) counts.set(name, count - 1)
   else counts.delete(name)
-}
-
-/** A hash, because names are kept in memory and a selection can be long. */
-export function groupName({ topic, selection, values }: Subscription, positions: boolean): string {
-  return createHash('sha256')
-    .update(JSON.stringify([topic, selection, values, positions]))
-    .digest('base64')
 }
 
 function tooMany(sentence: string) {
