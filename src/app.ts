@@ -15,11 +15,11 @@ import { authentication } from './server/authentication.ts'
 import { clientKey, TrustedProxies } from './server/client-address.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
-import { refuseHiddenMethods } from './server/known-paths.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { refusedLinesPerSecond } from './server/line-limit.ts'
 import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
 import { exemptLimit } from './server/rate-limit.ts'
+import { refuseOtherMethods } from './server/routing.ts'
 import { createServer } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
 import { mostUnread, Unread } from './server/unread.ts'
@@ -144,7 +144,7 @@ export async function startApp(
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
-  refuseHiddenMethods(server)
+  refuseOtherMethods(server)
 
   const url = await server.listen({
     host: config.host,

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
-import { routeOf } from './known-paths.ts'
 import type { LineLimit } from './line-limit.ts'
 import { isExempt } from './rate-limit.ts'
 import { traceOf } from './request-id.ts'
@@ -100,7 +99,7 @@ export function logAbandoned(reply: FastifyReply): void {
 /** A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged. */
 function pathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split(/[?#;]/, 1)
-  return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (routeOf(request) ?? '(unknown)')
+  return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (request.routeOptions.url ?? '(unknown)')
 }
 
 function elapsed(reply: FastifyReply): number {

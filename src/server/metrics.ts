@@ -12,7 +12,6 @@ import {
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
 import { Histogram } from './histogram.ts'
-import { routeOf } from './known-paths.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -149,7 +148,7 @@ export function serveMetrics(
 ): void {
   metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
-    const route = routeOf(request) ?? '(none)'
+    const route = request.routeOptions.url ?? '(none)'
     const method = usualMethods.has(request.method) ? request.method : '(other)'
     const status = reply.statusCode
     metrics.requests.observe(reply.elapsedTime / 1000, `${method} ${status} ${route}`, () => ({

@@ -5,7 +5,6 @@ import { tooManyRequests } from '../core/errors.ts'
 import type { Allowance, RateLimiter, RefusedClients } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 import { ignoreBody } from './ignored-bodies.ts'
-import { routeOf } from './known-paths.ts'
 import { hasBody } from './slow-bodies.ts'
 
 declare module 'fastify' {
@@ -51,7 +50,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     const { raw } = request
     const exempted = isExempt(request)
     // The route counts too, because the same route can be reached by different notations of its URL.
-    if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(routeOf(request))) return next()
+    if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(request.routeOptions.url)) return next()
     const client = clientKey(proxies.clientOf(raw))
     if (exempted) return next(refusal(reply, client, exempt.limit, exempt.take(client)))
     const decide = (allowance: Allowance) => {

@@ -9,7 +9,6 @@ import { allowOrigins, answerPreflights } from './cors.ts'
 import { answerError } from './errors.ts'
 import { refuseForeignPages } from './foreign-pages.ts'
 import { acceptJsonBodies } from './json-body.ts'
-import { maxParamLength, rememberPaths } from './known-paths.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
@@ -82,7 +81,8 @@ export function createServer({
     genReqId: ({ headers }) => requestIdOf(headers, randomness),
     rewriteUrl: routableUrl,
     return503OnClosing: false,
-    routerOptions: { maxParamLength },
+    // An id of any length is simply absent; the limit on the header size bounds it already.
+    routerOptions: { maxParamLength: httpOptions.maxHeaderSize },
     // Bodies and responses have no schemas of Fastify's, so their compilers need not be loaded.
     schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
     clientErrorHandler: (error, socket) => answerParserError(error, socket, rawAnswers),
@@ -93,7 +93,6 @@ export function createServer({
       server.routing(raw, reply.raw)
     },
   })
-  rememberPaths(server)
   refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
   acceptJsonBodies(server)
@@ -103,7 +102,6 @@ export function createServer({
   server.setErrorHandler(answerError)
 
   server.addHook('onRequest', (request, reply, next) => {
-    if (request.is404) request.refusedPath = server.knownPaths.find(request.url)
     lifecycle.track(reply)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
@@ -126,7 +124,7 @@ export function createServer({
   return server
 }
 
-const httpOptions: HttpOptions = {
+const httpOptions = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 72_000,
@@ -139,7 +137,7 @@ const httpOptions: HttpOptions = {
   joinDuplicateHeaders: true,
   // Only WebSocket is supported. A request for another protocol is answered as if it had not asked for one.
   shouldUpgradeCallback: asksForSocket,
-}
+} satisfies HttpOptions
 
 const refusedLine =
   'A client has sent more than twice what a limit allows. Its connections are refused for some seconds'

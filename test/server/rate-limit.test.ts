@@ -264,6 +264,7 @@ test('IPv4 clients are counted by address, in every notation, and IPv6 clients b
     '64:ff9b::192.0.2.1': '64:ff9b:0:0',
     'fe80::1%eth0': 'fe80:0:0:0',
     'fe80::1:2%25': 'fe80:0:0:0',
+    'fe80::1%br-lan.1': 'fe80:0:0:0',
     '': '',
   }
   for (const [address, key] of Object.entries(keys)) assert.equal(clientKey(address), key, address)

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { type App, type Dependencies, startApp, systemClock, systemRandomness } from '../../src/app.ts'
 import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
-import { refuseHiddenMethods } from '../../src/server/known-paths.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
+import { refuseOtherMethods } from '../../src/server/routing.ts'
 import { createServer, type ServerOptions } from '../../src/server/server.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
 import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
@@ -122,7 +122,7 @@ export async function startTestServer(
     ...options,
   })
   register(server, lifecycle)
-  refuseHiddenMethods(server)
+  refuseOtherMethods(server)
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
   return { server, lifecycle, url, port, logs, [Symbol.asyncDispose]: () => shutDown(server, lifecycle, 0) }
