@@ -152,7 +152,7 @@ export async function startApp(
     listenTextResolver: address => `Listening at ${address}, on ${config.database.kind}`,
   })
   if (isFirst) {
-    parts.use(new Janitor(() => store.payments.purgeKeys(), observer))
+    parts.use(new Janitor(() => store.purgeKeys(), observer))
     parts.use(new Janitor(() => store.events.purge(), observer))
   }
   const running = parts.move()

@@ -24,7 +24,7 @@ export async function createUser(config: Config, options: Options): Promise<numb
   if (typeof user === 'string') return complain(user)
   const hash = await new Argon2Passwords().hash(user.password)
   const values = { ...profileOf(() => null), ...user, password: { hash }, tokenVersion: systemRandomness.id() }
-  const created = await withDatabase(config, engine => createStore(engine).users.create(values, anonymous, role))
+  const created = await withDatabase(config, engine => createStore(engine).createUser(values, anonymous, role))
   if (typeof created === 'string') return complain('another user logs in with this e-mail already')
   console.log(`User ${created.id} is created, with the role ${role}.`)
   if (!fromStdin) console.log(`Password: ${password}`)

@@ -16,10 +16,10 @@ export async function listUsers(config: Config, role: unknown): Promise<number> 
   process.stdout.on('error', () => process.exit(0)) // the reader has closed the pipe, as `head` does
   console.log('id\trole\tlogin\temail\tname')
   await withDatabase(config, async engine => {
-    const { users } = createStore(engine)
+    const store = createStore(engine)
     let page: readonly Account[] = []
     do {
-      page = await users.listAccounts(page.at(-1)?.id ?? 0, pageSize)
+      page = await store.listAccounts(page.at(-1)?.id ?? 0, pageSize)
       for (const user of page) if (role === undefined || user.role === role) console.log(line(user))
     } while (page.length === pageSize)
   })

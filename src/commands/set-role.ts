@@ -14,9 +14,7 @@ export async function setRole(config: Config, user: string, role: string): Promi
   requireFile(config.database)
   const id = idOf(user)
   const target = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
-  const outcome = await withDatabase(config, engine =>
-    createStore(engine).users.setRole(target, role, systemRandomness.id()),
-  )
+  const outcome = await withDatabase(config, engine => createStore(engine).setRole(target, role, systemRandomness.id()))
   if (outcome === 'absent') {
     return complain(
       id === undefined

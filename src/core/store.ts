@@ -8,39 +8,35 @@ import type { Selection, Slot, SlotValues } from './selection.ts'
 import type { Profile, TokenState, User, UserListRequest } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
-export interface Store {
+export interface Store extends UserStore, OrderStore, PaymentStore, PostStore {
   /** Resolves if both reads and writes work; rejects with `unavailable` otherwise. */
   ping(): Promise<void>
-  readonly users: UserStore
-  readonly orders: OrderStore
-  readonly payments: PaymentStore
-  readonly posts: PostStore
   readonly events: EventLog
 }
 
 export interface UserStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  list(request: UserListRequest): Promise<readonly User[]>
-  read(id: number): Promise<Revised<User> | undefined>
+  listUsers(request: UserListRequest): Promise<readonly User[]>
+  readUser(id: number): Promise<Revised<User> | undefined>
   tokenState(id: number): Promise<TokenState | undefined>
   credentials(loginKey: string): Promise<Credentials | undefined>
   /** Without a role: a member. */
-  create(values: UserValues, actor: Actor, role?: Role): Promise<User | 'email taken' | 'token revoked'>
+  createUser(values: UserValues, actor: Actor, role?: Role): Promise<User | 'email taken' | 'token revoked'>
   /** Creates the user with this id if it does not exist and the rights allow it. */
-  replace(
+  replaceUser(
     id: number,
     values: UserValues,
     rights: WriteRights,
     condition: Condition,
   ): Promise<Replaced | 'creation refused' | Unmet | WriteRefusal>
-  change(
+  changeUser(
     id: number,
     values: Partial<UserValues>,
     rights: WriteRights,
     condition: Condition,
   ): Promise<User | 'absent' | Unmet | WriteRefusal>
   /** `more`: a part of the user's content is deleted, and the caller must call again to delete the rest. */
-  delete(id: number, actor: Actor, condition: Condition): Promise<'gone' | 'more' | Unmet | 'token revoked'>
+  deleteUser(id: number, actor: Actor, condition: Condition): Promise<'gone' | 'more' | Unmet | 'token revoked'>
   /** Renews the token version, which revokes all tokens of the user. */
   revokeTokens(actor: IdentifiedUser, tokenVersion: string): Promise<'revoked' | 'token revoked'>
   /** Users with an id above `after`, sorted by id, at most `limit` of them. */
@@ -92,12 +88,12 @@ export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked
 /** Orders and payments outside the caller's reach count as absent. */
 export interface OrderStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
-  listOf(userId: number, request: OrderListRequest): Promise<readonly Order[] | 'absent'>
-  read(id: number, reach: Reach): Promise<Revised<Order> | undefined>
-  items(id: number, reach: Reach): Promise<readonly StoredItem[]>
-  tracking(id: number, reach: Reach): Promise<TrackedOrder | undefined>
-  create(userId: number, items: readonly OrderItem[], actor: Actor): Promise<Order | 'absent' | 'token revoked'>
-  cancel(
+  listOrders(userId: number, request: OrderListRequest): Promise<readonly Order[] | 'absent'>
+  readOrder(id: number, reach: Reach): Promise<Revised<Order> | undefined>
+  orderItems(id: number, reach: Reach): Promise<readonly StoredItem[]>
+  trackOrder(id: number, reach: Reach): Promise<TrackedOrder | undefined>
+  createOrder(userId: number, items: readonly OrderItem[], actor: Actor): Promise<Order | 'absent' | 'token revoked'>
+  cancelOrder(
     id: number,
     actor: Actor,
     reach: Reach,
@@ -111,9 +107,9 @@ export interface TrackedOrder {
 }
 
 export interface PaymentStore {
-  read(id: number, reach: Reach): Promise<Revised<Payment> | undefined>
+  readPayment(id: number, reach: Reach): Promise<Revised<Payment> | undefined>
   /** The payment that this key was used for, if the key has not expired. */
-  claimed(claim: Claim): Promise<Payment | undefined>
+  claimedPayment(claim: Claim): Promise<Payment | undefined>
   /**
    * Claims the key, stores the payment and updates the order, in one transaction. If the key is claimed already, it
    * returns the existing payment.
@@ -156,16 +152,16 @@ export type PaymentRefusal = 'order absent' | 'order already paid' | 'token revo
 
 /** Posts, comments and their authors, in the form that a selection asks for. */
 export interface PostStore {
-  exists(postId: number): Promise<boolean>
+  hasPost(postId: number): Promise<boolean>
   /**
    * Returns the JSON of an object with the selected fields, all read from one snapshot. Rejects with `answer-too-large`
    * beyond the size limit.
    */
-  read(selection: Selection, values: SlotValues): Promise<string>
-  /** Like `read`, for a selection of one object. Returns `undefined` if that object does not exist. */
-  find(selection: Selection, values: SlotValues): Promise<string | undefined>
+  select(selection: Selection, values: SlotValues): Promise<string>
+  /** Like `select`, for a selection of one object. Returns `undefined` if that object does not exist. */
+  selectOne(selection: Selection, values: SlotValues): Promise<string | undefined>
   /** Makes the changes in the given order, in one transaction: all or none. */
-  change(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
+  changePosts(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }
 
 /** `null` as id stands for an id that no row can have. */

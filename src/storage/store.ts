@@ -4,16 +4,19 @@ import type { Change, Store } from '../core/store.ts'
 import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
-import { claimedOf, paymentOf, paymentReads, purgedTogether } from './entities/payments.ts'
+import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
 import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
 import { compile } from './select/select.ts'
 import type { Row, Statement } from './sql.ts'
-import type { verbs } from './verbs.ts'
+import type { ArgsOf, OutcomeOf } from './verb.ts'
+import { verbs } from './verbs.ts'
 
-/** Implements the core's store on either engine. */
+/** The core's store on either engine: all verbs, which write, and the reads of each entity. */
 export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: number): Store {
+  const many = async <Item>(statement: Statement, itemOf: (row: Row) => Item) =>
+    (await engine.read(statement)).map(row => itemOf(row))
   const one = async <Item>(statement: Statement, itemOf: (row: Row) => Item): Promise<Item | undefined> => {
     const [row] = await engine.read(statement)
     return row === undefined ? undefined : itemOf(row)
@@ -38,46 +41,43 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
   const listUsers = userReads.list(engine.dialect)
   const listOrdersOf = orderReads.listOf(engine.dialect)
   return {
+    ...writesOf(engine),
     ping: () => engine.ping(),
-    users: {
-      list: async request => (await engine.read(listUsers({ ...request, limit: request.limit + 1 }))).map(userOf),
-      read: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
-      tokenState: id => one(userReads.tokenState(id), tokenStateOf),
-      credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
-      create: (values, actor, role = 'member') => engine.write('createUser', values, actor, role),
-      replace: (id, values, rights, condition) => engine.write('replaceUser', id, values, rights, condition),
-      change: (id, changes, rights, condition) => engine.write('changeUser', id, changes, rights, condition),
-      delete: (id, actor, condition) => engine.write('deleteUser', id, actor, condition),
-      revokeTokens: (actor, tokenVersion) => engine.write('revokeTokens', actor, tokenVersion),
-      listAccounts: async (after, limit) => (await engine.read(userReads.accounts(after, limit))).map(accountOf),
-      setRole: (user, role, tokenVersion) => engine.write('setRole', user, role, tokenVersion),
+    listUsers: request => many(listUsers({ ...request, limit: request.limit + 1 }), userOf),
+    readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
+    tokenState: id => one(userReads.tokenState(id), tokenStateOf),
+    credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
+    listAccounts: (after, limit) => many(userReads.accounts(after, limit), accountOf),
+    async listOrders(userId, request) {
+      const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))
+      return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
     },
-    orders: {
-      async listOf(userId, request) {
-        const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))
-        return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
-      },
-      read: (id, reach) => oneRevised(orderReads.byId(id, reach), orderOf, revisionOf.order),
-      items: async (id, reach) => (await engine.read(orderReads.items(id, reach))).map(itemOf),
-      tracking: (id, reach) => one(orderReads.byId(id, reach), trackedOrderOf),
-      create: (userId, items, actor) => engine.write('createOrder', userId, items, actor),
-      cancel: (id, actor, reach, condition) => engine.write('cancelOrder', id, actor, reach, condition),
+    readOrder: (id, reach) => oneRevised(orderReads.byId(id, reach), orderOf, revisionOf.order),
+    orderItems: (id, reach) => many(orderReads.items(id, reach), itemOf),
+    trackOrder: (id, reach) => one(orderReads.byId(id, reach), trackedOrderOf),
+    readPayment: (id, reach) => oneRevised(paymentReads.byId(id, reach), paymentOf, revisionOf.payment),
+    claimedPayment: claim => one(paymentReads.byKey(claim), claimedOf),
+    hasPost: async id => (await engine.read(postReads.byId(id))).length > 0,
+    select: (selection, values) => engine.readText({ text: textOf(selection), values }),
+    async selectOne(selection, values) {
+      const found = await this.select(selection, values)
+      return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
     },
-    payments: {
-      read: (id, reach) => oneRevised(paymentReads.byId(id, reach), paymentOf, revisionOf.payment),
-      claimed: claim => one(paymentReads.byKey(claim), claimedOf),
-      pay: (actor, purpose, claim) => engine.write('pay', actor, purpose, claim),
-      purgeKeys: () => engine.write('purgeKeys', purgedTogether),
-    },
-    posts: {
-      async find(selection, values) {
-        const found = await this.read(selection, values)
-        return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
-      },
-      exists: async id => (await engine.read(postReads.byId(id))).length > 0,
-      read: (selection, values) => engine.readText({ text: textOf(selection), values }),
-      change: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
-    },
+    changePosts: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
     events: createEventLog(engine, eventsKeptSeconds),
   }
+}
+
+type Writes = {
+  readonly [Name in keyof typeof verbs]: (
+    ...args: ArgsOf<(typeof verbs)[Name]>
+  ) => Promise<OutcomeOf<(typeof verbs)[Name]>>
+}
+
+/** A method for each verb, with its name and arguments. */
+function writesOf(engine: Engine<typeof verbs>): Writes {
+  const names = Object.keys(verbs) as (keyof typeof verbs)[]
+  return Object.fromEntries(
+    names.map(name => [name, (...args: never) => engine.write(name, ...args)]),
+  ) as unknown as Writes
 }

@@ -12,6 +12,6 @@ export async function ensureDemoData(
   randomness: Randomness,
 ): Promise<boolean> {
   await seedDemoData(engine, passwords, randomness)
-  const user = await store.users.credentials(demoLogin.email)
+  const user = await store.credentials(demoLogin.email)
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }

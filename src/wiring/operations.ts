@@ -33,12 +33,12 @@ export interface Operations {
 export function createOperations(config: Config, parts: OperationParts): Operations {
   const { store, bus, signer, limits, passwords, clock, randomness } = parts
   const access = new Access(config.accessPolicy, config.signUp)
-  const users = new Users({ store: store.users, access, passwords, randomness, bus })
-  const orders = new Orders({ store: store.orders, access })
-  const payments = new Payments({ store: store.payments, access, keyTtlSeconds: config.idempotencyTtlSeconds })
-  const posts = new Posts({ store: store.posts, access, bus })
+  const users = new Users({ store, access, passwords, randomness, bus })
+  const orders = new Orders({ store, access })
+  const payments = new Payments({ store, access, keyTtlSeconds: config.idempotencyTtlSeconds })
+  const posts = new Posts({ store, access, bus })
   const tokens = new Tokens({
-    store: store.users,
+    store,
     passwords,
     signer,
     limits: loginLimits(config.loginLimitMax, limits),

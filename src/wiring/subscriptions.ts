@@ -41,7 +41,7 @@ export async function openSockets(
   const { store, tokens, signer, bus, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger } = all
   const feed = parts.use(new Feed({ log: store.events, bus, observer }))
   const fanOut = new FanOut({
-    store: store.posts,
+    store,
     log: store.events,
     feed,
     observer: metrics.sockets,

@@ -383,8 +383,8 @@ test('a long header of blanks or of many tags takes hardly any CPU time', async 
 
 test('the condition of a deletion in several steps is checked in the first step only', async () => {
   const asked: Condition[] = []
-  const store: Pick<UserStore, 'delete'> = {
-    delete: async (_id, _actor, condition) => (asked.push(condition) < 3 ? 'more' : 'gone'),
+  const store: Pick<UserStore, 'deleteUser'> = {
+    deleteUser: async (_id, _actor, condition) => (asked.push(condition) < 3 ? 'more' : 'gone'),
   }
   const users = new Users({
     store: store as UserStore,

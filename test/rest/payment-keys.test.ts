@@ -372,11 +372,11 @@ for (const kind of engineKinds) {
   }, async () => {
     await using app = await startTestAppOn(kind)
     await using engine = app.database.open(catalogue)
-    const { payments } = createStore(engine)
+    const store = createStore(engine)
     const live = await pay(app, 'live')
     await expireMany(app.database, 450)
     const portions: number[] = []
-    for (let gone = -1; gone !== 0; portions.push(gone)) gone = await payments.purgeKeys()
+    for (let gone = -1; gone !== 0; portions.push(gone)) gone = await store.purgeKeys()
     assert.deepEqual(portions, [200, 200, 50, 0])
     assert.equal((await engine.read(sql`select id from idempotency_keys`)).length, 1)
     assertReplay(await pay(app, 'live'), live)

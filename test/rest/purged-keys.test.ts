@@ -17,7 +17,7 @@ for (const kind of engineKinds) {
     const clock = new TestClock()
     await using app = await startTestAppOn(kind, {}, { clock })
     await using engine = app.database.open(catalogue, { clock })
-    const { payments } = createStore(engine)
+    const store = createStore(engine)
     // SQLite uses the clock of the service, PostgreSQL its own.
     const pass = async (milliseconds: number) => {
       clock.pass(milliseconds)
@@ -27,12 +27,12 @@ for (const kind of engineKinds) {
     const first = bodyOf<PaymentBody>(await pay(app, 'k'), 201)
     for (const milliseconds of [0, 82_800_000, 3_599_000, 999]) {
       await pass(milliseconds)
-      assert.equal(await payments.purgeKeys(), 0, `${milliseconds} ms later`)
+      assert.equal(await store.purgeKeys(), 0, `${milliseconds} ms later`)
       assert.deepEqual(bodyOf<PaymentBody>(await pay(app, 'k'), 200), first)
     }
     assert.equal(await countPayments(engine), 1)
     await pass(1)
-    await payments.purgeKeys()
+    await store.purgeKeys()
     assert.deepEqual(await engine.read(sql`select key from idempotency_keys`), [])
     assert.notEqual(bodyOf<PaymentBody>(await pay(app, 'k'), 201).id, first.id)
   })

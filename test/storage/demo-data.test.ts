@@ -42,7 +42,7 @@ for (const kind of engineKinds) {
       const others = await rows(sql`select count(*) from orders where user_id > 1`)
       assert.ok(Number(others[0]?.[0]) > 2)
       const values = { name: 'n', email: 'e@x', ...profileOf(() => null), password: null, tokenVersion: 'm' }
-      const created = await createStore(engine).users.create(values, anonymous)
+      const created = await createStore(engine).createUser(values, anonymous)
       assert.ok(typeof created !== 'string' && created.id === 6)
     })
 

@@ -29,7 +29,7 @@ for (const kind of engineKinds) {
         matches: async () => false,
       }
       const users = new Users({
-        store: store.users,
+        store,
         access: new Access('enforced'),
         passwords,
         randomness: { id: randomUUID },
@@ -39,7 +39,7 @@ for (const kind of engineKinds) {
 
       for (const meanwhile of ['delete', 'change'] as const) {
         const { id } = await users.create(anonymous, input(`first-${meanwhile}`))
-        const tokenState = await store.users.tokenState(id)
+        const tokenState = await store.tokenState(id)
         assert.ok(tokenState)
         const owner: Actor = { kind: 'user', id, ...tokenState }
         const { promise, resolve } = Promise.withResolvers<void>()
@@ -53,7 +53,7 @@ for (const kind of engineKinds) {
         else await users.change(owner, id, () => ({ password: 'just-in-time' }))
         resolve()
         await assert.rejects(late, error => error instanceof AppError && error.code === 'unauthenticated')
-        const known = await store.users.credentials('ada@example.com')
+        const known = await store.credentials('ada@example.com')
         assert.equal(known?.passwordHash, meanwhile === 'delete' ? undefined : 'hash of just-in-time')
       }
     })

@@ -301,14 +301,15 @@ for (const kind of engineKinds) {
     it('of a change is refused too, and then nothing is changed', async t => {
       const { engine } = await stageWithData(t, kind)
       await fill(engine, 50, '漢'.repeat(65_536))
-      const { posts } = createStore(engine)
+      const store = createStore(engine)
       const inner = [value('likes'), author([many('posts', 'posts', [1, 2], [value('content')])])]
       const show = (limit: number) => ({
         selection: { fields: [one('post', 'liked', 0, inner)] },
         values: [null, limit, 0],
         id: 0,
       })
-      const like = (limit: number) => posts.change(actorOf(1), [{ kind: 'like post', id: 1000, show: show(limit) }])
+      const like = (limit: number) =>
+        store.changePosts(actorOf(1), [{ kind: 'like post', id: 1000, show: show(limit) }])
       await assert.rejects(like(50), tooLarge)
       assert.deepEqual(await engine.read(sql`select likes from posts where id = 1000`), [[0]])
       const [shown] = (await like(1)) as readonly string[]
@@ -320,12 +321,12 @@ for (const kind of engineKinds) {
       await fill(engine, 1000, 'x'.repeat(65_536))
       const store = createStore(engine)
       const selection = { fields: [many('posts', 'posts', [0, 1], [value('content')])] }
-      await assert.rejects(store.posts.read(selection, [140, 0]), tooLarge)
+      await assert.rejects(store.select(selection, [140, 0]), tooLarge)
       const before = process.resourceUsage().maxRSS
-      await assert.rejects(store.posts.read(selection, [1000, 0]), tooLarge)
+      await assert.rejects(store.select(selection, [1000, 0]), tooLarge)
       const nested = [many('posts', 'posts', [2, 3], [value('content')])]
       const users = { fields: [many('users', 'users', [0, 1], nested)] }
-      await assert.rejects(store.posts.read(users, [1, 0, 900, 0]), tooLarge)
+      await assert.rejects(store.select(users, [1, 0, 900, 0]), tooLarge)
       const grown = (process.resourceUsage().maxRSS - before) * 1024
       t.diagnostic(`${Math.round(grown / 1024 / 1024)} MiB more at the most`)
       // The texts alone would take 60 MB. Other work of this process may take some memory too.

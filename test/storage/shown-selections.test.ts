@@ -14,9 +14,9 @@ for (const kind of engineKinds) {
       await using stage = await stageWithData(kind)
       const store = createStore(stage.engine)
       const changes = (count: number) => Array.from({ length: count }, () => like(30))
-      assert.equal(((await store.posts.change(actorOf(1), changes(2))) as readonly string[]).length, 2)
+      assert.equal(((await store.changePosts(actorOf(1), changes(2))) as readonly string[]).length, 2)
       await assert.rejects(
-        store.posts.change(actorOf(1), changes(3)),
+        store.changePosts(actorOf(1), changes(3)),
         error => error instanceof AppError && error.code === 'answer-too-large',
       )
       assert.deepEqual(await stage.engine.read(sql`select likes from posts where id = 1`), [[2]])
@@ -31,7 +31,7 @@ for (const kind of engineKinds) {
         values: [null],
         id: 0,
       }
-      const outcome = await store.posts.change(actorOf(1), [
+      const outcome = await store.changePosts(actorOf(1), [
         { kind: 'like post', id: 1, show },
         { kind: 'like post', id: 1, show },
         { kind: 'delete post', id: 1, reach: 'everyone' },

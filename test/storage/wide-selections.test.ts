@@ -18,14 +18,14 @@ for (const kind of engineKinds) {
   describe(`A wide selection on ${kind.name}`, { skip: kind.skip }, () => {
     it('of long texts of one object is answered up to the number of fields that its cost allows', async () => {
       await using stage = await stageWithData(kind)
-      const { posts } = createStore(stage.engine)
+      const store = createStore(stage.engine)
       const answered = async (width: number, keyLength: number) => {
         const keys = Array.from({ length: width }, (_, at) => `k${at}`.padEnd(keyLength, '_'))
         const selection = { fields: [one('post', 0, keys.map(contentAs))] }
         const expected = JSON.stringify({ post: Object.fromEntries(keys.map(key => [key, 'Words'])) })
-        assert.equal(compact(await posts.read(selection, [1])), expected, `${width} keys of ${keyLength} characters`)
+        assert.equal(compact(await store.select(selection, [1])), expected, `${width} keys of ${keyLength} characters`)
         const show = { selection, values: [null], id: 0 }
-        const [shown] = (await posts.change(actorOf(1), [{ kind: 'like post', id: 1, show }])) as readonly string[]
+        const [shown] = (await store.changePosts(actorOf(1), [{ kind: 'like post', id: 1, show }])) as readonly string[]
         assert.equal(compact(shown ?? ''), expected, `${width} keys of ${keyLength} characters, shown`)
       }
       for (const width of widths) for (const length of isQuick ? [64] : [5, 64, 128]) await answered(width, length)
@@ -35,7 +35,7 @@ for (const kind of engineKinds) {
 
     it('of objects and lists with long texts is answered up to the allowed number', async () => {
       await using stage = await stageWithData(kind)
-      const { posts } = createStore(stage.engine)
+      const store = createStore(stage.engine)
       const list: SelectedField = {
         ...{
           kind: 'many',
@@ -69,7 +69,7 @@ for (const kind of engineKinds) {
       }
       const words: Readonly<Record<string, number>> = { 'objects at the top': 166, 'objects of an object': 100 }
       for (const [what, selection] of Object.entries(shapes)) {
-        const answer = JSON.parse(await posts.read(selection, what === 'objects at the top' ? [1] : [1, 500, 0]))
+        const answer = JSON.parse(await store.select(selection, what === 'objects at the top' ? [1] : [1, 500, 0]))
         assert.equal(Object.keys(answer).length, selection.fields.length, what)
         assert.equal(JSON.stringify(answer).match(/"Words"/g)?.length, words[what] ?? planBounds.lists, what)
       }

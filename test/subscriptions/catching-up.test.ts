@@ -290,7 +290,7 @@ describe('A subscriber that begins at an earlier position', () => {
   it('to the comments of a deleted post gets them and its end, or an error if that was before', async () => {
     const stage = await stageAfter(1)
     await stage.add(commentAdded(1, 11), commentAdded(2, 21), commentAdded(1, 12), postDeleted(1))
-    stage.store.exists = async () => false
+    stage.store.hasPost = async () => false
     const { received } = await stage.resume(comments, eventAt(stage, 2), { postId: '1' })
     await soon(() => received.includes('complete'))
     assert.deepEqual(idsIn(received), [12, 'complete'])

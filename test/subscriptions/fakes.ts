@@ -36,19 +36,19 @@ export class FakePosts implements PostStore {
     `{"${selection.fields[0]?.key}":{"id":"${id}"}}`
 
   /** Whether there is such a post. */
-  exists: PostStore['exists'] = async () => true
+  hasPost: PostStore['hasPost'] = async () => true
 
-  async find(selection: Selection, values: SlotValues): Promise<string | undefined> {
-    const found = await this.read(selection, values)
+  async selectOne(selection: Selection, values: SlotValues): Promise<string | undefined> {
+    const found = await this.select(selection, values)
     return found.endsWith(':null}') ? undefined : found
   }
 
-  async read(selection: Selection, values: SlotValues): Promise<string> {
+  async select(selection: Selection, values: SlotValues): Promise<string> {
     this.reads.push(values)
     return this.answer(Number(values[0]), selection)
   }
 
-  change(): Promise<never> {
+  changePosts(): Promise<never> {
     throw new Error('Nothing is changed here')
   }
 }

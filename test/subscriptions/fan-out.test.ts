@@ -199,7 +199,7 @@ describe('FanOut', () => {
 
   it('a subscription to the comments of an absent post is refused, and no group is left', async () => {
     const stage = new FanOutStage()
-    stage.store.exists = async () => false
+    stage.store.hasPost = async () => false
     for (const post of ['5', 'abc', '0', '01']) {
       await assert.rejects(stage.subscribe(comments, { post }), { code: 'NOT_FOUND', message: 'Post not found' })
     }
@@ -212,7 +212,7 @@ describe('FanOut', () => {
       const deletion = Promise.withResolvers<void>()
       // The end of the log is read before the deletion or after it, and then there is no such post.
       if (isDeletedFirst) await stage.happen(postDeleted(5))
-      stage.store.exists = async () => {
+      stage.store.hasPost = async () => {
         await deletion.promise
         return false
       }

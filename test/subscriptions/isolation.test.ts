@@ -222,27 +222,27 @@ describe('A refused subscription', () => {
         return stage.resume(ids, kept ?? assert.fail())
       },
       'at a check of the post': () => {
-        stage.store.exists = away
+        stage.store.hasPost = away
         return stage.subscribe(comments)
       },
       'at an absent post': () => {
-        stage.store.exists = async () => false
+        stage.store.hasPost = async () => false
         return stage.subscribe(comments)
       },
       'at a check of its end': () => {
-        stage.store.exists = async () => false
+        stage.store.hasPost = async () => false
         stage.log.tellsEndOf = away
         return stage.subscribe(comments)
       },
     }
     const { log, store } = stage
     const { keeps, tellsEndOf } = log
-    const { exists } = store
+    const { hasPost } = store
     for (const [where, refuse] of Object.entries(refusals)) {
       for (const round of [1, 2]) {
         await assert.rejects(refuse, `${where} ${round}`)
         Object.assign(log, { isAway: false, keeps, tellsEndOf })
-        Object.assign(store, { exists })
+        Object.assign(store, { hasPost })
         assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0], where)
       }
       const { leave } = await stage.subscribe(ids)

@@ -38,7 +38,7 @@ export class Orders {
   ): Promise<Page<Order, OrderListRequest>> {
     this.#access.require(actor, 'list orders', userId)
     const request = decode()
-    const orders = userId === undefined ? 'absent' : await this.#store.listOf(userId, request)
+    const orders = userId === undefined ? 'absent' : await this.#store.listOrders(userId, request)
     if (orders === 'absent') throw absentUser()
     return pageOf(orders, request)
   }
@@ -47,7 +47,7 @@ export class Orders {
     this.#access.require(actor, 'create an order', userId)
     const items = decode()
     checkAmount(items)
-    const outcome = userId === undefined ? 'absent' : await this.#store.create(userId, items, actor)
+    const outcome = userId === undefined ? 'absent' : await this.#store.createOrder(userId, items, actor)
     if (outcome === 'absent') throw absentUser()
     if (outcome === 'token revoked') throw invalidToken()
     return outcome
@@ -55,19 +55,19 @@ export class Orders {
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<Order>> {
     const reach = this.#access.reach(actor, 'read an order')
-    return present(id === undefined ? undefined : await this.#store.read(id, reach))
+    return present(id === undefined ? undefined : await this.#store.readOrder(id, reach))
   }
 
   async items(actor: Actor, id: number | undefined): Promise<readonly StoredItem[]> {
     const reach = this.#access.reach(actor, 'read an order')
-    const items = id === undefined ? [] : await this.#store.items(id, reach)
+    const items = id === undefined ? [] : await this.#store.orderItems(id, reach)
     if (items.length === 0) throw absentOrder() // every order has items
     return items
   }
 
   async tracking(actor: Actor, id: number | undefined): Promise<Tracking> {
     const reach = this.#access.reach(actor, 'read an order')
-    const { order, tracking } = present(id === undefined ? undefined : await this.#store.tracking(id, reach))
+    const { order, tracking } = present(id === undefined ? undefined : await this.#store.trackOrder(id, reach))
     if (!allows(order, 'track') || tracking === null) throw new AppError('not-found', 'Order is not shipped yet')
     return tracking
   }
@@ -79,7 +79,7 @@ export class Orders {
   ): Promise<void> {
     const reach = this.#access.reach(actor, 'cancel an order')
     const condition = decodeCondition()
-    const outcome = id === undefined ? 'gone' : await this.#store.cancel(id, actor, reach, condition)
+    const outcome = id === undefined ? 'gone' : await this.#store.cancelOrder(id, actor, reach, condition)
     if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('order', outcome)
     if (outcome === 'already shipped') throw new AppError('conflict', 'Order is already shipped')
     if (outcome === 'token revoked') throw invalidToken()

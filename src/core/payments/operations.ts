@@ -41,7 +41,7 @@ export class Payments {
     this.#access.require(actor, 'make a payment')
     const claim = this.#claim(actor, decodeKey())
     return this.#once(claim, async () => {
-      const known = await this.#store.claimed(claim)
+      const known = await this.#store.claimedPayment(claim)
       if (known !== undefined) return { payment: known, order: null, replayed: true }
       return this.#execute(actor, { cents: decodeCents() }, claim)
     })
@@ -68,7 +68,7 @@ export class Payments {
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<Payment>> {
     const reach = this.#access.reach(actor, 'read a payment')
-    const payment = id === undefined ? undefined : await this.#store.read(id, reach)
+    const payment = id === undefined ? undefined : await this.#store.readPayment(id, reach)
     if (payment === undefined) throw new AppError('not-found', 'Payment not found')
     return payment
   }
@@ -78,7 +78,7 @@ export class Payments {
     try {
       return decode()
     } catch (error) {
-      if (claim !== null && (await this.#store.claimed(claim)) !== undefined) return unconditional
+      if (claim !== null && (await this.#store.claimedPayment(claim)) !== undefined) return unconditional
       throw error
     }
   }

@@ -35,7 +35,7 @@ export class Posts {
   /** Throws at once if the actor may not read all selected fields. */
   read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
     this.authorise(actor, selection, values)
-    return this.#store.read(selection, values)
+    return this.#store.select(selection, values)
   }
 
   /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */
@@ -55,7 +55,7 @@ export class Posts {
     for (const [at, change] of asked.entries()) aboutChange(at, () => this.#authoriseChange(actor, change))
     checkStoredBytes(asked)
     const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
-    const outcome = await this.#store.change(actor, changes)
+    const outcome = await this.#store.changePosts(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
     this.#bus.notify()
     return outcome

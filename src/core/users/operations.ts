@@ -36,23 +36,23 @@ export class Users {
   async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<User, UserListRequest>> {
     this.#access.require(actor, 'list users')
     const request = decode()
-    return pageOf(await this.#store.list(request), request)
+    return pageOf(await this.#store.listUsers(request), request)
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
     this.#access.require(actor, 'read a user', id)
-    return present(id === undefined ? undefined : await this.#store.read(id))
+    return present(id === undefined ? undefined : await this.#store.readUser(id))
   }
 
   async readSelf(actor: Actor): Promise<Revised<User>> {
     this.#access.require(actor, 'read oneself')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
-    return present(await this.#store.read(actor.id))
+    return present(await this.#store.readUser(actor.id))
   }
 
   async create(actor: Actor, decode: Decode<UserInput>): Promise<User> {
     this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.create(await this.#valuesOf(decode()), actor))
+    return accepted(actor, await this.#store.createUser(await this.#valuesOf(decode()), actor))
   }
 
   async replace(
@@ -66,7 +66,7 @@ export class Users {
     const condition = decodeCondition()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
     const values = await this.#valuesOf(input)
-    const outcome = await this.#store.replace(id, values, this.#rights(actor, id), condition)
+    const outcome = await this.#store.replaceUser(id, values, this.#rights(actor, id), condition)
     if (outcome === 'creation refused') throw notPermitted(actor)
     const replaced = accepted(actor, outcome)
     this.#bus.notify()
@@ -84,7 +84,7 @@ export class Users {
     const condition = decodeCondition()
     if (id === undefined) throw absentUser()
     const changes = { ...values, ...(password !== undefined && (await this.#newPassword(password))) }
-    const outcome = await this.#store.change(id, changes, this.#rights(actor, id), condition)
+    const outcome = await this.#store.changeUser(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
     this.#bus.notify()
@@ -98,7 +98,7 @@ export class Users {
     if (id === undefined) return
     let outcome: 'gone' | 'more'
     do {
-      outcome = accepted(actor, await this.#store.delete(id, actor, condition))
+      outcome = accepted(actor, await this.#store.deleteUser(id, actor, condition))
       condition = unconditional
       this.#bus.notify()
     } while (outcome === 'more')

@@ -127,7 +127,7 @@ export class FanOut {
   async #exists({ topic }: Subscription, from: number): Promise<boolean> {
     const { store, log } = this.#parts
     if (topic.kind === 'posts') return true
-    return (await store.exists(topic.postId)) || log.tellsEndOf(topic.postId, from)
+    return (await store.hasPost(topic.postId)) || log.tellsEndOf(topic.postId, from)
   }
 
   #start(group: Group): void {
@@ -203,7 +203,7 @@ export class FanOut {
     const { selection, values, id } = group.subscription
     const begun = performance.now()
     try {
-      const data = await store.find(selection, values.with(id, subject))
+      const data = await store.selectOne(selection, values.with(id, subject))
       if (performance.now() - begun <= readMs) group.slowReads = 0
       else if (++group.slowReads >= mostSlowReads) throw tooExpensive()
       return data

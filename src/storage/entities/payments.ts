@@ -19,7 +19,7 @@ export const paymentVerbs = {
       'token revoked' as const,
     ),
 
-  *purgeKeys(atMost: number): Steps<number> {
+  *purgeKeys(atMost: number = purgedTogether): Steps<number> {
     const gone = yield sql`delete from idempotency_keys where id in (
                              select id from idempotency_keys where expires_at <= now_plus(0)
                              order by expires_at, id limit ${atMost}
@@ -29,7 +29,7 @@ export const paymentVerbs = {
 }
 
 /** Number of keys deleted in one transaction. It is small, so that other writes do not wait long. */
-export const purgedTogether = 200
+const purgedTogether = 200
 
 export const paymentReads = {
   /** A payment is visible to its payer and to the user of the order that it paid. */

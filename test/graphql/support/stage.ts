@@ -51,7 +51,7 @@ export type Service = (text: string, variables?: Readonly<Record<string, unknown
 /** All parts of the service between HTTP and the engine, connected as in the app. */
 export function serviceOver(engine: Engine<typeof realVerbs>, options: ServiceOptions = {}): Service {
   const { maxComplexity = 1000, policy = 'open' } = options
-  const posts = new Posts({ store: createStore(engine).posts, access: new Access(policy), bus: new MemoryEventBus() })
+  const posts = new Posts({ store: createStore(engine), access: new Access(policy), bus: new MemoryEventBus() })
   const documents = new AutomaticDocuments(new Documents({ schema, maxDepth: 5, suggestions: true }))
   const executor = new Executor({ schema, documents, posts, maxComplexity })
   return async (query, variables = {}, actor = anonymous) =>
