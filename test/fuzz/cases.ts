@@ -71,27 +71,15 @@ export function show(shown: Case): string {
   if (shown.kind === 'bytes') return quoted(shown.bytes)
   const steps = shown.steps.map(step => {
     if (step === 'reset') return 'a reset'
-    return 'text' in step
-      ? `the message ${quoted(Buffer.from(step.text))}`
-      : `the frames ${step.frames.toString('hex')}`
+    return 'text' in step ? `the message ${quoted(Buffer.from(step.text))}` : `frames ${step.frames.toString('hex')}`
   })
-  return ['a socket', ...shown.headers.map(([name, value]) => `with ${name}: ${value}`), ...steps.map(shortened)].join(
-    '\n  ',
-  )
-}
-
-function quoted(bytes: Buffer): string {
-  return shortened(JSON.stringify(bytes.toString('latin1')).replaceAll(/(.{1,8}?)\1{15,}/gs, counted))
+  return ['a socket', ...shown.headers.map(([name, value]) => `with ${name}: ${value}`), ...steps].join('\n  ')
 }
 
 /** Writes a repeated text once, with the number of repetitions. */
-function counted(whole: string, unit: string): string {
-  return `⟨${unit} × ${whole.length / unit.length}⟩`
+function quoted(bytes: Buffer): string {
+  return JSON.stringify(bytes.toString('latin1')).replaceAll(
+    /(.{1,8}?)\1{15,}/gs,
+    (whole, unit) => `⟨${unit} × ${whole.length / unit.length}⟩`,
+  )
 }
-
-function shortened(text: string): string {
-  const cut = text.length - 2 * shownLength
-  return cut <= 0 ? text : `${text.slice(0, shownLength)} …(${cut} more)… ${text.slice(-shownLength)}`
-}
-
-const shownLength = 1500

@@ -1,8 +1,7 @@
 import { clientFrame, opcodes } from '../support/sockets.ts'
 import type { Conversation, Step } from './cases.ts'
-import { mutateBytes } from './mutate-bytes.ts'
-import { mutateJson } from './mutate-json.ts'
-import type { Random } from './random.ts'
+import { mutateBytes, mutateJson } from './mutate-text.ts'
+import type { Random } from './values.ts'
 
 /** Changes up to two messages, or their frames. Some conversations stay valid. */
 export function mutateConversation(conversation: Conversation, random: Random): Conversation {
@@ -17,24 +16,19 @@ function mutateSteps(steps: readonly Step[], random: Random): readonly Step[] {
   const step = steps[at] ?? 'reset'
   const put = (...items: readonly Step[]) => [...steps.slice(0, at), ...items, ...steps.slice(at + 1)]
   if (step === 'reset' || !('text' in step)) return put(step, step)
-  switch (random.below(10)) {
-    case 0:
-      return put(...steps.slice(0, random.below(3))) // earlier messages replace it, or it is removed
-    case 1:
-      return put(...Array.from({ length: random.pick([2, 2, 3, 110]) }, () => step))
-    case 2:
-      return put({ text: mutateBytes(Buffer.from(step.text), random).toString() })
-    case 3:
-      return random.chance(0.5) ? put({ text: random.pick(nonsense) }) : put(step, { text: random.pick(nonsense) })
-    case 4:
-      return put(mutateFrames(step.text, random))
-    case 5:
-      return put(step, control(random))
-    case 6:
-      return random.chance(0.3) ? put(step, 'reset') : put(split(step.text, random))
-    default:
-      return put({ text: mutatedJson(step.text, random) })
-  }
+  const json = () => put({ text: mutatedJson(step.text, random) })
+  return random.any(
+    () => put(...steps.slice(0, random.below(3))), // earlier messages replace it, or it is removed
+    () => put(...Array.from({ length: random.pick([2, 2, 3, 110]) }, () => step)),
+    () => put({ text: mutateBytes(Buffer.from(step.text), random).toString() }),
+    () => put(...(random.chance(0.5) ? [] : [step]), { text: random.pick(nonsense) }),
+    () => put(mutateFrames(step.text, random)),
+    () => put(step, control(random)),
+    () => (random.chance(0.3) ? put(step, 'reset') : put(split(step.text, random))),
+    json,
+    json,
+    json,
+  )
 }
 
 function mutatedJson(text: string, random: Random): string {
@@ -46,37 +40,11 @@ function mutatedJson(text: string, random: Random): string {
 }
 
 const nonsense: readonly string[] = [
-  ...[
-    '',
-    ' ',
-    '[]',
-    'null',
-    '"ping"',
-    '1',
-    '{}',
-    '{"type":null}',
-    '{"type":["ping"]}',
-    '{"type":"__proto__"}',
-    '{"type":"next"}',
-  ],
-  ...[
-    '{"type":"connection_ack"}',
-    '{"type":"start","id":"1","payload":{}}',
-    '{"type":"connection_init","payload":[]}',
-    '\0',
-    '{',
-  ],
-  ...[
-    '{"type":"ping","payload":"x"}',
-    '{"type":"complete"}',
-    '{"type":"complete","id":1}',
-    '{"type":"subscribe","id":""}',
-  ],
-  ...[
-    '{"type":"connection_init","payload":{"Authorization":{"toString":null}}}',
-    '{"__proto__":{"type":"ping"}}',
-    'x'.repeat(262_145),
-  ],
+  ...['', ' ', '[]', 'null', '"ping"', '1', '{}', '{', '\0', 'x'.repeat(262_145), '{"type":null}', '{"type":["ping"]}'],
+  ...['{"type":"__proto__"}', '{"type":"next"}', '{"type":"connection_ack"}', '{"__proto__":{"type":"ping"}}'],
+  ...['{"type":"start","id":"1","payload":{}}', '{"type":"connection_init","payload":[]}', '{"type":"complete"}'],
+  ...['{"type":"ping","payload":"x"}', '{"type":"complete","id":1}', '{"type":"subscribe","id":""}'],
+  '{"type":"connection_init","payload":{"Authorization":{"toString":null}}}',
 ]
 
 /** The same message in fragments, with control frames between them, which is valid. */
@@ -96,46 +64,29 @@ function split(text: string, random: Random): Step {
 /** A frame with another meaning, or an invalid one. */
 function mutateFrames(text: string, random: Random): Step {
   const frame = clientFrame(text)
-  const changed = Buffer.from(frame)
   const [first = 0, second = 0] = frame
-  switch (random.below(8)) {
-    case 0:
-      changed[0] = (first & 0xf0) | random.below(16) // another opcode
-      break
-    case 1:
-      changed[0] = first ^ random.pick([0x10, 0x20, 0x40, 0x80]) // reserved bits, or the final bit
-      break
-    case 2:
-      changed[1] = second & 0x7f // not masked
-      break
-    case 3:
-      changed[1] = 0x80 | random.below(128) // another length
-      break
-    case 4:
-      return { frames: clientFrame(Buffer.from([0xc3, 0x28, 0xed, 0xa0, 0x80])), isSound: true }
-    case 5:
-      return { frames: frame.subarray(0, random.below(frame.length)), isSound: false }
-    case 6:
-      return { frames: clientFrame(Buffer.alloc(random.pick([262_145, 300_000]), ' ')), isSound: true }
-    default:
-      return { frames: mutateBytes(frame, random), isSound: false }
-  }
-  return { frames: changed, isSound: false }
+  const changed = (at: number, byte: number) => ({ frames: Buffer.from(frame.with(at, byte)), isSound: false })
+  return random.any<Step>(
+    () => changed(0, (first & 0xf0) | random.below(16)), // another opcode
+    () => changed(0, first ^ random.pick([0x10, 0x20, 0x40, 0x80])), // reserved bits, or the final bit
+    () => changed(1, second & 0x7f), // not masked
+    () => changed(1, 0x80 | random.below(128)), // another length
+    () => ({ frames: clientFrame(Buffer.from([0xc3, 0x28, 0xed, 0xa0, 0x80])), isSound: true }),
+    () => ({ frames: frame.subarray(0, random.below(frame.length)), isSound: false }),
+    () => ({ frames: clientFrame(Buffer.alloc(random.pick([262_145, 300_000]), ' ')), isSound: true }),
+    () => ({ frames: mutateBytes(frame, random), isSound: false }),
+  )
 }
+
+/** The server repeats a valid close code, so none of these means a fault of the server. */
+const closeCodes = [0, 999, 1000, 1004, 1005, 1006, 1015, 2999, 3000, 4400, 4999, 5000, 65_535]
 
 function control(random: Random): Step {
   const opcode = random.pick([opcodes.ping, opcodes.pong, opcodes.close])
   const code = Buffer.alloc(2)
-  code.writeUInt16BE(
-    random.pick([0, 999, 1000, 1001, 1004, 1005, 1006, 1011, 1015, 2999, 3000, 4400, 4999, 5000, 65_535]),
-  )
-  const payload = random.pick([
-    Buffer.alloc(0),
-    Buffer.alloc(1),
-    code,
-    Buffer.concat([code, Buffer.alloc(123, 'x')]),
-    Buffer.alloc(126),
-  ])
+  code.writeUInt16BE(random.pick(closeCodes))
+  const long = Buffer.concat([code, Buffer.alloc(123, 'x')])
+  const payload = random.pick([Buffer.alloc(0), Buffer.alloc(1), code, long, Buffer.alloc(126)])
   return { frames: clientFrame(payload, { opcode, isFinal: random.chance(0.9) }), isSound: true }
 }
 

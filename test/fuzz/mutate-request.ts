@@ -1,11 +1,7 @@
 import { METHODS } from 'node:http'
-import type { Header, HttpRequest, RawBytes } from './cases.ts'
-import { interestingNumbers, interestingText } from './interesting.ts'
-import { mutateBytes } from './mutate-bytes.ts'
-import { mutateFraming } from './mutate-framing.ts'
-import { mutateGraphQL } from './mutate-graphql.ts'
-import { mutateJson } from './mutate-json.ts'
-import type { Random } from './random.ts'
+import { bytesOf, type Header, type HttpRequest, type RawBytes } from './cases.ts'
+import { mutateBytes, mutateGraphQL, mutateJson } from './mutate-text.ts'
+import { interestingNumbers, interestingText, type Random } from './values.ts'
 
 /** Changes a valid request in up to three places. Some requests stay valid. */
 export function mutateRequest(request: HttpRequest, random: Random): HttpRequest | RawBytes {
@@ -40,133 +36,150 @@ function mutateTarget(target: string, random: Random): string {
   const segments = path.split('/')
   const at = random.below(segments.length)
   const put = (segment: string) => segments.with(at, segment).join('/')
-  switch (random.below(8)) {
-    case 0:
-      return put(encodeURIComponent(wellFormed(interestingText(random))))
-    case 1:
-      return put(random.pick([...interestingNumbers, '-1', '01', 'me', '..', '.', '%2e%2e', '']))
-    case 2:
-      return `${put(`${segments[at]}/${segments[at]}`)}`
-    case 3:
-      return `${path}${random.pick(['/', '//', '?', '?limit=1&limit=2', '#x', ';a=b', '%', '%00', '%zz', '%c0%af', '%F0%9F'])}`
-    case 4:
-      return random.pick([
-        '*',
-        '//',
-        'http://x/users',
-        'http://[::1/users',
-        'x',
+  return random.any(
+    () => put(encodeURIComponent(interestingText(random).toWellFormed())),
+    () => put(random.pick([...interestingNumbers, '-1', '01', 'me', '..', '.', '%2e%2e', ''])),
+    () => put(`${segments[at]}/${segments[at]}`),
+    () => `${path}${random.pick('/ // ? ?limit=1&limit=2 #x ;a=b % %00 %zz %c0%af %F0%9F'.split(' '))}`,
+    () =>
+      random.pick([
+        ...'* // http://x/users http://[::1/users x /%'.split(' '),
         '',
-        '/%',
         '/'.repeat(300),
         `/${'a'.repeat(9000)}`,
-      ])
-    case 5:
-      return random.chance(0.5) ? target.toUpperCase() : [...path].map(percentEncoded).join('')
-    case 6:
-      return `/api${path}`
-    default:
-      return mutateBytes(Buffer.from(target), random).toString('latin1')
-  }
+      ]),
+    () => (random.chance(0.5) ? target.toUpperCase() : [...path].map(percentEncoded).join('')),
+    () => `/api${path}`,
+    () => mutateBytes(Buffer.from(target), random).toString('latin1'),
+  )
+}
+
+function percentEncoded(character: string): string {
+  return character === '/' ? character : `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 }
 
 function mutateQuery(query: string, random: Random): string {
   const parameters = new URLSearchParams(query)
   const name = random.pick([...parameters.keys(), 'limit', 'offset', 'after', 'query', 'variables'])
   const value = parameters.get(name) ?? ''
-  switch (random.below(5)) {
-    case 0:
-      parameters.set(name, wellFormed(interestingText(random)))
-      break
-    case 1:
-      parameters.set(name, random.pick(interestingNumbers))
-      break
-    case 2:
-      parameters.append(name, value)
-      break
-    case 3:
-      if (name !== 'query') return mutateBytes(Buffer.from(query), random).toString('latin1')
-      parameters.set(name, mutateGraphQL(value, random))
-      break
-    default:
-      if (!value.startsWith('{'))
-        return `${query}&${random.pick(['__proto__=1', 'a[]=1', 'a[b]=1', '=', '&&', '%', 'x'.repeat(5000)])}`
-      if (name === 'variables') parameters.set(name, wellFormed(mutateVariables(value, random)))
+  const set = (changed: string) => {
+    parameters.set(name, changed.toWellFormed())
+    return parameters.toString()
   }
-  return parameters.toString()
-}
-
-function mutateVariables(text: string, random: Random): string {
-  try {
-    return mutateJson(text, random)
-  } catch {
-    return `${text}}`
-  }
+  return random.any(
+    () => set(interestingText(random)),
+    () => set(random.pick(interestingNumbers)),
+    () => `${query}&${name}=${encodeURIComponent(value)}`,
+    () =>
+      name === 'query' ? set(mutateGraphQL(value, random)) : mutateBytes(Buffer.from(query), random).toString('latin1'),
+    () =>
+      name === 'variables' && value.startsWith('{')
+        ? set(mutateJson(value, random))
+        : `${query}&${random.pick(['__proto__=1', 'a[]=1', 'a[b]=1', '=', '&&', '%', 'x'.repeat(5000)])}`,
+  )
 }
 
 function mutateHeaders(headers: readonly Header[], random: Random): readonly Header[] {
   const at = random.below(headers.length)
   const [name, value] = headers[at] ?? ['X', 'x']
   const put = (...items: readonly Header[]) => [...headers.slice(0, at), ...items, ...headers.slice(at + 1)]
-  switch (random.below(7)) {
-    case 0:
-      return put()
-    case 1:
-      return put([name, value], [name, value])
-    case 2:
-      return put([name, latin1(interestingText(random))])
-    case 3:
-      return put([name, mutateBytes(Buffer.from(value, 'latin1'), random).toString('latin1')])
-    case 4:
-      return put([mutateBytes(Buffer.from(name), random).toString('latin1'), value])
-    case 5:
-      return put([
-        random.chance(0.5) ? name.toUpperCase() : name,
-        `${value}${random.pick([', x', ';q=0', '; charset=utf-16', ' ', ',', '"'])}`,
-      ])
-    default:
-      return [...headers, random.pick(extra)]
-  }
+  const suffix = () => random.pick([', x', ';q=0', '; charset=utf-16', ' ', ',', '"'])
+  return random.any<readonly Header[]>(
+    () => put(),
+    () => put([name, value], [name, value]),
+    () => put([name, Buffer.from(interestingText(random)).toString('latin1')]),
+    () => put([name, mutateBytes(Buffer.from(value, 'latin1'), random).toString('latin1')]),
+    () => put([mutateBytes(Buffer.from(name), random).toString('latin1'), value]),
+    () => put([random.chance(0.5) ? name.toUpperCase() : name, `${value}${suffix()}`]),
+    () => [...headers, random.pick(extra)],
+  )
 }
 
 const extra: readonly Header[] = [
-  ['__proto__', 'x'],
-  ['Expect', '100-continue'],
-  ['Expect', 'a miracle'],
-  ['Connection', 'close'],
-  ['Connection', 'Upgrade, content-type'],
-  ['Upgrade', 'h2c'],
-  ['Upgrade', 'websocket'],
-  ['Content-Type', 'text/plain'],
-  ['Content-Type', 'application/json; charset=utf-16'],
-  ['Content-Encoding', 'gzip'],
-  ['Accept', '*/*;q=0'],
-  ['Accept', ','.repeat(5000)],
-  ['Accept-Encoding', 'gzip, br'],
-  ['Authorization', 'Bearer'],
-  ['Authorization', `Bearer ${'a.'.repeat(3000)}`],
-  ['Authorization', 'Basic eDp5'],
-  ['X-Forwarded-For', '::1, 999.1.1.1'],
-  ['X-HTTP-Method-Override', 'DELETE'],
-  ['X-Request-Id', '\u00ff'],
-  ['Range', 'bytes=0-0'],
-  ['If-Match', '*'],
-  ['Trailer', 'Content-Length'],
-  ['Cookie', 'a=b'],
-  ['Origin', 'null'],
-  ['Sec-WebSocket-Protocol', 'a, a'],
-  ['X', 'y'.repeat(20_000)],
+  ...[
+    '__proto__: x',
+    'Expect: 100-continue',
+    'Expect: a miracle',
+    'Connection: close',
+    'Connection: Upgrade, content-type',
+  ],
+  ...[
+    'Upgrade: h2c',
+    'Upgrade: websocket',
+    'Content-Type: text/plain',
+    'Content-Type: application/json; charset=utf-16',
+  ],
+  ...['Content-Encoding: gzip', 'Accept: */*;q=0', `Accept: ${','.repeat(5000)}`, 'Accept-Encoding: gzip, br'],
+  ...['Authorization: Bearer', `Authorization: Bearer ${'a.'.repeat(3000)}`, 'Authorization: Basic eDp5'],
+  ...['X-Forwarded-For: ::1, 999.1.1.1', 'X-HTTP-Method-Override: DELETE', 'X-Request-Id: \u00ff', 'Range: bytes=0-0'],
+  ...['If-Match: *', 'Trailer: Content-Length', 'Cookie: a=b', 'Origin: null', 'Sec-WebSocket-Protocol: a, a'],
+  `X: ${'y'.repeat(20_000)}`,
+].map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string])
+
+/** Keeps the parts of a request, but makes it ambiguous where it starts or ends. */
+function mutateFraming(request: HttpRequest, random: Random): HttpRequest | RawBytes {
+  const { name, body } = request
+  if (body !== undefined && random.chance(0.2)) return { ...request, framing: 'chunked' }
+  return { kind: 'bytes', name, bytes: random.chance(0.4) ? mutateHead(request, random) : confuse(request, random) }
+}
+
+function mutateHead(request: HttpRequest, random: Random): Buffer {
+  let bytes = bytesOf(request)
+  for (let left = random.between(1, 4); left > 0; left--) bytes = mutateBytes(bytes, random)
+  return bytes
+}
+
+function confuse(request: HttpRequest, random: Random): Buffer {
+  const bytes = bytesOf(request)
+  const text = bytes.toString('latin1')
+  const written = (changed: string) => Buffer.from(changed, 'latin1')
+  const length = request.body?.length ?? 0
+  const head = (...header: Header) => ({ ...request, headers: [...request.headers, header] })
+  const versions = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.10', 'HTTP/9.9', 'http/1.1', '']
+  return random.any(
+    () => bytesOf(head('Content-Length', random.pick(lengths(length)))),
+    () => bytesOf(head('Transfer-Encoding', random.pick(codings))),
+    () => Buffer.concat([bytes, bytes]),
+    () => written(text.replaceAll('\r\n', random.pick(['\n', '\r', '\r\n ', '\r\r\n']))),
+    () => written(text.replace(/: /, random.pick([' : ', ':', ':\t', ': \r\n ', '\0: ']))),
+    () => written(`${random.pick(['\r\n', '\n', ' ', '\0', '\r\n\r\n', '\x16\x03\x01'])}${text}`),
+    () => written(text.replace('HTTP/1.1', random.pick(versions))),
+    () => {
+      const opening = bytesOf({ ...head('Transfer-Encoding', 'chunked'), body: undefined })
+      return Buffer.concat([opening, written(random.pick(brokenChunks(request.body?.toString('latin1') ?? '')))])
+    },
+    () => bytes.subarray(0, random.below(bytes.length)),
+  )
+}
+
+function lengths(length: number): readonly string[] {
+  const numbers = [0, length - 1, length + 1, length + 100, 2 ** 31, 2 ** 53, 10 ** 25].map(String)
+  return [...numbers, `+${length}`, `0x${length}`, '-1', '', `${length}, ${length}`, `${length} `, '1e3']
+}
+
+const codings = [
+  'chunked',
+  'Chunked',
+  'chunked, chunked',
+  'gzip, chunked',
+  'chunked, identity',
+  'xchunked',
+  'identity',
+  '',
 ]
 
-/** `URLSearchParams` and `encodeURIComponent` do not accept half of a surrogate pair. */
-function wellFormed(text: string): string {
-  return text.toWellFormed()
-}
-
-function latin1(text: string): string {
-  return Buffer.from(text).toString('latin1')
-}
-
-function percentEncoded(character: string): string {
-  return character === '/' ? character : `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+function brokenChunks(text: string): readonly string[] {
+  const size = text.length.toString(16)
+  return [
+    `${size}\r\n${text}`,
+    `${size}\r\n${text}\r\n0\r\nTrailer: x\r\n\r\n`,
+    `${size};extension="${'x'.repeat(20_000)}"\r\n${text}\r\n0\r\n\r\n`,
+    `fffffffffffffffff\r\n${text}\r\n0\r\n\r\n`,
+    `-1\r\n${text}\r\n0\r\n\r\n`,
+    `${size}\n${text}\n0\n\n`,
+    `${size} \r\n${text}\r\n0\r\n\r\n`,
+    `${size}\r\n${text}0\r\n\r\n`,
+    `${[...text].map(character => `1\r\n${character}\r\n`).join('')}0\r\n\r\n`,
+    `${size}\r\n${text}\r\n0\r\n${'X: y\r\n'.repeat(3000)}\r\n`,
+  ]
 }

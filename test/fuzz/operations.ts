@@ -11,7 +11,7 @@ import {
   isNullableType,
   isObjectType,
 } from 'graphql'
-import type { Random } from './random.ts'
+import type { Random } from './values.ts'
 
 /** A valid GraphQL operation, as the members of a request. */
 export interface Operation {

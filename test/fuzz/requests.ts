@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Operation, operations, type Parameter } from '../support/openapi.ts'
-import type { Header, HttpRequest } from './cases.ts'
+import type { Conversation, Header, HttpRequest, Step } from './cases.ts'
 import { type OperationKind, operationOf } from './operations.ts'
-import type { Random } from './random.ts'
+import type { Random } from './values.ts'
 import type { World } from './world.ts'
 
 /** Creates one valid request. */
@@ -82,7 +82,7 @@ function graphql(kind: OperationKind, method: 'POST' | 'GET'): Template {
 }
 
 /** Sends some operations with the hash of their text, or with the hash alone. */
-export function sometimesByHash(operation: { readonly query: string }, random: Random): object {
+function sometimesByHash(operation: { readonly query: string }, random: Random): object {
   if (random.chance(0.8)) return operation
   const sha256Hash = createHash('sha256').update(operation.query).digest('hex')
   const named = { ...operation, extensions: { persistedQuery: { version: 1, sha256Hash } }, documentId: sha256Hash }
@@ -132,3 +132,38 @@ const others: readonly Template[] = [
   opening,
   opening,
 ]
+
+/** The messages of a well-behaved client on a socket. Together they include every type of message. */
+export function validConversation(random: Random, world: World): Conversation {
+  const says: { readonly type: string; readonly id?: string; readonly payload?: unknown }[] = []
+  const authorization = { Authorization: `Bearer ${world.token}` }
+  const isInHeader = random.chance(0.2)
+  const payload = !isInHeader && random.chance(0.6) ? authorization : random.pick([undefined, {}, { client: 'fuzz' }])
+  if (random.chance(0.1)) says.push({ type: 'ping' })
+  says.push({ type: 'connection_init', payload })
+  const ids: string[] = []
+  for (let left = random.between(1, 4); left > 0; left--) {
+    if (random.chance(0.25)) says.push({ type: 'ping', payload: { sent: random.below(1000) } })
+    if (random.chance(0.1)) says.push({ type: 'pong', payload: {} })
+    if (ids.length > 0 && random.chance(0.2)) says.push({ type: 'complete', id: random.pick(ids) })
+    const id = `operation-${ids.length}`
+    ids.push(id)
+    says.push({ type: 'subscribe', id, payload: operation(random, world) })
+  }
+  if (random.chance(0.4)) says.push({ type: 'complete', id: random.pick(ids) })
+  return {
+    kind: 'conversation',
+    name: 'a conversation',
+    headers: isInHeader ? Object.entries(authorization) : [],
+    steps: says.map((said): Step => ({ text: JSON.stringify(said), isAcknowledged: said.type === 'connection_init' })),
+  }
+}
+
+function operation(random: Random, world: World): object {
+  const kind = random.pick(['query', 'mutation', 'subscription', 'subscription'] as const)
+  const made = sometimesByHash(
+    operationOf(kind, random, () => world.idFor('posts', random)),
+    random,
+  )
+  return random.chance(0.1) ? { ...made, extensions: random.pick([{}, { positions: true }]) } : made
+}

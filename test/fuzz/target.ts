@@ -14,8 +14,9 @@ export type State = 'ready' | 'not ready' | 'silent' | 'ended'
 /** The service under test, as a separate process without rate limits. */
 export class Target implements AsyncDisposable {
   readonly #database: TestDatabase
-  #process: DuetProcess
-  #address: { readonly url: string; readonly port: number }
+  readonly #process: DuetProcess
+  readonly url: string
+  readonly port: number
   /** Its output since the last call. */
   #printed = ''
   #marks = 0
@@ -29,22 +30,17 @@ export class Target implements AsyncDisposable {
     return target
   }
 
-  private constructor(database: TestDatabase, duet: DuetProcess, address: { url: string; port: number }) {
+  private constructor(database: TestDatabase, duet: DuetProcess, { url, port }: { url: string; port: number }) {
     this.#database = database
     this.#process = duet
-    this.#address = address
-    this.#listen()
+    this.url = url
+    this.port = port
+    duet.child.stdout?.on('data', text => {
+      this.#printed += text
+    })
   }
 
-  get url(): string {
-    return this.#address.url
-  }
-
-  get port(): number {
-    return this.#address.port
-  }
-
-  get hasEnded(): boolean {
+  get #hasEnded(): boolean {
     const { exitCode, signalCode } = this.#process.child
     return exitCode !== null || signalCode !== null
   }
@@ -54,29 +50,14 @@ export class Target implements AsyncDisposable {
     return this.#process.stderr
   }
 
-  /** Starts a new process on the same database if the old one has ended. */
-  async revive(): Promise<void> {
-    if (!this.hasEnded) return
-    await this.#process[Symbol.asyncDispose]()
-    this.#process = serve(this.#database)
-    this.#address = await this.#process.address()
-    this.#listen()
-  }
-
-  #listen(): void {
-    this.#process.child.stdout?.on('data', text => {
-      this.#printed += text
-    })
-  }
-
   /** The state of the process, and its log lines since the last call. */
   async settle(): Promise<{ readonly state: State; readonly log: readonly string[] }> {
     const id = `mark-${++this.#marks}`
     const state = await this.#state(id)
-    if (state === 'ready') await waitUntil(() => this.#printed.includes(`"requestId":"${id}"`) || this.hasEnded)
+    if (state === 'ready') await waitUntil(() => this.#printed.includes(`"requestId":"${id}"`) || this.#hasEnded)
     const log = this.#printed.split('\n').filter(line => line.startsWith('{'))
     this.#printed = ''
-    return { state: this.hasEnded ? 'ended' : state, log }
+    return { state: this.#hasEnded ? 'ended' : state, log }
   }
 
   async #state(id: string): Promise<State> {
@@ -85,14 +66,9 @@ export class Target implements AsyncDisposable {
       return status === 200 ? 'ready' : 'not ready'
     } catch (error) {
       if (error instanceof AssertionError) return 'silent' // no answer in time
-      await waitUntil(() => this.hasEnded)
+      await waitUntil(() => this.#hasEnded)
       return 'ended'
     }
-  }
-
-  async kill(): Promise<void> {
-    this.#process.child.kill('SIGKILL')
-    await this.#process.outcome()
   }
 
   /** Bytes in use without connections and after garbage collection. */

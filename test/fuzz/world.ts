@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { query } from '../support/graphql.ts'
 import { ask, postJson } from '../support/http.ts'
 import { tokenOf } from '../support/logins.ts'
-import type { Random } from './random.ts'
+import type { Random } from './values.ts'
 
 /** The data that requests refer to in one round. Requests may delete any of it, so each round adds new data. */
 export interface World {

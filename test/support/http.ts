@@ -17,8 +17,8 @@ export class RawConnection implements Disposable {
   #unread = ''
   #reset = false
 
-  static async open(port: number): Promise<RawConnection> {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  static async open(port: number, localAddress = '127.0.0.1'): Promise<RawConnection> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true })
     const connection = new RawConnection(socket)
     await within(once(socket, 'connect'), `a connection to port ${port}`)
     return connection
@@ -58,12 +58,12 @@ export class RawConnection implements Disposable {
 
   async #response(): Promise<RawResponse> {
     for (;;) {
-      const parsed = parseResponse(this.#unread, this.#over)
+      const parsed = parseResponse(this.#unread, this.isOver)
       if (parsed !== undefined) {
         this.#unread = this.#unread.slice(parsed.length)
         return parsed.response
       }
-      if (this.#over) throw new Error(`The connection closed without a whole answer: ${JSON.stringify(this.#unread)}`)
+      if (this.isOver) throw new Error(`The connection closed without a whole answer: ${JSON.stringify(this.#unread)}`)
       await once(this.#socket, 'news')
     }
   }
@@ -74,11 +74,26 @@ export class RawConnection implements Disposable {
   }
 
   async #closed(): Promise<string> {
-    while (!this.#over) await once(this.#socket, 'news')
+    while (!this.isOver) await once(this.#socket, 'news')
     return this.#unread
   }
 
-  get #over(): boolean {
+  /** Waits for a condition on the received data, or for the end. Returns false if nothing arrives for `quietMs`. */
+  until(condition: () => boolean, quietMs?: number): Promise<boolean> {
+    return within(this.#until(condition, quietMs), () => `more than ${JSON.stringify(this.#unread.slice(0, 300))}`)
+  }
+
+  async #until(condition: () => boolean, quietMs?: number): Promise<boolean> {
+    while (!condition() && !this.isOver) {
+      const quiet = quietMs === undefined ? undefined : AbortSignal.timeout(quietMs)
+      await once(this.#socket, 'news', { ...(quiet && { signal: quiet }) }).catch(() => {})
+      if (quiet?.aborted) return condition() || this.isOver
+    }
+    return true
+  }
+
+  /** Whether the server has ended the connection. */
+  get isOver(): boolean {
     return this.#socket.readableEnded || this.#socket.destroyed
   }
 
