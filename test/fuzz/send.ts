@@ -63,14 +63,17 @@ export async function converse(port: number, conversation: Conversation, localAd
   const frames = () => framesIn(Buffer.from(connection.unread, 'latin1'))
   const hears = (text: string) => frames().some(({ payload }) => payload.includes(text))
   const isClosed = () => frames().some(({ opcode }) => opcode === opcodes.close)
-  let isSound = handshake.status === 101
+  let isSound = true
+  let hasLeft = false
   /** Waits for a text, or for the end. If the server may still wait for the rest of a frame, our side is closed. */
-  const answered = async (text: string): Promise<'answered' | 'closed' | 'left'> => {
+  const answered = async (text: string): Promise<Dialogue['ending']> => {
     const isDone = () => isClosed() || hears(text)
-    if (await connection.until(isDone, isSound ? undefined : quietMs)) return hears(text) ? 'answered' : 'closed'
-    connection.finish()
-    await connection.until(isDone)
-    return 'left'
+    if (!(await connection.until(isDone, isSound ? undefined : quietMs))) {
+      hasLeft = true
+      connection.finish()
+      await connection.until(isDone)
+    }
+    return hasLeft ? 'left' : hears(text) ? 'answered' : 'closed'
   }
   if (handshake.status !== 101) return { handshake, frames: [], ending: 'closed' }
   for (const step of conversation.steps) {

@@ -134,39 +134,6 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, `GET /users/${absent}/orders`), 404, 'User not found')
     })
 
-    it('a list has limit orders from offset on, and its Link header leads to the other pages', async () => {
-      const user = await createUser(app)
-      const all: OrderBody[] = []
-      for (let count = 0; count < 5; count++) all.push(await createOrder(app, user.id))
-      const path = `/users/${user.id}/orders`
-      const page = async (query: string, expected: readonly OrderBody[], rels: Readonly<Record<string, string>>) => {
-        const response = await send(app, `GET ${path}${query}`)
-        assert.deepEqual(bodyOf(response), expected, query)
-        assert.equal(response.headers.get('link') ?? '', links(rels), query)
-      }
-      const at = (offset: number) => `${path}?limit=2&offset=${offset}`
-      const after = (index: number) => `${path}?limit=2&after=${all[index]?.id}`
-      await page('', all, {})
-      await page('?limit=5', all, {})
-      await page('?limit=2', all.slice(0, 2), { next: after(1), first: at(0) })
-      await page('?limit=2&offset=2', all.slice(2, 4), { next: after(3), prev: at(0), first: at(0) })
-      await page('?limit=2&offset=4', all.slice(4), { prev: at(2), first: at(0) })
-      await page('?limit=2&offset=1', all.slice(1, 3), { next: after(2), prev: at(0), first: at(0) })
-      await page('?limit=2&offset=99', [], { prev: at(97), first: at(0) })
-      for (const query of [
-        'limit=0',
-        'limit=1001',
-        'limit=x',
-        'limit=1&limit=1',
-        'offset=-1',
-        'offset=1.5',
-        'offset=100001',
-      ]) {
-        assertRefusal(await send(app, `GET ${path}?${query}`), 400)
-        assertRefusal(await send(app, `GET /users/${absent}/orders?${query}`), 400)
-      }
-    })
-
     it('R-ORD-12, R-API-5: GET /orders/<order_id>/items returns the items as they were ordered, paid or not', async () => {
       const items = [
         { name: 'Zoetrope', quantity: 10_000, price: 3 },
@@ -325,63 +292,21 @@ for (const kind of engineKinds) {
       assertRefusal(await send(app, 'GET /orders'), 404, 'Not found')
     })
 
-    it('a wrong method answers 405 with exactly the allowed methods, under both prefixes', async () => {
-      const { id } = await createOrder(app, (await createUser(app)).id)
-      const allowed: Readonly<Record<string, string>> = {
-        '/users/1/orders': 'GET, HEAD, POST, OPTIONS',
-        [`/orders/${id}`]: 'GET, HEAD, DELETE, OPTIONS',
-        [`/orders/${id}/items`]: 'GET, HEAD, OPTIONS',
-        [`/orders/${id}/tracking`]: 'GET, HEAD, OPTIONS',
-        [`/orders/${id}/payment`]: 'POST, OPTIONS',
-      }
-      for (const [path, allow] of Object.entries(allowed)) {
-        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !allow.includes(each))) {
-          for (const prefix of ['', '/api']) {
-            const response = await send(app, `${method} ${prefix}${path}`)
-            assertRefusal(response, 405, 'Method not allowed')
-            assert.equal(response.headers.get('allow'), allow, `${method} ${path}`)
-          }
-        }
-      }
-      assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${id}`)).status, 'pending_payment')
-    })
-
-    it('both prefixes serve the same orders, and all their links are without /api', async () => {
-      const user = await createUser(app)
-      const created = await send(app, `POST /api/users/${user.id}/orders`, { items: someItems() })
-      const { id, amount } = bodyOf<OrderBody>(created, 201)
-      assert.equal(created.headers.get('location'), `/orders/${id}`)
-      assert.equal(created.body, representation(id, 'pending_payment', amount))
-      await createOrder(app, user.id)
-      for (const prefix of ['', '/api']) {
-        assert.equal((await send(app, `GET ${prefix}/orders/${id}`)).body, created.body)
-        const page = await send(app, `GET ${prefix}/users/${user.id}/orders?limit=1`)
-        assert.equal(page.body, `[${created.body}]`)
-        const list = `/users/${user.id}/orders?limit=1`
-        assert.equal(page.headers.get('link'), links({ next: `${list}&after=${id}`, first: `${list}&offset=0` }))
-      }
-      const paid = await send(app, `POST /api/orders/${id}/payment`)
-      assert.equal(paid.body, representation(id, 'shipped', amount))
-      assert.match(paymentLinkOf(paid), /^\/payments\/\d+$/)
-      assertRefusal(await payOrder(app, id), 409)
-      const answers = async (path: string) => [await send(app, `GET ${path}`), await send(app, `GET /api${path}`)]
-      for (const path of [`/orders/${id}/items`, `/orders/${id}/tracking`, paymentLinkOf(paid)]) {
-        const [plain, prefixed] = await answers(path)
-        assert.deepEqual([prefixed?.status, prefixed?.body], [200, plain?.body])
-      }
-      const other = await createOrder(app, user.id)
-      assert.equal((await send(app, `DELETE /api/orders/${other.id}`)).status, 204)
-      assertRefusal(await send(app, `GET /orders/${other.id}`), 404)
-    })
-
     it('R-API-6: GET changes nothing and repeated it gives the same answer, and HEAD gives the same headers', async () => {
       const user = await createUser(app)
       const [pending, shipped] = [await createOrder(app, user.id), await createOrder(app, user.id)]
       const payment = paymentLinkOf(await payOrder(app, shipped.id))
       const paths = [
-        ...['/users', `/users/${user.id}`, `/users/${user.id}/orders`, `/users/${user.id}/orders?limit=1`, payment],
+        ...[
+          '/users',
+          '/users?limit=1',
+          `/users/${user.id}`,
+          `/users/${user.id}/orders`,
+          `/users/${user.id}/orders?limit=1`,
+          payment,
+        ],
         ...[pending, shipped].flatMap(({ id }) => [`/orders/${id}`, `/orders/${id}/items`]),
-        `/orders/${shipped.id}/tracking`,
+        ...[`/orders/${shipped.id}/tracking`, '/users/123456789', '/users?limit=0'],
       ]
       const tables = [
         sql`select * from users order by id`,
@@ -399,9 +324,8 @@ for (const kind of engineKinds) {
           await send(app, `GET ${path}`),
           await send(app, `HEAD ${path}`),
         ]
-        assert.equal(one.status, 200, path)
         assert.equal(again.body, one.body, path)
-        assert.deepEqual([head.status, head.body], [200, ''], path)
+        assert.deepEqual([head.status, head.body], [one.status, ''], path)
         for (const name of ['content-type', 'content-length', 'link']) {
           assert.equal(again.headers.get(name), one.headers.get(name), path)
           assert.equal(head.headers.get(name), one.headers.get(name), path)
@@ -475,10 +399,17 @@ for (const kind of engineKinds) {
   })
 }
 
-test('LINK_PREFIX is the prefix of every link in answers about orders and payments, and does not change the routes', async () => {
+test('LINK_PREFIX is the prefix of every link in answers, and does not change the routes', async () => {
   const prefix = 'https://shop.example/v1'
   await using app = await startTestApp({ LINK_PREFIX: prefix })
   const user = await createUser(app)
+  for (const line of ['POST /users', 'PUT /users/20', 'PUT /api/users/30'])
+    assert.match(
+      (await send(app, line, somebody())).headers.get('location') ?? '',
+      /^https:\/\/shop\.example\/v1\/users\/\d+$/,
+    )
+  const users = await send(app, 'GET /api/users?limit=1')
+  assert.ok(users.headers.get('link')?.startsWith(`<${prefix}/users?limit=1&after=${user.id}>; rel="next"`))
   const path = `/users/${user.id}/orders`
   const created = await send(app, `POST /api${path}`, { items: someItems() })
   const { id, amount } = bodyOf<OrderBody>(created, 201)
@@ -494,5 +425,5 @@ test('LINK_PREFIX is the prefix of every link in answers about orders and paymen
   assert.equal(paid.body, representation(id, 'shipped', amount, prefix))
   assert.equal(paymentLinkOf(paid), `${prefix}/payments/1`)
   assert.equal((await pay(app, newKey())).headers.get('location'), `${prefix}/payments/2`)
-  assertRefusal(await send(app, `GET /v1/orders/${id}`), 404, 'Not found')
+  for (const line of [`GET /v1/orders/${id}`, 'GET /v1/users']) assertRefusal(await send(app, line), 404, 'Not found')
 })

@@ -85,13 +85,14 @@ const documented = [...operations].filter(([, { isBelowApi }]) => isBelowApi).ma
 for (const prefix of prefixes) {
   const name = prefix === '' ? 'at the root' : `under ${prefix}`
 
-  test(`R-API-2: every answer with a body is JSON and has that Content-Type, ${name}`, async () => {
+  test(`R-API-2: every answer with a body is JSON and has that Content-Type, and its links are those at the root, ${name}`, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const all = await calls(app, prefix)
     for (const each of all) {
       const { status, headers, body } = await call(app, each)
       const what = `${each.operation}, ${each.path}: ${body}`
       assert.equal(status, each.status, what)
+      assert.doesNotMatch(JSON.stringify([...headers]) + body, /\/api\b/, `${what}: links have no prefix`)
       if (status === 204) {
         assert.deepEqual([body, headers.get('content-type')], ['', undefined], what)
         continue
@@ -124,3 +125,22 @@ for (const prefix of prefixes) {
     for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
   })
 }
+
+test('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  const methodsOf = Map.groupBy(documented, name => name.split(' ')[1] ?? '')
+  assert.equal(methodsOf.size, 11)
+  for (const [path, names] of methodsOf) {
+    const has = (method: string) => names.includes(`${method} ${path}`)
+    const allow = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+      method => method === 'OPTIONS' || has(method === 'HEAD' ? 'GET' : method),
+    )
+    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !has(each))) {
+      for (const prefix of prefixes) {
+        const response = await send(app, `${method} ${prefix}${path.replace('{id}', '1')}`)
+        assertRefusal(response, 405, 'Method not allowed')
+        assert.equal(response.headers.get('allow'), allow.join(', '), `${method} ${path}`)
+      }
+    }
+  }
+})
