@@ -31,8 +31,8 @@ import { givenKeys } from './wiring/keys.ts'
 import { openLimits } from './wiring/limiters.ts'
 import { createOperations } from './wiring/operations.ts'
 import { findPublicFolder, serveForDevelopers } from './wiring/pages.ts'
-import { alone, type Shared } from './wiring/shared.ts'
 import { openSockets } from './wiring/subscriptions.ts'
+import { alone, type ThreadShare } from './wiring/thread-share.ts'
 
 /** A running server. Disposing it stops the server without losing a request, then closes the store. */
 export interface App extends AsyncDisposable {
@@ -62,7 +62,7 @@ export interface Dependencies {
   /** When a client that does not read is disconnected. */
   readonly stalledMs?: number
   /** What it shares with other threads of this process. Default: there are none. */
-  readonly shared?: Shared
+  readonly share?: ThreadShare
 }
 
 export { systemClock, systemRandomness } from './wiring/system.ts'
@@ -70,7 +70,7 @@ export { systemClock, systemRandomness } from './wiring/system.ts'
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
 export async function startApp(
   config: Config,
-  { logger, clock, randomness, passwords, stalledMs, shared = alone(config, clock) }: Dependencies,
+  { logger, clock, randomness, passwords, stalledMs, share = alone(config, clock) }: Dependencies,
 ): Promise<ThreadApp> {
   await using parts = new AsyncDisposableStack()
   const metrics = new Metrics()
@@ -81,22 +81,22 @@ export async function startApp(
   const publicFolder = findPublicFolder(config)
   const schema = loadSchema()
   const documents = await documentSource(config, schema)
-  const { engine, path } = parts.use(await shared.open({ clock, observer, timeouts }))
+  const { engine, path } = parts.use(await share.open({ clock, observer, timeouts }))
   const ownKeys = `${path}-keys.json`
   const keys = given ?? (await readOrCreateKeys(ownKeys))
   await engine.ping()
-  const { isFirst } = shared
+  const { isFirst } = share
   const store = createStore(engine, config.eventRetentionSeconds)
   const demoLoginWorks =
-    config.demoData && (await shared.demoLogin(() => ensureDemoData(engine, store, passwords, randomness)))
+    config.demoData && (share.demoLoginWorks ?? (await ensureDemoData(engine, store, passwords, randomness)))
 
   if (config.accessPolicy === 'open' && !config.loopback && isFirst)
     logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
-  const limits = await openLimits(config, { keys, shared, logger, metrics }, parts)
+  const limits = await openLimits(config, { keys, share, logger, metrics }, parts)
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
   const { database } = config
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
-  let { bus } = shared
+  let { bus } = share
   // LISTEN has no effect behind a pooler.
   if (database.kind === 'postgres' && !database.pooler) {
     const { PostgresEventBus } = await import('./events/postgres-event-bus.ts')
@@ -105,11 +105,11 @@ export async function startApp(
   const operations = createOperations(config, { store, bus, signer, limits, passwords, clock, randomness })
   const { posts, tokens } = operations
 
-  const lifecycle = new Lifecycle(config, shared.siblings)
+  const lifecycle = new Lifecycle(config, share.stoppedListening)
   const proxies = new TrustedProxies(config.trustProxy)
   const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const { max, windowMs, paths } = config.rateLimit
-  const exempt = shared.limits.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
+  const exempt = share.limits.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
   const rateLimit =
     max > 0
       ? {
@@ -117,11 +117,11 @@ export async function startApp(
           exempt,
           paths,
           proxies,
-          refused: shared.limits.refusedClients(),
+          refused: share.limits.refusedClients(),
         }
       : undefined
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
-  const unread = new Unread(mostUnread / shared.threads, stalledMs)
+  const unread = new Unread(mostUnread / share.threads, stalledMs)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
   const live = { store, tokens, bus, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger }
   const sockets = await openSockets(config, { ...live, signer }, parts)
@@ -130,14 +130,14 @@ export async function startApp(
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()
   const onRefused = () => metrics.refusedConnections.inc()
-  const refusedLines = Math.ceil(refusedLinesPerSecond / shared.threads)
+  const refusedLines = Math.ceil(refusedLinesPerSecond / share.threads)
   const common = { logger, lifecycle, randomness, rateLimit, proxies, refusedLines, onCut, onRefused }
   const server = createServer({ ...config, ...common, unread })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
   const metricsAccess = { token: config.metricsToken, offWithoutToken: !config.metricsOpen }
-  serveMetrics(server, metrics, lifecycle, metricsAccess, shared.collectMetrics)
+  serveMetrics(server, metrics, lifecycle, metricsAccess, share.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
   serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
@@ -146,9 +146,9 @@ export async function startApp(
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
   refuseOtherMethods(server)
 
+  const address = { host: config.host, port: config.port, reusePort: share.threads > 1 }
   const url = await server.listen({
-    host: config.host,
-    ...(await shared.mayListen()),
+    ...address,
     listenTextResolver: address => `Listening at ${address}, on ${config.database.kind}`,
   })
   if (isFirst) {

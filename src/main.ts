@@ -1,6 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { complain } from './commands/complain.ts'
-import { type Config, ConfigError, processEnvironment, readConfig, type Setting, settings } from './config.ts'
+import { type Config, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
 
 /** Runs a command line and returns the exit code. `serve` returns only after the server has stopped. */
@@ -127,7 +127,7 @@ ${rows(
 
 /** A one-line message for the operator. It starts with the name of the setting to check. */
 function explain(error: unknown, config: Config | undefined): string {
-  if (error instanceof ConfigError) return error.message
+  if (error instanceof Error && error.name === 'ConfigError') return error.message // also of another thread
   const { code = '', syscall, hostname } = error as NodeJS.ErrnoException & { hostname?: string }
   if (syscall === 'listen') return listenFailures[code] ?? `HOST, PORT: ${code}`
   if (syscall === 'getaddrinfo' && hostname === config?.host) return listenFailures.EADDRNOTAVAIL

@@ -5,16 +5,6 @@ import { AppError } from '../core/errors.ts'
 import { Slots } from '../core/slots.ts'
 import { logAbandoned } from './logging.ts'
 
-/** The other threads of this process that listen on the same port. */
-export interface Siblings {
-  /** Notes that something has arrived in this thread. */
-  arrived(): void
-  /** Milliseconds since something has arrived in any thread. */
-  silence(): number
-  /** This thread no longer listens. Resolves when no thread does. */
-  stopped(): Promise<void>
-}
-
 /** The state of the running server: serving, under maintenance, or shutting down. */
 export class Lifecycle {
   maintenance: boolean
@@ -26,14 +16,15 @@ export class Lifecycle {
   readonly connections = new Set<Socket>()
   /** Closes the connections that are WebSockets now. */
   closeSockets: () => void = () => {}
-  readonly #siblings: Siblings | undefined
+  /** Called when this thread no longer listens. Resolves when no other thread of the process does. */
+  readonly stoppedListening: () => Promise<void>
   readonly #inFlight = new Slots<FastifyReply>()
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
-  constructor({ maintenance }: { readonly maintenance: boolean }, siblings?: Siblings) {
+  constructor({ maintenance }: { readonly maintenance: boolean }, stoppedListening = async () => {}) {
     this.maintenance = maintenance
-    this.#siblings = siblings
+    this.stoppedListening = stoppedListening
     const release = (response: ServerResponse) => this.release(response)
     this.#forget = function () {
       const reply = release(this)
@@ -47,17 +38,11 @@ export class Lifecycle {
 
   /** Milliseconds since something has arrived. */
   get silence(): number {
-    return Math.min(performance.now() - this.#lastArrival, this.#siblings?.silence() ?? Number.POSITIVE_INFINITY)
-  }
-
-  /** This thread no longer listens. Resolves when no other thread of the process does. */
-  async stoppedListening(): Promise<void> {
-    await this.#siblings?.stopped()
+    return performance.now() - this.#lastArrival
   }
 
   #noteArrival(): void {
     this.#lastArrival = performance.now()
-    if (this.draining) this.#siblings?.arrived()
   }
 
   trackConnection(connection: Socket): void {

@@ -1,12 +1,11 @@
-import { MessageChannel, Worker } from 'node:worker_threads'
-import { ConfigError } from '../config.ts'
-import { fromSent, type SentError } from '../core/sent-error.ts'
+import { Worker } from 'node:worker_threads'
 import { threadMemory } from '../lib/v8.ts'
+import type { MetricsOfThread } from '../server/metrics.ts'
 import type { ServingData, Started } from './serving-thread.ts'
 import { type Handlers, ThreadCalls } from './thread-calls.ts'
 
 export interface ServingParts {
-  readonly data: Omit<ServingData, 'port'>
+  readonly data: ServingData
   /** What the thread may ask of the main thread. */
   readonly handlers: Handlers
   readonly onLog: (lines: string) => void
@@ -19,37 +18,31 @@ export class Serving {
   /** Rejects if the thread could not start. */
   readonly started: Promise<Started>
   readonly ended: Promise<void>
+  readonly metrics: () => Promise<MetricsOfThread | undefined>
   readonly #worker: Worker
   readonly #calls: ThreadCalls
 
   constructor({ data, handlers, onLog, onError }: ServingParts) {
     this.index = data.index
-    const { port1, port2 } = new MessageChannel()
-    const { promise, resolve, reject } = Promise.withResolvers<Started>()
-    this.started = promise
-    promise.catch(() => {}) // after the start of the process, nobody waits for it
-    const own = {
-      started: resolve,
-      failed: (error: SentError) =>
-        reject(error.name === 'ConfigError' ? new ConfigError(error.message) : fromSent(error)),
-    }
-    this.#calls = new ThreadCalls(port1, { ...handlers, ...own }, onLog)
-    this.#worker = new Worker(new URL('./serving-thread.ts', import.meta.url), {
+    const worker = new Worker(new URL('./serving-thread.ts', import.meta.url), {
       name: `serving ${data.index + 1}`,
-      workerData: { ...data, port: port2 } satisfies ServingData,
-      transferList: [port2],
+      workerData: data,
       // Closing a descriptor of the database file would release the locks that SQLite holds on it.
       trackUnmanagedFds: false,
       resourceLimits: threadMemory,
     })
-    this.#worker.on('error', onError)
+    this.#worker = worker
+    this.#calls = new ThreadCalls(worker, handlers, onLog)
+    worker.on('error', onError)
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     this.ended = ended
-    this.#worker.on('exit', code => {
-      reject(new Error(`The thread ended with code ${code}`))
-      port1.close()
+    worker.on('exit', () => {
+      this.#calls.end()
       end()
     })
+    this.started = this.call('start')
+    this.started.catch(() => this.#end())
+    this.metrics = orLast(() => this.call('metrics'))
   }
 
   call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
@@ -59,13 +52,29 @@ export class Serving {
   /** Asks the thread to finish its requests. Ends it in any case. */
   async stop(atOnce: boolean, timeoutMs: number): Promise<void> {
     await within(this.call('stop', atOnce), timeoutMs).catch(() => {})
-    void this.call('end').catch(() => {})
+    await this.#end()
+  }
+
+  async #end(): Promise<void> {
+    this.call('end').catch(() => {})
     await within(this.ended, endMs).catch(() => this.#worker.terminate())
   }
 }
 
+/**
+ * What a thread tells, or if it is late what it told last: if it were left out, the sums of all threads would fall, which
+ * Prometheus takes for a restart.
+ */
+export function orLast<Told>(ask: () => Promise<Told>, waitMs = 1_000): () => Promise<Told | undefined> {
+  let last: Told | undefined
+  return async () => {
+    last = await within(ask(), waitMs).catch(() => last)
+    return last
+  }
+}
+
 /** Rejects if a promise does not settle in time. */
-export async function within<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
+async function within<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
   const { promise: late, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error('A thread does not respond')), timeoutMs)
   try {

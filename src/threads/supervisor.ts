@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
 import { limitsMemory } from '../limits/memory-limits.ts'
-import { readOrCreateKeys } from '../security/keys.ts'
 import { SharedDatabase } from '../storage/shared-database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
-import { holdPort } from './held-port.ts'
-import { Rendezvous } from './rendezvous.ts'
 import { Serving } from './serving.ts'
-import type { Handlers } from './thread-calls.ts'
-import { ThreadMetrics } from './thread-metrics.ts'
+import type { Started } from './serving-thread.ts'
 
 export interface ThreadsParts {
   readonly logger: Logger
@@ -29,17 +28,12 @@ export interface ThreadsParts {
 export async function startThreads(config: Config, parts: ThreadsParts): Promise<App> {
   await using opened = new AsyncDisposableStack()
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
-  const given = await givenKeys(config) // keys are checked before the database is opened
+  await givenKeys(config) // keys are checked before the database is opened
   const database = opened.use(
     await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), config.threads, trouble),
   )
-  const { address } = database.database
-  // Created here, because threads that create them at the same time would create different ones.
-  if (given === undefined && address.kind === 'sqlite') {
-    await readOrCreateKeys(`${address.path}-keys.json`)
-  }
-  opened.use(await holdPort(config))
-  const supervisor = new Supervisor(forThread(config, database), database, parts)
+  await requireFreePort(config)
+  const supervisor = new Supervisor(shareOf(config, database), database, parts)
   opened.defer(() => supervisor.stop(true))
   const { url, demoLoginWorks } = await supervisor.start()
   const running = opened.move()
@@ -59,76 +53,88 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
 }
 
 /** The settings of one thread: its share of what the process may have. */
-function forThread(config: Config, { database: { address } }: SharedDatabase): Config {
+function shareOf(config: Config, { database: { address } }: SharedDatabase): Config {
   const share = (bound: number) => Math.ceil(bound / config.threads)
+  const database =
+    address.kind === 'sqlite'
+      ? address
+      : { ...address, poolMax: Math.max(1, Math.floor(address.poolMax / config.threads)) }
   return {
     ...config,
+    database,
     connectionsPerClient: share(config.connectionsPerClient),
     socketsPerClient: share(config.socketsPerClient),
     subscriptionGroups: share(config.subscriptionGroups),
     subscriptionGroupsPerClient: share(config.subscriptionGroupsPerClient),
-    database:
-      address.kind === 'sqlite'
-        ? address
-        : { ...address, poolMax: Math.max(1, Math.floor(address.poolMax / config.threads)) },
   }
 }
 
+/** Threads share their port, and so would two servers: each would get a part of the connections, and nobody notice. */
+async function requireFreePort({ host, port }: Config): Promise<void> {
+  await using server = createServer(connection => connection.destroy()).listen({ host, port, exclusive: true })
+  await once(server, 'listening')
+}
+
 class Supervisor {
-  readonly #config: Config
+  /** With the port that the first thread has found, and the present state of maintenance. */
+  #config: Config
   readonly #parts: ThreadsParts
   readonly #database: SharedDatabase
   readonly #group = randomUUID()
-  readonly #memory = { limits: limitsMemory(), arrival: new SharedArrayBuffer(8) }
-  readonly #meeting: Rendezvous
+  readonly #limits = limitsMemory()
   readonly #threads = new Map<number, Serving>()
-  readonly #metrics = new ThreadMetrics(this.#threads)
-  readonly #demoLogin = Promise.withResolvers<boolean>()
   readonly #ends: number[] = []
-  #maintenance: boolean
+  #demoLoginWorks: boolean | undefined
   #stopping: Promise<void> | undefined
+  #listening: number
+  readonly #noneListens = Promise.withResolvers<void>()
 
   constructor(config: Config, database: SharedDatabase, parts: ThreadsParts) {
     this.#config = config
     this.#database = database
     this.#parts = parts
-    this.#meeting = new Rendezvous(config)
-    this.#maintenance = config.maintenance
+    this.#listening = config.threads
   }
 
-  async start() {
-    for (let index = 0; index < this.#config.threads; index++) this.#launch(index)
-    const all = await Promise.all(Array.from(this.#threads.values(), ({ started }) => started))
+  /** The first thread finds the port, creates the keys, writes the demo data and tries its login, for all. */
+  async start(): Promise<Started> {
+    const first = await this.#launch(0).started
+    this.#config = { ...this.#config, port: Number(new URL(first.url).port) }
+    this.#demoLoginWorks = first.demoLoginWorks
+    for (let index = 1; index < this.#config.threads; index++) this.#launch(index)
+    await Promise.all(Array.from(this.#threads.values(), ({ started }) => started))
     for (const thread of this.#threads.values()) void thread.ended.then(() => this.#lost(thread))
-    return { url: all[0]?.url ?? '', demoLoginWorks: all.some(({ demoLoginWorks }) => demoLoginWorks) }
+    return first
   }
 
   #launch(index: number): Serving {
-    const config = { ...this.#config, maintenance: this.#maintenance }
-    const { threads } = config
-    const { database } = this.#database
+    const { passwords, logger, write } = this.#parts
+    const data = { index, group: this.#group, config: this.#config, limits: this.#limits }
     const thread = new Serving({
-      data: { index, threads, group: this.#group, config, database, memory: this.#memory },
-      handlers: this.#handlersFor(index),
-      onLog: this.#parts.write,
-      onError: err => this.#parts.logger.error({ err, thread: index + 1 }, 'A serving thread failed'),
+      data: { ...data, database: this.#database.database, demoLoginWorks: this.#demoLoginWorks },
+      handlers: {
+        connectWriter: (port: MessagePort) => this.#database.connect(port),
+        hash: (password: string) => passwords.hash(password),
+        matches: (password: string, hash: string | undefined) => passwords.matches(password, hash),
+        stoppedListening: () => this.#stoppedListening(),
+        collectMetrics: () => this.#collectMetrics(),
+      },
+      onLog: write,
+      onError: err => logger.error({ err, thread: index + 1 }, 'A serving thread failed'),
     })
     this.#threads.set(index, thread)
-    thread.started.then(({ url }) => this.#meeting.started(index, url)).catch(() => {})
     return thread
   }
 
-  #handlersFor(index: number): Handlers {
-    return {
-      connectWriter: (port: MessagePort) => this.#database.connect(port),
-      hash: (password: string) => this.#parts.passwords.hash(password),
-      matches: (password: string, hash: string | undefined) => this.#parts.passwords.matches(password, hash),
-      mayListen: () => this.#meeting.mayListen(index),
-      stoppedListening: () => this.#meeting.stoppedListening(this.#threads.size),
-      collectMetrics: () => this.#metrics.collect(),
-      foundDemoLogin: (works: boolean) => this.#demoLogin.resolve(works),
-      demoLoginWorks: () => this.#demoLogin.promise,
-    }
+  /** Resolves when no thread listens, or after a moment: one of them may have ended. */
+  async #stoppedListening(): Promise<void> {
+    if (--this.#listening === 0) this.#noneListens.resolve()
+    await Promise.race([this.#noneListens.promise, delay(mostListeningMs, undefined, { ref: false })])
+  }
+
+  async #collectMetrics() {
+    const told = await Promise.all(Array.from(this.#threads.values(), thread => thread.metrics()))
+    return told.filter(metrics => metrics !== undefined)
   }
 
   async tellAll(name: string, ...args: readonly unknown[]): Promise<void> {
@@ -136,8 +142,8 @@ class Supervisor {
   }
 
   async toggleMaintenance(): Promise<void> {
-    const maintenance = !this.#maintenance
-    this.#maintenance = maintenance
+    const maintenance = !this.#config.maintenance
+    this.#config = { ...this.#config, maintenance }
     await this.tellAll('maintenance', maintenance)
     this.#parts.logger.warn({ maintenance }, 'Maintenance was toggled')
   }
@@ -145,7 +151,6 @@ class Supervisor {
   /** A thread has ended that should serve. Another one replaces it, unless that happens again and again. */
   #lost({ index }: Serving): void {
     this.#threads.delete(index)
-    this.#metrics.forget(index)
     if (this.#stopping !== undefined) return
     const now = performance.now()
     this.#ends.push(now)
@@ -153,9 +158,10 @@ class Supervisor {
       this.#parts.onGiveUp(new Error('Serving threads end again and again'))
       return
     }
-    this.#parts.logger.error({ thread: index + 1 }, 'A serving thread has ended. Another one replaces it')
+    const { logger } = this.#parts
+    logger.error({ thread: index + 1 }, 'A serving thread has ended. Another one replaces it')
     const next = this.#launch(index)
-    next.started.catch(err => this.#parts.logger.error({ err, thread: index + 1 }, 'A serving thread could not start'))
+    next.started.catch(err => logger.error({ err, thread: index + 1 }, 'A serving thread could not start'))
     void next.ended.then(() => this.#lost(next))
   }
 
@@ -171,5 +177,6 @@ class Supervisor {
 
 /** Longer than a thread takes for the slowest clients, so that the process exits within ten seconds. */
 const stopMs = 9_000
+const mostListeningMs = 700
 const mostEnds = 3
 const manyWithinMs = 60_000

@@ -1,26 +1,31 @@
-import type { MessagePort, Transferable } from 'node:worker_threads'
+import type { Transferable } from 'node:worker_threads'
 import { fromSent, type SentError, toSent } from '../core/sent-error.ts'
 
 /** Answers calls by name. Arguments and results are plain data. */
 export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
 
+/** The end of a connection between two threads: a worker, or in it the port of its parent. */
+interface Port {
+  postMessage(message: unknown, transfer?: readonly Transferable[]): void
+  on(event: 'message', listener: (message: Message | string) => void): unknown
+}
+
 /** Calls between two threads, in both directions, over one port. Messages that are texts are passed on as they are. */
 export class ThreadCalls {
-  readonly #port: MessagePort
+  readonly #port: Port
   readonly #handlers: Handlers
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
   #lastId = 0
   #isOver = false
 
-  constructor(port: MessagePort, handlers: Handlers, onText: (text: string) => void = () => {}) {
+  constructor(port: Port, handlers: Handlers, onText: (text: string) => void = () => {}) {
     this.#port = port
     this.#handlers = handlers
-    port.on('message', (message: Message | string) => {
+    port.on('message', message => {
       if (typeof message === 'string') onText(message)
       else if ('name' in message) void this.#answer(message)
       else this.#settle(message)
     })
-    port.on('close', () => this.#end())
   }
 
   async call<Result>(name: string, args: readonly unknown[] = [], transfer: readonly Transferable[] = []) {
@@ -47,7 +52,8 @@ export class ThreadCalls {
     else waiting?.reject(fromSent(error))
   }
 
-  #end(): void {
+  /** The other thread has ended. */
+  end(): void {
     this.#isOver = true
     for (const { reject } of this.#waiting.values()) reject(ended())
     this.#waiting.clear()

@@ -4,18 +4,18 @@ import type { LoginLimits } from '../core/tokens/operations.ts'
 import type { Limits } from '../limits/memory-limits.ts'
 import { secretOf, type TokenKeys } from '../security/keys.ts'
 import type { Metrics } from '../server/metrics.ts'
-import type { Shared } from './shared.ts'
+import type { ThreadShare } from './thread-share.ts'
 
 /** Limits that count in Redis if there is one, else in the memory of this process, over all its threads. */
 export async function openLimits(
   { redis: url, redisTimeoutMs: timeoutMs, database }: Config,
-  { keys, shared, logger, metrics }: { keys: TokenKeys; shared: Shared; logger: Logger; metrics: Metrics },
+  { keys, share, logger, metrics }: { keys: TokenKeys; share: ThreadShare; logger: Logger; metrics: Metrics },
   parts: AsyncDisposableStack,
 ): Promise<Limits> {
   if (url === undefined) {
-    if (database.kind === 'postgres' && shared.isFirst)
+    if (database.kind === 'postgres' && share.isFirst)
       logger.warn('Without REDIS_URL each instance has its own rate and login limits')
-    return shared.limits
+    return share.limits
   }
   const onChange = (up: boolean, reason?: string) => {
     if (up) logger.info('Redis is back: instances share their limits again')
@@ -24,7 +24,7 @@ export async function openLimits(
   const secret = await secretOf(keys, 'keys of limits in Redis')
   // Loaded only if it is needed: the driver takes almost a tenth of a second of CPU.
   const { RedisLimits } = await import('../limits/redis-limits.ts')
-  const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: shared.limits, onChange }))
+  const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: share.limits, onChange }))
   metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up), 'min')
   return limits
 }

@@ -76,7 +76,7 @@ describe('Two threads', () => {
     const limits = {
       RATE_LIMIT_MAX: '60',
       RATE_LIMIT_PATHS: '/api/',
-      CONNECTIONS_PER_CLIENT: '100',
+      CONNECTIONS_PER_CLIENT: '200',
       SOCKETS_PER_CLIENT: '10',
       SUBSCRIPTION_GROUPS_PER_CLIENT: '9',
       SUBSCRIPTION_GROUPS: '12',
@@ -106,7 +106,7 @@ describe('Two threads', () => {
     }
   })
 
-  it('let the demo user log in and show the login, also a thread that replaces another', {
+  it('let the demo user log in, and know of maintenance, also a thread that replaces another', {
     skip: notInQuick,
   }, async () => {
     assert.equal(hashes, 1, 'one thread writes the demo data')
@@ -116,19 +116,24 @@ describe('Two threads', () => {
     const body = JSON.stringify(demoLogin)
     const login = `POST /tokens HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
     const page = 'GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n\r\n'
-    /** The threads that have answered on a path, from the end of their start on. */
-    const answeredOn = (path: string, from: number) => servedBy(app.logs.slice(from).filter(line => line.path === path))
-    const loginOnBoth = async (from: number) => {
-      while (answeredOn('/tokens', from).size < 2 || answeredOn('/', from).size < 2) {
-        const [token, shown] = [await sendRaw(app.port, login), await sendRaw(app.port, page)]
-        assert.equal(token.status, 200)
-        assert.ok(shown.body.includes(demoLogin.password))
-      }
+    /** Sends a request until both threads have answered it. */
+    const onBoth = async (request: string, check: (answer: Awaited<ReturnType<typeof sendRaw>>) => void) => {
+      const from = app.logs.length
+      const path = request.split(' ')[1]
+      while (servedBy(app.logs.slice(from).filter(line => line.path === path)).size < 2)
+        check(await sendRaw(app.port, request))
     }
-    await loginOnBoth(app.logs.length)
+    const loginOnBoth = async () => {
+      await onBoth(login, ({ status }) => assert.equal(status, 200))
+      await onBoth(page, shown => assert.ok(shown.body.includes(demoLogin.password)))
+    }
+    await loginOnBoth()
+    await app.app.toggleMaintenance()
     await workers.find(({ threadName }) => threadName === 'serving 2')?.terminate()
     await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
-    await loginOnBoth(app.logs.length)
+    await onBoth(login, ({ status }) => assert.equal(status, 503))
+    await app.app.toggleMaintenance()
+    await loginOnBoth()
   })
 
   it('count the requests of a client together, and of its connections, sockets and different subscriptions each its share', async () => {
@@ -171,7 +176,7 @@ describe('Two threads', () => {
 
     using connections = new DisposableStack()
     let closed = 0
-    for (let count = 0; count < 300; count++) {
+    for (let count = 0; count < 500; count++) {
       const socket = connections.adopt(
         connect({ port: app.port, host: '127.0.0.1', localAddress: '127.0.0.2' }),
         each => each.destroy(),
@@ -179,8 +184,8 @@ describe('Two threads', () => {
       socket.on('error', () => {}).on('close', () => closed++)
       await once(socket, 'connect')
     }
-    await waitUntil(() => closed >= 200)
-    assert.equal(closed, 200, 'each thread keeps half of a hundred')
+    await waitUntil(() => closed >= 300)
+    assert.equal(closed, 300, 'each thread keeps a hundred')
   })
 })
 
@@ -204,4 +209,9 @@ test('the server stops if its threads end again and again', { skip: onlyInFull }
   }
   assert.match((await within(givenUp, 'the end')).message, /again and again/)
   process.off('worker', note)
+})
+
+test('a second server with several threads does not start on the port of another', async () => {
+  await using app = await startTestApp(two)
+  await assert.rejects(startTestApp({ ...two, PORT: String(app.port) }), { code: 'EADDRINUSE', syscall: 'listen' })
 })
