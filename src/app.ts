@@ -16,7 +16,6 @@ import { clientKey, TrustedProxies } from './server/client-address.ts'
 import { serveHealth } from './server/health.ts'
 import { servePublicKeys } from './server/keys.ts'
 import { Lifecycle } from './server/lifecycle.ts'
-import { refusedLinesPerSecond } from './server/line-limit.ts'
 import { Metrics, type MetricsOfThread, serveMetrics } from './server/metrics.ts'
 import { exemptLimit } from './server/rate-limit.ts'
 import { refuseOtherMethods } from './server/routing.ts'
@@ -130,8 +129,7 @@ export async function startApp(
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const onCut = () => metrics.cutConnections.inc()
   const onRefused = () => metrics.refusedConnections.inc()
-  const refusedLines = Math.ceil(refusedLinesPerSecond / share.threads)
-  const common = { logger, lifecycle, randomness, rateLimit, proxies, refusedLines, onCut, onRefused }
+  const common = { logger, lifecycle, randomness, rateLimit, proxies, onCut, onRefused }
   const server = createServer({ ...config, ...common, unread })
   let { drainMs } = config
   parts.defer(() => shutDown(server, lifecycle, drainMs))

@@ -12,7 +12,6 @@ export function serveHealth(
 ): void {
   // A probe may name the service by any address. The response is the same for everybody.
   const config = { servedUnderMaintenance: true, unlimited: true, anyHost: true } as const
-  const isAnswering = shared(() => answering(store, timeoutMs))
   server.get('/health/live', { config }, (_request, reply) => {
     reply.header('cache-control', 'no-cache')
     return { status: 'live' }
@@ -20,28 +19,10 @@ export function serveHealth(
   server.get('/health/ready', { config }, async (_request, reply) => {
     reply.header('cache-control', 'no-cache')
     if (lifecycle.draining) throw unavailable(new Error('Shutting down'))
-    await isAnswering()
+    await answering(store, timeoutMs)
     return { status: 'ready' }
   })
 }
-
-/** Requests at the same time share one look, and those within the next moments its outcome: none of them is counted. */
-function shared(look: () => Promise<void>): () => Promise<void> {
-  let latest: { readonly outcome: Promise<void>; doneAt: number } | undefined
-  return () => {
-    if (latest === undefined || performance.now() - latest.doneAt > reusedMs) {
-      const current = { outcome: look(), doneAt: Number.POSITIVE_INFINITY }
-      const done = () => {
-        current.doneAt = performance.now()
-      }
-      current.outcome.then(done, done)
-      latest = current
-    }
-    return latest.outcome
-  }
-}
-
-const reusedMs = 100
 
 async function answering(store: Pick<Store, 'ping'>, timeoutMs: number): Promise<void> {
   const { promise: late, reject } = Promise.withResolvers<never>()

@@ -1,8 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
-import type { LineLimit } from './line-limit.ts'
-import { isExempt } from './rate-limit.ts'
 import { traceOf } from './request-id.ts'
 
 /** Structured logs, one JSON object per line. Headers, bodies and query strings hold secrets and are never logged. */
@@ -72,15 +70,13 @@ function shortened(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}…`
 }
 
-/** Logs one line per response, after it is sent. Lines about requests that the rate limit does not allow, or does not count, are limited. */
-export function logAnswers(server: FastifyInstance, logger: Logger, lines: LineLimit): void {
+/** Logs one line per response, after it is sent. */
+export function logAnswers(server: FastifyInstance, logger: Logger): void {
   server.addHook('onResponse', (request, reply, next) => {
     if (logger.isLevelEnabled('info')) {
       const { method } = request
       const answer = { method, path: pathOf(request), status: reply.statusCode, ms: elapsed(reply) }
-      const log = (more: object) => logger.info({ ...traceOf(request), ...answer, ...more }, 'answered')
-      if (answer.status === 429 || isExempt(request)) lines.pass(log)
-      else log({})
+      logger.info({ ...traceOf(request), ...answer }, 'answered')
     }
     next()
   })

@@ -6,12 +6,12 @@ import {
   Counter,
   collectDefaultMetrics,
   Gauge,
+  Histogram,
   type Metric,
   Registry,
 } from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
-import { Histogram } from './histogram.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -19,13 +19,13 @@ const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0
 /** All metrics for Prometheus. Each app has its own registry, so that several apps can run in one process. */
 export class Metrics {
   readonly registry = new Registry()
-  readonly requests = new Histogram(
-    this.registry,
-    'duet_http_request_seconds',
-    'Duration of HTTP requests, by route and status',
-    durations,
-    true,
-  )
+  readonly requests = new Histogram({
+    name: 'duet_http_request_seconds',
+    help: 'Duration of HTTP requests, by route and status',
+    buckets: durations,
+    labelNames: ['method', 'route', 'status'],
+    registers: [this.registry],
+  })
   readonly #storeReads = this.#distribution('duet_store_read_seconds', 'Duration of a read from the store')
   readonly #storeWrites = this.#distribution('duet_store_write_seconds', 'Duration of a write, until it is durable')
   readonly #commitSizes = this.#distribution(
@@ -68,8 +68,8 @@ export class Metrics {
     for (const metric of metricsOfNode()) this.registry.registerMetric(metric)
   }
 
-  #distribution(name: string, help: string, bounds = durations): Histogram {
-    return new Histogram(this.registry, name, help, bounds)
+  #distribution(name: string, help: string, buckets = durations): Histogram {
+    return new Histogram({ name, help, buckets, registers: [this.registry] })
   }
 
   #counter(name: string, help: string): Counter {
@@ -150,12 +150,7 @@ export function serveMetrics(
   server.addHook('onResponse', (request, reply, next) => {
     const route = request.routeOptions.url ?? '(none)'
     const method = usualMethods.has(request.method) ? request.method : '(other)'
-    const status = reply.statusCode
-    metrics.requests.observe(reply.elapsedTime / 1000, `${method} ${status} ${route}`, () => ({
-      method,
-      route,
-      status,
-    }))
+    metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
     next()
   })
   if (access.token === undefined && access.offWithoutToken) return

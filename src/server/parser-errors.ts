@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
-import type { LineLimit } from './line-limit.ts'
 import { nodeHttp } from './node-http.ts'
 import type { CountUnserved } from './rate-limit.ts'
 import { requestIdOf } from './request-id.ts'
@@ -11,7 +10,6 @@ import { endsAfterAnswers } from './upgrades.ts'
 /** The tools for responses to requests that never reach Fastify. */
 export interface RawAnswers {
   readonly logger: FastifyBaseLogger
-  readonly lines: LineLimit
   readonly randomness: Randomness
   readonly count: CountUnserved
 }
@@ -60,7 +58,7 @@ function answerRaw(
   headers: IncomingHttpHeaders | undefined,
   status: number,
   text: string,
-  { logger, lines, randomness }: RawAnswers,
+  { logger, randomness }: RawAnswers,
 ): void {
   const requestId = requestIdOf(headers, randomness)
   const body = JSON.stringify({ error: text })
@@ -74,5 +72,5 @@ function answerRaw(
   )
   const linger = setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.once('close', () => clearTimeout(linger))
-  lines.pass(more => logger.info({ requestId, status, ...more }, text))
+  logger.info({ requestId, status }, text)
 }

@@ -10,7 +10,6 @@ import { answerError } from './errors.ts'
 import { refuseForeignPages } from './foreign-pages.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
-import { LineLimit, refusedLinesPerSecond } from './line-limit.ts'
 import { logAnswers } from './logging.ts'
 import { nodeHttp } from './node-http.ts'
 import { answerParserError, refuseTunnels } from './parser-errors.ts'
@@ -34,8 +33,6 @@ export interface ServerOptions {
   readonly rateLimit: RateLimit | undefined
   readonly proxies: TrustedProxies
   readonly connectionsPerClient: number
-  /** Log lines a second about refused requests. */
-  readonly refusedLines?: number
   /** Counts unread WebSocket messages too. Without it, only answers are counted. */
   readonly unread?: Unread
   /** Called for each connection that is closed because its client does not read. */
@@ -56,12 +53,10 @@ export function createServer({
   rateLimit,
   proxies,
   connectionsPerClient,
-  refusedLines = refusedLinesPerSecond,
   unread = new Unread(),
   onCut = () => {},
   onRefused = () => {},
 }: ServerOptions): FastifyInstance {
-  const lines = new LineLimit(refusedLines)
   const open = new Connections({
     most: connectionsPerClient,
     proxies,
@@ -69,10 +64,10 @@ export function createServer({
     onRefused,
   })
   const refuse: Refuse = (client, seconds, except) => {
-    if (open.refuse(client, seconds, except)) lines.pass(more => logger.warn({ seconds, ...more }, refusedLine))
+    if (open.refuse(client, seconds, except)) logger.warn({ seconds }, refusedLine)
   }
   const count = countUnserved(rateLimit, refuse)
-  const rawAnswers = { logger, randomness, lines, count }
+  const rawAnswers = { logger, randomness, count }
   const server: FastifyInstance = fastify({
     serverFactory: serve => nodeHttp.createServer(httpOptions, serveInTurn(serve, count)),
     loggerInstance: childless(logger),
@@ -120,7 +115,7 @@ export function createServer({
   refuseUnrouted(server)
   boundBodies(server)
   boundUnread(server, unread, onCut)
-  logAnswers(server, logger, lines)
+  logAnswers(server, logger)
   return server
 }
 

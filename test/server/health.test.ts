@@ -6,7 +6,7 @@ import { serveHealth } from '../../src/server/health.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { waitUntil, within } from '../support/wait.ts'
+import { within } from '../support/wait.ts'
 
 function startWith(ping: Store['ping']) {
   return startTestServer((fastify, lifecycle) => serveHealth(fastify, { ping }, lifecycle, 1_000))
@@ -73,24 +73,4 @@ test('health ignores Authorization', async () => {
   for (const authorization of ['Bearer nonsense', 'Basic eDp5', '']) {
     assert.equal((await ask(`${app.url}/health/ready`, { headers: { authorization } })).status, 200)
   }
-})
-
-test('concurrent readiness requests check the store once, and a later one checks it again', async t => {
-  let pings = 0
-  const answered = Promise.withResolvers<void>()
-  await using server = await startWith(async () => {
-    pings++
-    await answered.promise
-  })
-  let now = 0
-  t.mock.method(performance, 'now', () => now)
-  const answers = Array.from({ length: 20 }, () => sendRaw(server.port, ready))
-  await waitUntil(() => server.lifecycle.requestsInFlight === 20)
-  answered.resolve()
-  for (const { status } of await Promise.all(answers)) assert.equal(status, 200)
-  assert.equal((await sendRaw(server.port, ready)).status, 200)
-  assert.equal(pings, 1)
-  now = 101
-  assert.equal((await sendRaw(server.port, ready)).status, 200)
-  assert.equal(pings, 2)
 })
