@@ -42,12 +42,13 @@ export function agreementOf(before: Run, now: Run): readonly string[] {
   const swapped = shared.filter(({ earlier, ratios }) => !isSameOrder(earlier, ratios))
   const apart = pairs.filter(({ agree }) => !agree)
   const shown = ({ median, low, high }: Spread) => `${median.toFixed(2)} (${low.toFixed(2)}–${high.toFixed(2)})`
+  const changed = ({ name, server, old, ratio }: (typeof pairs)[number]) =>
+    `\`${name}\`, ${server}: ${shown(old)}, now ${shown(ratio)}`
   return [
     `The run before this one was on ${before.date}. Servers stand in the same order in ${shared.length - swapped.length} of`,
     `${shared.length} cases, where two servers whose spreads overlap count as equal. Of ${pairs.length} ratios of CPU`,
     `${pairs.length - apart.length} agree: the spreads of both runs overlap.`,
-    ...(apart.length === 0 ? [] : ['', 'The others:', '', '| Ratio of | Server | Before | Now |', '|---|---|---|---|']),
-    ...apart.map(({ name, server, old, ratio }) => `| \`${name}\` | ${server} | ${shown(old)} | ${shown(ratio)} |`),
+    ...(apart.length === 0 ? [] : [`The others: ${apart.map(changed).join('; ')}.`]),
   ]
 }
 

@@ -25,7 +25,7 @@ describe('The clients of docs/clients.md', () => {
   const programs = examples.filter(({ file }) => /\.m?[jt]s$/.test(file))
 
   it('include one example for each client', () => {
-    const files = ['apollo.mjs', 'urql.mjs', 'graphql-request.mjs', 'typed.ts', 'openapi-client.ts']
+    const files = ['apollo.mjs', 'urql.mjs', 'typed.ts', 'openapi-client.ts']
     assert.deepEqual(
       programs.map(({ file }) => file),
       files,
