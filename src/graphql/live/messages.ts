@@ -4,8 +4,17 @@ import { operationIn } from '../http/request.ts'
 import type { OperationRequest } from '../operation-request.ts'
 import { fromNow, type Resume } from './fan-out.ts'
 
-/** Bytes of JSON that a `ping` may carry, and how deep any message may nest. */
-export const messageBounds = Object.freeze({ pingPayload: 1024, depth: 64, values: 5_000 })
+/** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */
+export const socketBounds = Object.freeze({
+  operations: 100,
+  idLength: 256,
+  message: 256 * 1024,
+  fragments: 64,
+  chunks: 1024,
+  pingPayload: 1024,
+  depth: 64,
+  values: 5_000,
+})
 
 /** A message of a graphql-transport-ws client, before it is validated. */
 export interface Message {
@@ -31,8 +40,8 @@ export function isPayload(payload: unknown): payload is Fields | null | undefine
 
 export function messageIn(bytes: Buffer): Message {
   try {
-    const message: unknown = JSON.parse(hasMoreValues(bytes, messageBounds.values) ? '' : bytes.toString())
-    if (isObject(message) && !nestsDeeperThan(messageBounds.depth, message)) return message
+    const message: unknown = JSON.parse(hasMoreValues(bytes, socketBounds.values) ? '' : bytes.toString())
+    if (isObject(message) && !nestsDeeperThan(socketBounds.depth, message)) return message
   } catch {}
   throw new Violation(4400, 'Invalid message')
 }
@@ -57,7 +66,7 @@ export function resumeIn(payload: unknown): Resume {
 /** The payload of a `ping` as JSON, to be sent back. */
 export function pingPayloadIn(payload: Fields): string {
   const text = JSON.stringify(payload)
-  if (Buffer.byteLength(text) > messageBounds.pingPayload) throw new Violation(4400, 'Ping payload is too large')
+  if (Buffer.byteLength(text) > socketBounds.pingPayload) throw new Violation(4400, 'Ping payload is too large')
   return text
 }
 

@@ -1,42 +1,35 @@
-import { type Actor, anonymous, type IdentifiedUser } from '../../core/actor.ts'
+import type { Actor } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
 import type { Allowance } from '../../core/ports.ts'
-import type { AuthenticatedUser } from '../../core/tokens/operations.ts'
 import type { Fields } from '../../server/fields.ts'
 import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../operation-request.ts'
 import type { FanOut, Resume } from './fan-out.ts'
-import { isPayload, type Message, messageIn, pingPayloadIn, requestIn, resumeIn, Violation } from './messages.ts'
+import { Login, type LoginParts } from './login.ts'
+import {
+  isPayload,
+  type Message,
+  messageIn,
+  pingPayloadIn,
+  requestIn,
+  resumeIn,
+  socketBounds,
+  Violation,
+} from './messages.ts'
 import { type Outlet, Run, type Wire } from './run.ts'
 
-export interface ConversationParts {
+export interface ConversationParts extends LoginParts {
   readonly executor: Executor
   readonly fanOut: FanOut
-  /** Authenticates an `Authorization` header. Rejects if it contains no valid token. */
-  readonly authenticate: (authorization: string) => Promise<AuthenticatedUser>
-  /** Whether a token that was accepted before has not been revoked since. */
-  readonly isStillValid: (user: IdentifiedUser) => Promise<boolean>
-  /** Whether tokens that this key has signed are still accepted. */
-  readonly isKnownKey: (signedBy: string) => boolean
   /** The client key of the rate limit. Groups of subscriptions are counted per client. */
   readonly client: string
   /** Counts an operation of this client. Returns undefined if operations have no rate limit. */
   readonly take: () => Allowance | Promise<Allowance> | undefined
-  readonly clock: { now(): number }
   /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
   readonly report: (error: AppError) => void
 }
-
-/** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */
-export const socketBounds = Object.freeze({
-  operations: 100,
-  idLength: 256,
-  message: 256 * 1024,
-  fragments: 64,
-  chunks: 1024,
-})
 
 /**
  * The server side of graphql-transport-ws for one client, without the socket: incoming messages go to `receive`,
@@ -45,25 +38,28 @@ export const socketBounds = Object.freeze({
 export class Conversation implements Outlet {
   readonly #parts: ConversationParts
   readonly #wire: Wire
+  readonly #login: Login
   readonly #operations = new Map<string, Run>()
   #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
   /** Settles when the client is authenticated. */
   #authentication: Promise<void> | undefined
-  #initTimer: NodeJS.Timeout | undefined
+  readonly #initTimer: NodeJS.Timeout
   /** The number of operations that are still running. */
   #executing = 0
   #endWhenIdle: (() => void) | undefined
-  #expiry: NodeJS.Timeout | undefined
-  #signedBy: string | undefined
-  actor: Actor = anonymous
 
   /** `authorization` is the header of the upgrade request. */
   constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
     this.#parts = parts
     this.#wire = wire
+    this.#login = new Login(parts, this)
     const tooLate = () => this.end(4408, 'Connection initialisation timeout')
     this.#initTimer = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
-    if (authorization !== undefined) this.#authentication = this.#authenticate(authorization)
+    if (authorization !== undefined) this.#authentication = this.#login.authenticate(authorization)
+  }
+
+  get actor(): Actor {
+    return this.#login.actor
   }
 
   /** A method and not a getter: V8 calls private getters through its runtime, which every event to every socket would pay. */
@@ -95,9 +91,19 @@ export class Conversation implements Outlet {
     this.#parts.report(fault(error))
   }
 
+  giveUp(error: unknown): void {
+    this.#parts.report(error instanceof AppError ? error : fault(error))
+    this.end(1013, 'Try again later')
+  }
+
+  /** Closes the socket if the key that signed its token was removed. */
+  requireKey(): void {
+    this.#login.requireKey()
+  }
+
   /** Stops all operations and closes the socket. */
   end(code: number, reason: string): void {
-    if (this.#state === 'over') return
+    if (this.#isOver()) return
     this.closed()
     this.#wire.close(code, reason)
   }
@@ -112,7 +118,7 @@ export class Conversation implements Outlet {
   closed(): void {
     this.#state = 'over'
     clearTimeout(this.#initTimer)
-    clearTimeout(this.#expiry)
+    this.#login.stop()
     for (const run of this.#operations.values()) run.stop()
     this.#operations.clear()
   }
@@ -120,81 +126,37 @@ export class Conversation implements Outlet {
   #handle({ type, id, payload }: Message): void {
     if (type === 'connection_init') this.#initialise(payload)
     else if (type === 'subscribe') this.#begin(id, payload)
-    else if (type === 'complete' && typeof id === 'string') this.#stop(id)
-    else if (type === 'ping' && isPayload(payload)) this.#pong(payload)
+    else if (type === 'complete' && typeof id === 'string') {
+      this.#operations.get(id)?.stop()
+      this.#operations.delete(id)
+    } else if (type === 'ping' && isPayload(payload)) this.#pong(payload)
     else if (type !== 'pong' || !isPayload(payload)) throw new Violation(4400, 'Invalid message')
   }
 
   #pong(payload: Fields | null | undefined): void {
     if (payload) this.send(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
-    else this.#sendMessage({ type: 'pong' })
+    else this.#tell({ type: 'pong' })
   }
 
   #initialise(payload: unknown): void {
     if (this.#state !== 'new') throw new Violation(4429, 'Too many initialisation requests')
-    if (!isPayload(payload)) throw new Violation(4400, 'Invalid message')
-    const given = payload?.authorization ?? payload?.Authorization ?? undefined
+    const given = isPayload(payload) ? (payload?.authorization ?? payload?.Authorization ?? undefined) : 0
     if (given !== undefined && typeof given !== 'string') throw new Violation(4400, 'Invalid message')
     this.#state = 'initialising'
     clearTimeout(this.#initTimer)
     const earlier = Promise.resolve(this.#authentication)
     // Checked after the token of the upgrade request, so that this token takes precedence.
-    this.#authentication = given === undefined ? earlier : earlier.then(() => this.#authenticate(given))
-    const wantsPosition = payload?.positions === true
-    this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(this.#abandon)
+    this.#authentication = given === undefined ? earlier : earlier.then(() => this.#login.authenticate(given))
+    const wantsPosition = isPayload(payload) && payload?.positions === true
+    this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(error => this.giveUp(error))
   }
 
   async #acknowledge(wantsPosition: boolean): Promise<void> {
     if (this.#state !== 'initialising') return
-    const payload = wantsPosition ? { position: await this.#position() } : undefined
+    const payload = wantsPosition ? { position: await this.#parts.fanOut.position() } : undefined
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
-    this.#sendMessage({ type: 'connection_ack', payload })
-  }
-
-  async #position(): Promise<string | undefined> {
-    try {
-      return await this.#parts.fanOut.position()
-    } catch (error) {
-      this.#cannotBegin(error)
-      return undefined
-    }
-  }
-
-  /** Never rejects: if authentication fails, the socket is closed. */
-  async #authenticate(authorization: string): Promise<void> {
-    try {
-      if (this.#state === 'over') return
-      const { actor, signedBy, expiresAt } = await this.#parts.authenticate(authorization)
-      this.actor = actor
-      this.#signedBy = signedBy
-      // Check again, now that these are set. A revocation during the first check could not find this socket.
-      this.requireKey()
-      if (!(await this.#parts.isStillValid(actor))) return this.end(4403, 'Forbidden')
-      if (!this.#isOver()) this.#expireAt(expiresAt * 1000)
-    } catch (error) {
-      if (error instanceof AppError && error.code === 'unauthenticated') return this.end(4403, 'Forbidden')
-      this.#cannotBegin(error)
-    }
-  }
-
-  /** Closes the socket if the key that signed its token was removed. */
-  requireKey(): void {
-    if (this.#signedBy !== undefined && !this.#parts.isKnownKey(this.#signedBy)) this.end(4403, 'Forbidden')
-  }
-
-  #cannotBegin(error: unknown): void {
-    this.#parts.report(error instanceof AppError ? error : fault(error))
-    this.end(1013, 'Try again later')
-  }
-
-  #expireAt(instant: number): void {
-    clearTimeout(this.#expiry)
-    const left = instant - this.#parts.clock.now()
-    // A timer can run for at most 24 days.
-    const again = () => this.#expireAt(instant)
-    if (left > 0) this.#expiry = setTimeout(() => this.guarded(again), Math.min(left, 2_000_000_000))
-    else this.end(4403, 'Token expired')
+    this.#tell({ type: 'connection_ack', payload })
   }
 
   #begin(id: unknown, payload: unknown): void {
@@ -202,21 +164,21 @@ export class Conversation implements Outlet {
     if (this.#endWhenIdle !== undefined) return
     const request = requestIn(payload)
     const resume = resumeIn(payload)
-    if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength) {
+    if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength)
       throw new Violation(4400, 'Invalid message')
-    }
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
+    const run = new Run(id, this)
     // An operation that the client has cancelled may still be running.
-    if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
-      this.#fail(id, refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
-      return
-    }
-    const run = new Run(id, this, this.#finish)
+    if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations)
+      return run.fail(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
     this.#operations.set(id, run)
     this.#executing++
     this.#execute(run, request, resume)
       .catch((error: unknown) => run.fail(this.#refusalIn(error)))
-      .finally(() => this.#done())
+      .finally(() => {
+        this.#executing--
+        if (this.#executing === 0) this.#endWhenIdle?.()
+      })
       .catch(this.#abandon)
   }
 
@@ -226,39 +188,18 @@ export class Conversation implements Outlet {
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
     // A mutation checks the token itself, in its transaction.
-    if (operation.kind !== 'mutation' && !(await this.#isStillValid())) return this.end(4403, 'Forbidden')
+    if (operation.kind !== 'mutation' && !(await this.#login.isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.actor)
       run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
-      return
-    }
-    run.answer(await executor.execute(operation, request.variables, this.actor))
+    } else run.answer(await executor.execute(operation, request.variables, this.actor))
   }
 
-  /** The token may have been revoked on another instance whose event has not arrived yet. */
-  async #isStillValid(): Promise<boolean> {
-    const { actor } = this
-    return actor.kind === 'anonymous' || this.#parts.isStillValid(actor)
-  }
-
-  #done(): void {
-    this.#executing--
-    if (this.#executing === 0) this.#endWhenIdle?.()
-  }
-
-  /**
-   * Called once, when an operation ends by itself. An operation that the client has stopped does not get here; its id
-   * may already belong to another one.
-   */
-  readonly #finish = (run: Run, refused: Refusal | undefined): void => {
+  /** Another operation may have the id of one that the client has stopped. That does not get here. */
+  finished(run: Run, refused: Refusal | undefined): void {
     this.#operations.delete(run.id)
-    if (refused === undefined) this.#sendMessage({ id: run.id, type: 'complete' })
-    else this.#fail(run.id, refused)
-  }
-
-  #stop(id: string): void {
-    this.#operations.get(id)?.stop()
-    this.#operations.delete(id)
+    if (refused === undefined) this.#tell({ id: run.id, type: 'complete' })
+    else this.#tell({ id: run.id, type: 'error', payload: refused.errors })
   }
 
   #refusalIn(error: unknown): Refusal {
@@ -269,11 +210,7 @@ export class Conversation implements Outlet {
     return error instanceof Refusal ? error : refusalFromCore(known, undefined)
   }
 
-  #fail(id: string, { errors }: Refusal): void {
-    this.#sendMessage({ id, type: 'error', payload: errors })
-  }
-
-  #sendMessage(message: object): void {
+  #tell(message: object): void {
     this.send(JSON.stringify(message))
   }
 
@@ -282,20 +219,10 @@ export class Conversation implements Outlet {
   }
 
   send(message: string): void {
-    if (this.#isOver()) return
-    try {
-      this.#wire.send(message)
-    } catch (error) {
-      this.#abandon(error)
-    }
+    if (!this.#isOver()) this.guarded(() => this.#wire.send(message))
   }
 
   sendFrame(frame: Buffer): void {
-    if (this.#isOver()) return
-    try {
-      this.#wire.sendFrame(frame)
-    } catch (error) {
-      this.#abandon(error)
-    }
+    if (!this.#isOver()) this.guarded(() => this.#wire.sendFrame(frame))
   }
 }

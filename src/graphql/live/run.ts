@@ -15,22 +15,25 @@ export interface Wire extends Outlet {
   close(code: number, reason: string): void
 }
 
+interface Host extends Outlet {
+  /** Called once, when an operation ends by itself, and not when it is stopped. */
+  finished(run: Run, refused: Refusal | undefined): void
+}
+
 /**
  * A running operation. It may be stopped before its stop function is known. An event is sent to many of them in a row,
  * so the path from here to the wire is short.
  */
 export class Run implements Subscriber {
   readonly id: string
-  readonly #outlet: Outlet
-  readonly #finished: (run: Run, refused: Refusal | undefined) => void
+  readonly #host: Host
   #start: Buffer | undefined
   #stop: (() => void) | undefined
   #isOver = false
 
-  constructor(id: string, outlet: Outlet, finished: (run: Run, refused: Refusal | undefined) => void) {
+  constructor(id: string, host: Host) {
     this.id = id
-    this.#outlet = outlet
-    this.#finished = finished
+    this.#host = host
   }
 
   /** Sets the function that stops the operation. Calls it at once if the operation is already over. */
@@ -46,31 +49,27 @@ export class Run implements Subscriber {
 
   answer(data: string): void {
     if (this.#isOver) return
-    this.#outlet.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
+    this.#host.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
     this.complete()
   }
 
   next(message: SharedMessage): void {
     if (this.#isOver) return
     this.#start ??= startOf(this.id)
-    this.#outlet.sendFrame(message.frame(this.#start))
+    this.#host.sendFrame(message.frame(this.#start))
   }
 
   ready(): Promise<void> | undefined {
-    return this.#outlet.ready()
-  }
-
-  fail(refused: Refusal): void {
-    this.#finish(refused)
+    return this.#host.ready()
   }
 
   complete(): void {
-    this.#finish(undefined)
+    this.fail(undefined)
   }
 
-  #finish(refused: Refusal | undefined): void {
+  fail(refused: Refusal | undefined): void {
     if (this.#isOver) return
     this.stop()
-    this.#finished(this, refused)
+    this.#host.finished(this, refused)
   }
 }

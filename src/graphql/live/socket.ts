@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
 import { largeBytes, type Unread } from '../../server/unread.ts'
@@ -32,7 +32,6 @@ export class Socket implements Wire {
   #isSlow = false
   /** The payload of the last ping, until its pong arrives. */
   #ping: Buffer | undefined
-  #quietBeats = 0
 
   constructor({ websocket, stream, unread, observer }: SocketParts) {
     this.#websocket = websocket
@@ -107,17 +106,10 @@ export class Socket implements Wire {
    */
   beat(): void {
     this.#note()
-    if (this.bytes === 0) this.#checkAlive()
-  }
-
-  #checkAlive(): void {
-    if (++this.#quietBeats % beatsPerPing > 0) return
-    if (this.#ping !== undefined) {
-      this.#stream.destroy()
-      return
-    }
+    if (this.bytes > 0) return
+    if (this.#ping !== undefined) return void this.#stream.destroy()
     // Random, so that a client cannot answer on one socket with a ping that it read on another.
-    this.#ping = newPing()
+    this.#ping = Buffer.from(randomUUID().slice(0, 8))
     this.#stream.write(Buffer.concat([pingHead, this.#ping]))
   }
 
@@ -171,8 +163,7 @@ export class Socket implements Wire {
   }
 }
 
-export const beatMs = 10_000
-const beatsPerPing = 2
+export const beatMs = 20_000
 /** Maximum bytes that wait for a client that does not read. */
 const mostWaiting = 1024 * 1024
 /** After a message of up to this size, it is not worth checking immediately whether bytes wait. */
@@ -180,17 +171,7 @@ const small = 4096
 /** How long a client may take to read the remaining bytes and to answer the close frame. */
 const closeTimeoutMs = 5_000
 
-const pingBytes = 8
-const pingHead = Buffer.from([0x89, pingBytes])
-
-/** Random bytes for the next pings. One call for many of them: a call costs several times what a ping needs. */
-let pings = Buffer.alloc(0)
-
-function newPing(): Buffer {
-  if (pings.length < pingBytes) pings = randomFillSync(Buffer.alloc(512 * pingBytes))
-  const ping = pings.subarray(0, pingBytes)
-  pings = pings.subarray(pingBytes)
-  return ping
-}
+/** The beginning of a ping frame of eight bytes. */
+const pingHead = Buffer.from([0x89, 8])
 
 const openState = 1
