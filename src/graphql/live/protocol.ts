@@ -169,8 +169,10 @@ export class Conversation implements Outlet {
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
     const run = new Run(id, this)
     // An operation that the client has cancelled may still be running.
-    if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations)
-      return run.fail(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
+    if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
+      run.fail(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
+      return
+    }
     this.#operations.set(id, run)
     this.#executing++
     this.#execute(run, request, resume)
