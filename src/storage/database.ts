@@ -57,7 +57,7 @@ export async function claimDatabase(address: DatabaseAddress, parts: AsyncDispos
 
 /** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
 async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
-  const { missingSettings } = await import('./postgres/planning.ts')
+  const { missingSettings } = await import('./postgres/settings.ts')
   const missing = await missingSettings(statement => engine.read(statement))
   if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }

@@ -5,7 +5,7 @@ import type { Event, EventContent, EventLog, Place } from '../../src/core/events
 import { profileOf } from '../../src/core/users/user.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import { createEventLog } from '../../src/storage/entities/outbox.ts'
-import { planning } from '../../src/storage/postgres/planning.ts'
+import { planning } from '../../src/storage/postgres/settings.ts'
 import type { Statement } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { createStore } from '../../src/storage/store.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
-import { planning } from '../../src/storage/postgres/planning.ts'
+import { planning } from '../../src/storage/postgres/settings.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Daemon, programMissing } from '../support/daemon.ts'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'

@@ -9,7 +9,8 @@ import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from '../verb.ts'
 import { type Failure, failureOf, postgresError } from './errors.ts'
-import { type PoolOptions, PostgresPool, timeoutsUntil } from './pool.ts'
+import { type PoolOptions, PostgresPool } from './pool.ts'
+import { localTimeouts } from './settings.ts'
 import { transact } from './transact.ts'
 
 export type PostgresOptions<V extends Verbs> = EngineOptions<V> & PoolOptions
@@ -40,10 +41,9 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const deadline = started + this.#timeouts.operation
     const statements = [statement]
     try {
-      const [answer] = await this.#withRetries(deadline, () =>
-        this.#pool.use(deadline, session => session.send(statements, deadline)),
-      )
-      return answer?.rows ?? []
+      const send = () => this.#pool.use(deadline, session => session.send(statements, deadline))
+      const [rows = []] = await this.#withRetries(deadline, send)
+      return rows
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
@@ -85,8 +85,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
       this.#pool.use(deadline, session => {
         // A transaction that begins too late would be cut off in the middle, and its connection would be lost too.
         if (this.#isTooLate(deadline)) throw unavailable(new Error('Too late to begin'))
-        const settings = timeoutsUntil(deadline, this.#timeouts, this.#pooler)
-        return transact(session, steps(), { deadline, commitMs: this.#timeouts.commit, settings })
+        const settings = this.#pooler ? localTimeouts(this.#timeouts) : []
+        return transact(session, settings, steps(), { deadline, commitMs: this.#timeouts.commit })
       })
     return this.#withRetries(deadline, transaction)
   }

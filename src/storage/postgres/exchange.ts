@@ -15,12 +15,6 @@ export interface Request {
   readonly values: Row
 }
 
-export interface Answer {
-  readonly rows: readonly Row[]
-  /** For example `INSERT 0 1`. */
-  readonly command: string
-}
-
 /**
  * Statements that travel together, in one round trip. PostgreSQL executes them one after the other, and after an error
  * none of the following ones. The queries of `pg` itself ask for the names and types of columns at each use: a read
@@ -28,9 +22,9 @@ export interface Answer {
  * `pg`, like its cursors: `pg` calls `submit`, and then the other methods with the messages of PostgreSQL.
  */
 export class Exchange implements Submittable {
-  readonly #done = Promise.withResolvers<readonly Answer[]>()
+  readonly #done = Promise.withResolvers<readonly (readonly Row[])[]>()
   readonly #requests: readonly Request[]
-  readonly #answers: Answer[] = []
+  readonly #answers: (readonly Row[])[] = []
   #rows: Row[] = []
   /** Those of the statement that is being answered. */
   #columns: readonly Column[] | undefined
@@ -40,7 +34,8 @@ export class Exchange implements Submittable {
     this.#columns = requests[0]?.statement.columns
   }
 
-  get answers(): Promise<readonly Answer[]> {
+  /** The rows of each statement. */
+  get answers(): Promise<readonly (readonly Row[])[]> {
     return this.#done.promise
   }
 
@@ -67,10 +62,10 @@ export class Exchange implements Submittable {
     this.#rows.push(fields.map((text, at) => (text === null ? null : (this.#columns?.[at]?.(text) ?? text))))
   }
 
-  handleCommandComplete({ text }: { text: string }): void {
+  handleCommandComplete(): void {
     const statement = this.#requests[this.#answers.length]?.statement
     if (statement?.name !== undefined) statement.columns = this.#columns ?? []
-    this.#answers.push({ rows: this.#rows, command: text })
+    this.#answers.push(this.#rows)
     this.#rows = []
     this.#columns = this.#requests[this.#answers.length]?.statement.columns
   }
@@ -87,14 +82,10 @@ export class Exchange implements Submittable {
 
 type Column = (text: string) => string | number
 
-// Integers become numbers (the schema keeps them below 2^53). All other values stay strings as PostgreSQL sends them,
-// including JSON.
+// Integers become numbers (the schema keeps them below 2^53). All other values stay strings, including JSON.
 export function columnOf(type: number): Column {
-  return integerTypes.has(type) ? Number : same
+  return [20, 21, 23].includes(type) ? Number : String
 }
-
-const same: Column = text => text
-const integerTypes = new Set([20, 21, 23])
 
 function toText(value: Row[number]): string | null {
   return value === null ? null : String(value)

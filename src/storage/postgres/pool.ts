@@ -3,11 +3,10 @@ import pg from 'pg'
 import { unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { bounds } from '../bounds.ts'
-import { type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { isTooManyConnections, postgresError } from './errors.ts'
-import { planning } from './planning.ts'
 import { PostgresSession } from './session.ts'
+import { planning, timeoutSettings } from './settings.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -28,9 +27,9 @@ export class PostgresPool implements AsyncDisposable {
   #growing: NodeJS.Timeout | undefined
   #users = 0
   #isClosed = false
-  #unused: (() => void) | undefined
 
   constructor({ url, poolMax, pooler, observer, timeouts }: PoolOptions) {
+    const planner = Object.entries(planning).map(([name, value]) => `-c ${name}=${value}`)
     this.#max = poolMax
     this.#pool = new pg.Pool({
       connectionString: url,
@@ -39,17 +38,17 @@ export class PostgresPool implements AsyncDisposable {
       connectionTimeoutMillis: timeouts.operation,
       idleTimeoutMillis: 60_000,
       keepAlive: true,
-      ...(!pooler && settingsFor(timeouts)), // a pooler accepts none
+      ...(!pooler && { ...timeoutSettings(timeouts), options: planner.join(' ') }), // a pooler accepts none
     })
     this.#pool.on('connect', client => {
       this.#open++
       client.once('end', () => this.#open--)
-      this.#pool.options.lock_timeout = lockTimeout(timeouts) // of the next connection
       client.on('error', () => {}) // its user gets the error
       this.#sessions.set(client, new PostgresSession(client, !pooler))
+      if (!pooler) Object.assign(this.#pool.options, timeoutSettings(timeouts)) // others for the next connection
     })
-    const message = 'An idle database connection was lost'
-    this.#pool.on('error', error => observer.trouble(message, postgresError(error)))
+    const lost = 'An idle database connection was lost'
+    this.#pool.on('error', error => observer.trouble(lost, postgresError(error)))
   }
 
   async use<Outcome>(deadline: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
@@ -64,7 +63,7 @@ export class PostgresPool implements AsyncDisposable {
         client.release(session.broken || session.isFull)
       }
     } finally {
-      if (--this.#users === 0) this.#unused?.()
+      this.#users--
     }
   }
 
@@ -93,7 +92,8 @@ export class PostgresPool implements AsyncDisposable {
       isLate = true
       reject(unavailable(new Error('No database connection was free in time')))
     }
-    const timer = this.#pool.idleCount > 0 ? undefined : setTimeout(late, Math.max(1, deadline - performance.now()))
+    const left = Math.max(1, deadline - performance.now())
+    const timer = this.#pool.idleCount > 0 ? undefined : setTimeout(late, left)
     this.#pool.connect((error, client, release) => {
       clearTimeout(timer)
       if (client === undefined) reject(error)
@@ -113,51 +113,12 @@ export class PostgresPool implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearTimeout(this.#growing)
     this.#isClosed = true
-    if (this.#users > 0) await new Promise<void>(resolve => (this.#unused = resolve))
+    clearTimeout(this.#growing)
+    while (this.#users > 0) await delay(5) // the end of `pg.Pool` forgets those that wait for a connection
     await this.#pool.end()
   }
 }
 
 /** How long to wait before asking for a connection again. */
 const refusedMs = 50
-
-function settingsFor(timeouts: Timeouts): pg.ClientConfig {
-  const options = Object.entries(planning).map(([name, value]) => `-c ${name}=${value}`)
-  return {
-    statement_timeout: statementTimeout(timeouts),
-    lock_timeout: lockTimeout(timeouts),
-    idle_in_transaction_session_timeout: idleTimeout(timeouts),
-    options: options.join(' '),
-  }
-}
-
-/** The statements that set the timeouts of a transaction, as far as its connection does not have them. */
-export function timeoutsUntil(deadline: number, timeouts: Timeouts, pooler: boolean): readonly Statement[] {
-  // Slightly less than the remaining time, so that PostgreSQL gives up before we do and the connection stays usable.
-  const left = Math.max(1, Math.round(deadline - performance.now() - 50))
-  if (!pooler && left >= statementTimeout(timeouts)) return []
-  const all = pooler && {
-    lock_timeout: lockTimeout(timeouts),
-    idle_in_transaction_session_timeout: idleTimeout(timeouts),
-  }
-  return Object.entries({ statement_timeout: left, ...all }).map(
-    ([name, ms]) => sql`select set_config(${name}, ${String(ms)}, true)`,
-  )
-}
-
-/** Random: if two transactions wait for each other, one of them gives up first. */
-function lockTimeout({ lock }: Timeouts): number {
-  return Math.round(lock * (0.3 + Math.random()))
-}
-
-/** Less than an operation has, so that PostgreSQL gives up before we do and the connection stays usable. */
-function statementTimeout({ operation }: Timeouts): number {
-  return Math.max(Math.round(operation / 2), operation - 100)
-}
-
-/** PostgreSQL ends a transaction whose client has vanished. Its locks would hold back writes and events. */
-function idleTimeout({ operation }: Timeouts): number {
-  return operation * 2
-}

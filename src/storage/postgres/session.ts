@@ -1,8 +1,8 @@
 import type { Client } from 'pg'
 import { bounds } from '../bounds.ts'
-import type { Statement } from '../sql.ts'
+import type { Row, Statement } from '../sql.ts'
 import { failureOf } from './errors.ts'
-import { type Answer, Exchange, type Prepared } from './exchange.ts'
+import { Exchange, type Prepared } from './exchange.ts'
 
 /** A connection with its prepared statements. */
 export class PostgresSession {
@@ -25,8 +25,8 @@ export class PostgresSession {
     return this.#statements.size >= bounds.statements || this.#textLength >= bounds.statementText.postgres
   }
 
-  /** Runs the statements in one round trip. */
-  async send(statements: readonly Statement[], deadline: number): Promise<readonly Answer[]> {
+  /** Runs the statements in one round trip, and returns the rows of each. */
+  async send(statements: readonly Statement[], deadline: number): Promise<readonly (readonly Row[])[]> {
     const requests = statements.map(({ text, values }) => ({ statement: this.#prepared(text), values }))
     const exchange = new Exchange(requests)
     const late = () => exchange.handleError(new Error('PostgreSQL did not answer in time'))

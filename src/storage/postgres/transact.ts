@@ -3,27 +3,25 @@ import { outcomeUnknown } from '../engine.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
 import { failureOf } from './errors.ts'
-import type { Answer } from './exchange.ts'
 import type { PostgresSession } from './session.ts'
 
 export interface TransactionTimes {
   readonly deadline: number
   /** The COMMIT has its own time, because it is unknown whether one that is cut off has happened. */
   readonly commitMs: number
-  /** Statements that set the timeouts of this transaction in PostgreSQL. */
-  readonly settings: readonly Statement[]
 }
 
-/** Runs the steps of a verb in one transaction. */
+/** Runs the steps of a verb in one transaction. `settings`: statements that set its timeouts. */
 export async function transact(
   session: PostgresSession,
+  settings: readonly Statement[],
   steps: Steps<unknown>,
-  { deadline, commitMs, settings }: TransactionTimes,
+  { deadline, commitMs }: TransactionTimes,
 ): Promise<unknown> {
   /** Statements that travel with the next one whose rows are read. */
   let queued: Statement[] = [begin, ...settings]
-  /** Answers to statements that were sent because they were expected to be next, in their order. */
-  let ahead: { readonly statement: Statement; readonly rows: readonly Row[] }[] = []
+  /** Rows of statements that were sent because they were expected to be next, in their order. */
+  let ahead: (readonly [statement: Statement, rows: readonly Row[]])[] = []
   let isBegun = false
   const send = (statements: readonly Statement[], until: number) => {
     const all = [...queued, ...statements]
@@ -32,22 +30,23 @@ export async function transact(
     return session.send(all, until)
   }
   const run = async (statement: Statement): Promise<readonly Row[]> => {
-    const first = ahead.shift()
-    if (first?.statement === statement) return first.rows
+    const [expected, known] = ahead.shift() ?? []
+    if (expected === statement && known !== undefined) return known
     ahead = []
     if (statement.unread) {
       queued.push(statement)
       return []
     }
-    const expected: Statement[] = []
-    for (let next: Statement | undefined = statement; next !== undefined; next = next.next) expected.push(next)
-    const answers = (await send(expected, deadline)).slice(-expected.length)
-    ahead = expected.map((statement, at) => ({ statement, rows: answers[at]?.rows ?? [] }))
-    return ahead.shift()?.rows ?? []
+    const first = queued.length
+    const sent: Statement[] = []
+    for (let next: Statement | undefined = statement; next !== undefined; next = next.next) sent.push(next)
+    const answers = await send(sent, deadline)
+    ahead = sent.slice(1).map((next, at) => [next, answers[first + 1 + at] ?? []])
+    return answers[first] ?? []
   }
   const undo = async () => {
     queued = []
-    if (session.broken || !isBegun) return
+    if (!isBegun || session.broken) return
     await send([rollback], performance.now() + commitMs).catch(() => {
       session.broken = true
     })
@@ -60,7 +59,7 @@ export async function transact(
     }
     // The commit is never sent together with the beginning: on a dead connection, the verb can still run again.
     if (!isBegun) await send([], deadline)
-    await send([commit], performance.now() + commitMs).then(requireCommit, refuseOrDoubt)
+    await send([commit], performance.now() + commitMs).catch(doubt)
     return outcome
   } catch (error) {
     await undo()
@@ -68,13 +67,8 @@ export async function transact(
   }
 }
 
-function requireCommit(answers: readonly Answer[]): void {
-  const command = answers.at(-1)?.command
-  if (command !== 'COMMIT') throw fault(new Error(`COMMIT was answered with ${command}`))
-}
-
 /** If the answer to the COMMIT is lost, nobody knows whether it has happened. After any other error it has not. */
-function refuseOrDoubt(error: unknown): never {
+function doubt(error: unknown): never {
   throw failureOf(error) === 'lost' ? outcomeUnknown(error) : error
 }
 

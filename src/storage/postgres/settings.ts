@@ -1,4 +1,5 @@
 import { type Row, type Statement, sql } from '../sql.ts'
+import type { Timeouts } from '../timeouts.ts'
 
 /**
  * Planner settings. Statements get one generic plan, which does not know the value of a limit. PostgreSQL then assumes
@@ -23,4 +24,22 @@ export async function missingSettings(
     if (row?.[0] !== value) missing.push(`alter role ${row?.[1]} set ${name} = ${value}`)
   }
   return missing
+}
+
+/** The timeouts of PostgreSQL, in milliseconds. */
+export function timeoutSettings({ operation, lock }: Timeouts) {
+  return {
+    /** Less than an operation has, so that PostgreSQL gives up before we do and the connection stays usable. */
+    statement_timeout: Math.max(Math.round(operation / 2), operation - 100),
+    /** Random: if two transactions wait for each other, one of them gives up first. */
+    lock_timeout: Math.round(lock * (0.3 + Math.random())),
+    /** PostgreSQL ends a transaction whose client has vanished. Its locks would hold back writes and events. */
+    idle_in_transaction_session_timeout: operation * 2,
+  }
+}
+
+/** Sets the timeouts of one transaction. */
+export function localTimeouts(timeouts: Timeouts): readonly Statement[] {
+  const settings = Object.entries(timeoutSettings(timeouts))
+  return settings.map(([name, ms]) => sql`select set_config(${name}, ${String(ms)}, true)`)
 }
