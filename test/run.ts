@@ -18,8 +18,8 @@ import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { Durations } from './support/durations.ts'
-import { groupsOf } from './support/groups.ts'
+import { Durations } from './runner/durations.ts'
+import { groupsOf } from './runner/groups.ts'
 
 /**
  * Runs the tests of the given files, or of all files.
@@ -118,7 +118,7 @@ function modulesOf(files: readonly string[], folder: string): readonly string[] 
     // Node leaves the first test in its place, so it must not always be the same one.
     const start = seed % urls.length
     const turned = [...urls.slice(start), ...urls.slice(0, start)]
-    const all = [pathToFileURL(join(root, 'test', 'support', 'lingering.ts')), ...turned]
+    const all = [pathToFileURL(join(root, 'test', 'runner', 'lingering.ts')), ...turned]
     writeFileSync(path, all.map(url => `import '${url}'\n`).join(''))
     return path
   })
@@ -137,8 +137,8 @@ async function check(): Promise<boolean> {
 /** Returns whether all tests passed and none left something behind. */
 async function runAll(files: readonly string[]): Promise<boolean> {
   // Imported only now: these modules read which form of the tests runs.
-  const { globalSetup, globalTeardown } = await import('./support/global-setup.ts')
-  const { groupsFolder } = await import('./support/left-behind.ts')
+  const { globalSetup, globalTeardown } = await import('./runner/global-setup.ts')
+  const { groupsFolder } = await import('./runner/left-behind.ts')
   const modules = modulesOf(files, join(folder, groupsFolder))
   // An interrupted run also stops its servers and removes its files.
   const interrupted = new AbortController()

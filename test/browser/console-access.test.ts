@@ -5,11 +5,11 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
-import { ConsolePage } from '../support/console.ts'
 import { onlyInFull } from '../support/form.ts'
 import { read } from '../support/graphql.ts'
 import { createUser, logIn } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
+import { ConsolePage } from './console-page.ts'
 
 const ada = 'ada@example.com'
 const tabs = ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health']

@@ -3,10 +3,10 @@ import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
-import { ConsolePage, password } from '../support/console.ts'
 import { onlyInFull } from '../support/form.ts'
 import { bodyOf, createUser, logIn, send } from '../support/rest.ts'
 import { waitUntil } from '../support/wait.ts'
+import { ConsolePage, password } from './console-page.ts'
 
 const ada = 'ada@example.com'
 

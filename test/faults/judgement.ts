@@ -1,7 +1,7 @@
 import { catalogue } from '../../src/storage/verbs.ts'
 import type { TestDatabase } from '../support/engines.ts'
-import { type History, judge, type Verdict } from '../support/history.ts'
 import { assertLedger } from '../support/ledger.ts'
+import { type History, judge, type Verdict } from './history.ts'
 
 /** Compares a history with the tables. If every payment has its key, the whole ledger must be consistent too. */
 export async function judgeOn(database: TestDatabase, history: History): Promise<Verdict> {

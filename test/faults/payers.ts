@@ -1,6 +1,6 @@
-import type { History, Intent } from '../support/history.ts'
 import { askByFetch, type RawResponse } from '../support/http.ts'
 import { testTimeoutMs, waitUntil } from '../support/wait.ts'
+import type { History, Intent } from './history.ts'
 
 /** Sends one request and records the result. Returns undefined if there was no answer. */
 export async function attempt(history: History, url: string, intent: Intent): Promise<RawResponse | undefined> {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { runs } from '../support/form.ts'
-import { limiterKinds, openLimits, redis } from '../support/limiters.ts'
 import { askRedis, newRedisDatabase } from '../support/redis.ts'
+import { limiterKinds, openLimits, redis } from './limiters.ts'
 
 const hour = 3_600_000
 

@@ -4,11 +4,11 @@ import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { redis } from '../support/limiters.ts'
 import { register, tryLogin } from '../support/logins.ts'
 import type { LogLine } from '../support/logs.ts'
 import { newRedisDatabase, RedisServer } from '../support/redis.ts'
 import { waitUntil } from '../support/wait.ts'
+import { redis } from './limiters.ts'
 
 const linesAboutRedis = (logs: readonly LogLine[]) =>
   logs.filter(({ msg }) => /redis/i.test(String(msg))).map(({ level, msg, reason }) => ({ level, msg, reason }))

@@ -5,9 +5,9 @@ import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
 import type { RedisLimits } from '../../src/limits/redis-limits.ts'
-import { openLimits, redis } from '../support/limiters.ts'
 import { RedisServer } from '../support/redis.ts'
 import { waitUntil, within } from '../support/wait.ts'
+import { openLimits, redis } from './limiters.ts'
 
 const hour = 3_600_000
 const secret = 'pa55word'

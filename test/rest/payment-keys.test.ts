@@ -4,6 +4,7 @@ import type { Engine } from '../../src/storage/engine.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
+import { stopDatabaseClock } from '../faults/database-clock.ts'
 import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
@@ -99,16 +100,7 @@ for (const kind of engineKinds) {
       const first = await pay(app, key, { amount: 12.3 })
       assertFirst(first, 201)
       const payments = await countPayments(engine)
-      for (const text of [
-        '{"amount":12.3}',
-        '{"amount":99}',
-        '{"amount":0}',
-        '{"amount":"x"}',
-        '{}',
-        'null',
-        '[]',
-        '"x"',
-      ]) {
+      for (const text of ['{"amount":12.3}', '{"amount":99}', '{"amount":0}', '{"amount":"x"}', '{}', 'null', '[]']) {
         assertReplay(await sendText(app, 'POST /payments', text, undefined, keyHeader(key)), first)
       }
       assertReplay(await sendText(app, 'POST /payments', undefined, undefined, keyHeader(key)), first)
@@ -146,12 +138,8 @@ for (const kind of engineKinds) {
         'k',
         'x'.repeat(255),
         visible,
-        base,
         base.toUpperCase(),
-        `${base}%`,
-        `${base}_`,
-        `${base},`,
-        `${base}'`,
+        ...['', '%', '_', ',', "'"].map(end => base + end),
       ]
       const ids = new Set<number>()
       for (const key of keys) {
@@ -164,23 +152,20 @@ for (const kind of engineKinds) {
     })
 
     it('a key that is longer, has other characters or is sent twice is refused with 400, and nothing is paid', async () => {
-      const id = await newOrder()
-      const before = await countPayments(engine)
-      const malformedKeys = [
-        ['x'.repeat(256)],
-        [`"${'x'.repeat(256)}"`],
-        ['a b'],
-        ['a\tb'],
-        ['" a"'],
-        ['ä'],
-        ['\u00ff'],
-        ['a', 'a'],
-        ['a', 'b'],
-        ['"a"', '"b"'],
-        ['', 'a'],
-        ['a', 'b', 'c'],
+      const [id, before] = [await newOrder(), await countPayments(engine)]
+      const single = [
+        'x'.repeat(256),
+        `"${'x'.repeat(256)}"`,
+        'a b',
+        'a\tb',
+        '" a"',
+        'ä',
+        '\u00ff',
+        'a\u00a0',
+        '\u00a0a',
       ]
-      for (const keys of malformedKeys) {
+      const twice = ['a a', 'a b', '"a" "b"', ' a', 'a b c', 'k ', '"k" ', ' '].map(text => text.split(' '))
+      for (const keys of [...single.map(key => [key]), ...twice]) {
         for (const path of ['/payments', `/orders/${id}/payment`, '/orders/987654321/payment']) {
           assertRefusal(await postWithKeys(app, path, keys), 400, malformed)
         }
@@ -190,16 +175,6 @@ for (const kind of engineKinds) {
       }
       for (const key of ['a\u0001b', 'a\u007f', '\u0000']) {
         assertRefusal(await postWithKeys(app, '/payments', [key]), 400)
-      }
-      assert.equal(await countPayments(engine), before)
-    })
-
-    it('a key that ends with a non-ASCII space is refused, and so is a key header sent twice whose second value is blank', async () => {
-      const [id, before] = [await newOrder(), await countPayments(engine)]
-      for (const keys of [['a\u00a0'], ['\u00a0a'], ['k', ''], ['"k"', ''], ['', '']]) {
-        for (const path of ['/payments', `/orders/${id}/payment`]) {
-          assertRefusal(await postWithKeys(app, path, keys), 400, malformed)
-        }
       }
       assert.equal(await countPayments(engine), before)
     })
@@ -301,19 +276,6 @@ for (const kind of engineKinds) {
       assertFirst(await post('{"amount":5}', free), 201)
     })
 
-    it('R-LIM-14: a key is kept for 86400 seconds after its payment, and a replay does not extend this time', async () => {
-      const [id, key] = [await newOrder(), newKey()]
-      const paid = bodyOf<PaymentBody>(await pay(app, key), 201)
-      const ofOrder = bodyOf<PaymentBody>(await send(app, `GET ${paymentLinkOf(await payOrder(app, id, key))}`))
-      const ends = [paid, ofOrder].map(payment => secondsAfter(payment.created_at, 86_400))
-      for (let time = 0; time < 2; time++) {
-        const rows = await engine.read(sql`select expires_at from idempotency_keys where key = ${key} order by id`)
-        assert.deepEqual(rows.flat(), ends)
-        assert.equal((await pay(app, key)).status, 200)
-        assert.equal((await payOrder(app, id, key)).status, 200)
-      }
-    })
-
     it('a request that failed stores nothing, and its key can be used again', async () => {
       const key = newKey()
       const { id } = await createUser(app)
@@ -382,6 +344,32 @@ for (const kind of engineKinds) {
     assertReplay(await pay(app, 'live'), live)
     assert.equal(await countPayments(engine), 1 + 450, 'payments are kept when their keys are deleted')
     assertFirst(await pay(app, 'old-2'), 201)
+  })
+
+  test(`R-LIM-14: a purge deletes no key before 86,400 seconds, and every key after that, on ${kind.name}`, {
+    skip: kind.skip,
+  }, async () => {
+    const clock = new TestClock()
+    await using app = await startTestAppOn(kind, {}, { clock })
+    await using engine = app.database.open(catalogue, { clock })
+    const store = createStore(engine)
+    // SQLite uses the clock of the service, PostgreSQL its own.
+    const pass = async (milliseconds: number) => {
+      clock.pass(milliseconds)
+      if (kind.kind === 'postgres') await stopDatabaseClock(app.database, clock.now())
+    }
+    await pass(0)
+    const first = bodyOf<PaymentBody>(await pay(app, 'k'), 201)
+    for (const milliseconds of [0, 82_800_000, 3_599_000, 999]) {
+      await pass(milliseconds)
+      assert.equal(await store.purgeKeys(), 0, `${milliseconds} ms later`)
+      assert.deepEqual(bodyOf<PaymentBody>(await pay(app, 'k'), 200), first)
+    }
+    assert.equal(await countPayments(engine), 1)
+    await pass(1)
+    await store.purgeKeys()
+    assert.deepEqual(await engine.read(sql`select key from idempotency_keys`), [])
+    assert.notEqual(bodyOf<PaymentBody>(await pay(app, 'k'), 201).id, first.id)
   })
 }
 

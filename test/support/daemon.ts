@@ -25,8 +25,8 @@ function pathOf(name: string): string | undefined {
 export interface DaemonOptions {
   readonly program: string
   /** Configuration files by name, for the daemon's own folder and port. */
-  readonly files: (folder: string, port: number) => Readonly<Record<string, string>>
-  readonly args: (folder: string) => readonly string[]
+  readonly files?: (folder: string, port: number) => Readonly<Record<string, string>>
+  readonly args: (folder: string, port: number) => readonly string[]
 }
 
 /** An installed program with its own folder, on a free port of the loopback interface. */
@@ -42,12 +42,12 @@ export class Daemon implements AsyncDisposable {
     return daemon
   }
 
-  private constructor(options: DaemonOptions, port: number) {
+  protected constructor(options: DaemonOptions, port: number) {
     this.#options = options
     this.port = port
     this.#folder = mkdtempSync(join(tmpdir(), `duet-${options.program}-`))
     const user = serverUser()
-    for (const [name, text] of Object.entries(options.files(this.#folder, port))) {
+    for (const [name, text] of Object.entries(options.files?.(this.#folder, port) ?? {})) {
       writeFileSync(join(this.#folder, name), text)
     }
     if (user !== undefined) chownSync(this.#folder, user.uid, user.gid)
@@ -55,8 +55,9 @@ export class Daemon implements AsyncDisposable {
 
   /** Starts the program, again if it was killed, and waits until it accepts connections. */
   async resume(): Promise<void> {
+    if (this.#runs) return
     const { program, args } = this.#options
-    const daemon = spawn(pathOf(program) ?? program, args(this.#folder), {
+    const daemon = spawn(pathOf(program) ?? program, args(this.#folder, this.port), {
       ...serverUser(),
       cwd: this.#folder,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -72,9 +73,18 @@ export class Daemon implements AsyncDisposable {
     })
   }
 
+  get #runs(): boolean {
+    return this.#process?.exitCode === null && this.#process.signalCode === null
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal)
+  }
+
+  /** Kills the program, as in a crash. */
   async kill(): Promise<void> {
     const ending = this.#process
-    if (ending === undefined || ending.exitCode !== null || ending.signalCode !== null) return
+    if (ending === undefined || !this.#runs) return
     const gone = once(ending, 'exit')
     ending.kill('SIGKILL')
     await gone

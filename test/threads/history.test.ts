@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { inForm, notInQuick } from '../support/form.ts'
-import { type Register, staleReads } from '../support/registers.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
+import { type Register, staleReads } from './registers.ts'
 
 const clients = 8
 const writes = inForm(5, 200)

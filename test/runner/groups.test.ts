@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { groupsOf } from './support/groups.ts'
+import { groupsOf } from './groups.ts'
 
 test('groups of test files hold every file once, and none takes longer than the average and one file more', () => {
   const durations = fc.dictionary(fc.string({ maxLength: 5 }), fc.integer({ min: 1, max: 10_000 }), { minKeys: 1 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import type { RateLimiter } from '../../src/core/ports.ts'
 import { limitsMemory, MemoryLimits } from '../../src/limits/memory-limits.ts'
 import { RedisLimits, type RedisOptions } from '../../src/limits/redis-limits.ts'
-import { TestClock } from './clock.ts'
-import { askRedis, newRedisDatabase, redisMissing } from './redis.ts'
-import { testTimeoutMs } from './wait.ts'
+import { TestClock } from '../support/clock.ts'
+import { askRedis, newRedisDatabase, redisMissing } from '../support/redis.ts'
+import { testTimeoutMs } from '../support/wait.ts'
 
 /** A place where limiters count. The test controls its time. */
 export interface CountingPlace extends AsyncDisposable {

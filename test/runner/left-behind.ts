@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { postgresData } from './postgres.ts'
-import { sqliteTemplate } from './templates.ts'
+import { postgresData } from '../support/postgres.ts'
+import { sqliteTemplate } from '../support/templates.ts'
 
 /** The folder of generated modules, each of which runs some test files. */
 export const groupsFolder = 'groups'

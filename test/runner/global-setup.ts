@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os'
+import { PostgresServer, postgresFolder, postgresMissing } from '../support/postgres.ts'
+import { RedisServer, redisMissing } from '../support/redis.ts'
+import { createTemplates } from '../support/templates.ts'
 import { leftBehind } from './left-behind.ts'
-import { PostgresServer, postgresFolder, postgresMissing } from './postgres.ts'
-import { RedisServer, redisMissing } from './redis.ts'
-import { createTemplates } from './templates.ts'
 
 let shared: PostgresServer | undefined
 let redis: RedisServer | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
-import { type OpenPage, openPage } from './browser.ts'
-import { logIn } from './rest.ts'
+import { type OpenPage, openPage } from '../support/browser.ts'
+import { logIn } from '../support/rest.ts'
 
 export const password = 'demo-password'
 

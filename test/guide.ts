@@ -1,8 +1,8 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { temporaryFolder } from './folder.ts'
+import { temporaryFolder } from './support/folder.ts'
 
-const root = join(import.meta.dirname, '..', '..')
+const root = join(import.meta.dirname, '..')
 
 /** A copy of the project in which the guides of `docs/how-to` can be applied. */
 export function copyOfProject(): Disposable & { readonly path: string } {
