@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
-import { systemRandomness } from '../wiring/system.ts'
+import { systemRandomness } from '../wiring/base.ts'
 import { complain } from './complain.ts'
 import { refuseTemporary, withDatabase } from './with-database.ts'
 

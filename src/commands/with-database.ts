@@ -1,7 +1,7 @@
 import { type Config, ConfigError, type DatabaseConfig } from '../config.ts'
 import { isMissing, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
-import { systemClock } from '../wiring/system.ts'
+import { systemClock } from '../wiring/base.ts'
 
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
 export async function withDatabase<Outcome>(

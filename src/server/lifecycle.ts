@@ -8,6 +8,8 @@ import { logAbandoned } from './logging.ts'
 /** The state of the running server: serving, under maintenance, or shutting down. */
 export class Lifecycle {
   maintenance: boolean
+  /** How long it keeps serving while clients switch to other instances. */
+  drainMs: number
   draining = false
   /** When the latest connection or request arrived, in milliseconds of `performance.now()`. */
   #lastArrival = Number.NEGATIVE_INFINITY
@@ -22,8 +24,12 @@ export class Lifecycle {
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
-  constructor({ maintenance }: { readonly maintenance: boolean }, stoppedListening = async () => {}) {
+  constructor(
+    { maintenance, drainMs = 0 }: { readonly maintenance: boolean; readonly drainMs?: number },
+    stoppedListening = async () => {},
+  ) {
     this.maintenance = maintenance
+    this.drainMs = drainMs
     this.stoppedListening = stoppedListening
     const release = (response: ServerResponse) => this.release(response)
     this.#forget = function () {

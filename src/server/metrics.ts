@@ -142,7 +142,7 @@ export function serveMetrics(
   server: FastifyInstance,
   metrics: Metrics,
   lifecycle: Lifecycle,
-  access: { readonly token: string | undefined; readonly offWithoutToken: boolean },
+  { metricsToken: token, metricsOpen }: { readonly metricsToken: string | undefined; readonly metricsOpen: boolean },
   /** Only set if there are several threads. */
   collect?: () => Promise<readonly MetricsOfThread[]>,
 ): void {
@@ -153,7 +153,7 @@ export function serveMetrics(
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
     next()
   })
-  if (access.token === undefined && access.offWithoutToken) return
+  if (token === undefined && !metricsOpen) return
   const write = async () => {
     const registry = collect === undefined ? metrics.registry : AggregatorRegistry.aggregate([...(await collect())])
     return registry.metrics()
@@ -161,7 +161,7 @@ export function serveMetrics(
   // All that ask at the same time get the same text.
   let writing: Promise<string> | undefined
   server.get('/metrics', { config: { unlimited: true } }, async (request, reply) => {
-    if (access.token !== undefined && !sameSecret(bearerIn(request.headers.authorization), access.token)) {
+    if (token !== undefined && !sameSecret(bearerIn(request.headers.authorization), token)) {
       throw new AppError('unauthenticated', 'Metrics need their token')
     }
     writing ??= write().finally(() => {

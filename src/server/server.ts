@@ -22,46 +22,39 @@ import { boundBodies } from './slow-bodies.ts'
 import { boundUnread, Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
-export interface ServerOptions {
+export interface ServerSettings {
   readonly bodyLimitBytes: number
   readonly corsOrigins: readonly string[]
   readonly accessPolicy: Policy
   readonly allowedHosts: readonly string[]
-  readonly logger: Logger
-  readonly lifecycle: Lifecycle
-  readonly randomness: Randomness
-  readonly rateLimit: RateLimit | undefined
-  readonly proxies: TrustedProxies
   readonly connectionsPerClient: number
+}
+
+export interface ServerParts {
+  readonly logger: Logger
+  readonly randomness: Randomness
+  readonly lifecycle: Lifecycle
+  readonly proxies: TrustedProxies
+  readonly rateLimit: RateLimit | undefined
   /** Counts unread WebSocket messages too. Without it, only answers are counted. */
   readonly unread?: Unread
-  /** Called for each connection that is closed because its client does not read. */
-  readonly onCut?: () => void
-  /** Called for each connection that is closed because its client has too many, or is refused. */
-  readonly onRefused?: () => void
+  readonly metrics?: { readonly cutConnections: Counter; readonly refusedConnections: Counter }
+}
+
+interface Counter {
+  inc(): void
 }
 
 /** An HTTP server with all common behaviour and no routes yet. The hooks run in the order in which they are added. */
-export function createServer({
-  bodyLimitBytes,
-  corsOrigins,
-  accessPolicy,
-  allowedHosts,
-  logger,
-  lifecycle,
-  randomness,
-  rateLimit,
-  proxies,
-  connectionsPerClient,
-  unread = new Unread(),
-  onCut = () => {},
-  onRefused = () => {},
-}: ServerOptions): FastifyInstance {
+export function createServer(
+  { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient }: ServerSettings,
+  { logger, randomness, lifecycle, proxies, rateLimit, unread = new Unread(), metrics }: ServerParts,
+): FastifyInstance {
   const open = new Connections({
     most: connectionsPerClient,
     proxies,
     refused: rateLimit?.refused,
-    onRefused,
+    onRefused: () => metrics?.refusedConnections.inc(),
   })
   const refuse: Refuse = (client, seconds, except) => {
     if (open.refuse(client, seconds, except)) logger.warn({ seconds }, refusedLine)
@@ -114,7 +107,7 @@ export function createServer({
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   boundBodies(server)
-  boundUnread(server, unread, onCut)
+  boundUnread(server, unread, () => metrics?.cutConnections.inc())
   logAnswers(server, logger)
   return server
 }

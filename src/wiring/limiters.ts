@@ -1,15 +1,16 @@
-import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
 import type { LoginLimits } from '../core/tokens/operations.ts'
-import type { Limits } from '../limits/memory-limits.ts'
+import type { Limits, MemoryLimits } from '../limits/memory-limits.ts'
 import { secretOf, type TokenKeys } from '../security/keys.ts'
-import type { Metrics } from '../server/metrics.ts'
-import type { ThreadShare } from './thread-share.ts'
+import type { TrustedProxies } from '../server/client-address.ts'
+import { exemptLimit, type RateLimit } from '../server/rate-limit.ts'
+import type { Base } from './base.ts'
 
 /** Limits that count in Redis if there is one, else in the memory of this process, over all its threads. */
 export async function openLimits(
   { redis: url, redisTimeoutMs: timeoutMs, database }: Config,
-  { keys, share, logger, metrics }: { keys: TokenKeys; share: ThreadShare; logger: Logger; metrics: Metrics },
+  { share, logger, metrics }: Base,
+  keys: TokenKeys,
   parts: AsyncDisposableStack,
 ): Promise<Limits> {
   if (url === undefined) {
@@ -27,6 +28,19 @@ export async function openLimits(
   const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: share.limits, onChange }))
   metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up), 'min')
   return limits
+}
+
+/** What exempt requests are counted by, and who is refused, only protects this process. */
+export function rateLimitOf(
+  { rateLimit: { max, windowMs, paths } }: Config,
+  limits: Limits,
+  local: MemoryLimits,
+  proxies: TrustedProxies,
+): RateLimit | undefined {
+  if (max === 0) return undefined
+  const limiter = limits.limiter('requests', max, windowMs)
+  const exempt = local.limiter('exempt requests', exemptLimit.max, exemptLimit.windowMs)
+  return { limiter, exempt, paths, proxies, refused: local.refusedClients() }
 }
 
 /** Per minute: `max` failed logins per client and e-mail, and ten times as many attempts per client. 0: no limit. */

@@ -3,12 +3,13 @@ import { Access } from '../core/access.ts'
 import type { EventBus } from '../core/events.ts'
 import { Orders } from '../core/orders/operations.ts'
 import { Payments } from '../core/payments/operations.ts'
-import type { Clock, Passwords, Randomness, TokenSigner } from '../core/ports.ts'
+import type { TokenSigner } from '../core/ports.ts'
 import { Posts } from '../core/posts/operations.ts'
 import type { Store } from '../core/store.ts'
 import { Tokens } from '../core/tokens/operations.ts'
 import { Users } from '../core/users/operations.ts'
 import type { Limits } from '../limits/memory-limits.ts'
+import type { Base } from './base.ts'
 import { loginLimits } from './limiters.ts'
 
 export interface OperationParts {
@@ -16,9 +17,6 @@ export interface OperationParts {
   readonly bus: EventBus
   readonly signer: TokenSigner
   readonly limits: Limits
-  readonly passwords: Passwords
-  readonly clock: Clock
-  readonly randomness: Randomness
 }
 
 /** The core: everything that callers can ask the service to do. */
@@ -30,8 +28,11 @@ export interface Operations {
   readonly tokens: Tokens
 }
 
-export function createOperations(config: Config, parts: OperationParts): Operations {
-  const { store, bus, signer, limits, passwords, clock, randomness } = parts
+export function createOperations(
+  config: Config,
+  { passwords, clock, randomness }: Base,
+  { store, bus, signer, limits }: OperationParts,
+): Operations {
   const access = new Access(config.accessPolicy, config.signUp)
   const users = new Users({ store, access, passwords, randomness, bus })
   const orders = new Orders({ store, access })

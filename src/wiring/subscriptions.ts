@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http'
-import type { Logger } from 'pino'
 import type { Config, DatabaseConfig } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
-import type { Clock, StoreObserver } from '../core/ports.ts'
 import type { Store } from '../core/store.ts'
 import type { Tokens } from '../core/tokens/operations.ts'
 import { Feed } from '../events/feed.ts'
@@ -13,32 +11,41 @@ import type { JwtSigner } from '../security/tokens.ts'
 import { bearerOf } from '../server/authentication.ts'
 import { allowedOrigins } from '../server/cors.ts'
 import { reportFailure } from '../server/errors.ts'
-import type { Metrics } from '../server/metrics.ts'
 import { operationLimit, type RateLimit } from '../server/rate-limit.ts'
 import type { Unread } from '../server/unread.ts'
+import type { Base } from './base.ts'
 
-export interface SubscriptionParts {
+/** Tells all threads and instances of new events. */
+export async function openBus({ database }: Config, base: Base, parts: AsyncDisposableStack): Promise<EventBus> {
+  const { share, randomness, logger } = base
+  if (database.kind === 'sqlite' || database.pooler) return share.bus // LISTEN has no effect behind a pooler
+  const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
+  const { PostgresEventBus } = await import('../events/postgres-event-bus.ts')
+  return parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
+}
+
+interface Source {
   readonly store: Store
-  readonly tokens: Tokens
-  readonly signer: JwtSigner
   readonly bus: EventBus
+  readonly signer: JwtSigner
+  readonly tokens: Tokens
   readonly executor: Executor
+}
+
+interface Edge {
   readonly rateLimit: RateLimit | undefined
   readonly clientOf: (request: IncomingMessage) => string
   readonly unread: Unread
-  readonly metrics: Metrics
-  readonly observer: StoreObserver
-  readonly clock: Clock
-  readonly logger: Logger
 }
 
 /** Connects the event log, the fan-out and the sockets. */
 export async function openSockets(
   config: Config,
-  all: SubscriptionParts,
+  { metrics, observer, clock, logger }: Base,
+  { store, bus, signer, tokens, executor }: Source,
+  { rateLimit, clientOf, unread }: Edge,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
-  const { store, tokens, signer, bus, executor, rateLimit, clientOf, unread, metrics, observer, clock, logger } = all
   const feed = parts.use(new Feed({ log: store.events, bus, observer }))
   const fanOut = new FanOut({
     store,

@@ -54,7 +54,7 @@ test('requests in flight are counted only until they are answered', async () => 
       await go.promise
       return {}
     })
-    serveMetrics(fastify, new Metrics(), lifecycle, { token: undefined, offWithoutToken: false })
+    serveMetrics(fastify, new Metrics(), lifecycle, { metricsToken: undefined, metricsOpen: true })
   })
   const inFlight = async () => series((await ask(`${server.url}/metrics`)).body, 'duet_http_requests_in_flight')
   assert.equal(await inFlight(), 1) // this request itself
@@ -76,7 +76,7 @@ test('scrapes at the same time share one text', async () => {
     return []
   }
   await using server = await startTestServer((fastify, lifecycle) =>
-    serveMetrics(fastify, new Metrics(), lifecycle, { token: undefined, offWithoutToken: false }, collect),
+    serveMetrics(fastify, new Metrics(), lifecycle, { metricsToken: undefined, metricsOpen: true }, collect),
   )
   const scrapes = [1, 2, 3].map(() => ask(`${server.url}/metrics`))
   await waitUntil(() => server.lifecycle.requestsInFlight === 3)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { systemRandomness } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { createServer } from '../../src/server/server.ts'
@@ -62,17 +63,13 @@ test('an idle connection does not count as a late request', async () => {
 test('the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests', () => {
   const { logger } = collectLogs()
   const lifecycle = new Lifecycle({ maintenance: false })
-  const { server } = createServer({
-    bodyLimitBytes: 1024,
-    corsOrigins: ['*'],
-    accessPolicy: 'enforced',
-    allowedHosts: [],
+  const proxies = new TrustedProxies([])
+  const { server } = createServer(readConfig({}), {
     logger,
     lifecycle,
     randomness: systemRandomness,
     rateLimit: undefined,
-    proxies: new TrustedProxies([]),
-    connectionsPerClient: 0,
+    proxies,
   })
   assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
 })

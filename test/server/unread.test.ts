@@ -61,7 +61,10 @@ async function start(unread: Unread, register: (server: FastifyInstance) => void
       fastify.route({ method: ['GET', 'POST'], url: '/large', handler: (_request, reply) => reply.send(content) })
       register(fastify)
     },
-    { unread, onCut: () => cuts++ },
+    {
+      unread,
+      metrics: { cutConnections: { inc: () => cuts++ }, refusedConnections: { inc() {} } },
+    },
   )
   return Object.assign(server, { cuts: () => cuts })
 }

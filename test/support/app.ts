@@ -5,7 +5,7 @@ import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/server/client-address.ts'
 import { Lifecycle } from '../../src/server/lifecycle.ts'
 import { refuseOtherMethods } from '../../src/server/routing.ts'
-import { createServer, type ServerOptions } from '../../src/server/server.ts'
+import { createServer, type ServerParts, type ServerSettings } from '../../src/server/server.ts'
 import { shutDown } from '../../src/server/shutdown.ts'
 import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
 import { type EngineKind, sqlite, type TestDatabase } from './engines.ts'
@@ -104,23 +104,19 @@ type TestServer = Running & { readonly server: FastifyInstance; readonly lifecyc
 /** The app's HTTP server with routes that only a test needs. */
 export async function startTestServer(
   register: (server: FastifyInstance, lifecycle: Lifecycle) => void,
-  options: Partial<ServerOptions> = {},
+  options: Partial<ServerSettings & ServerParts> = {},
 ): Promise<TestServer> {
   const { logger, logs } = collectLogs()
   const lifecycle = new Lifecycle({ maintenance: false })
-  const server = createServer({
-    bodyLimitBytes: 1024 * 1024,
-    corsOrigins: ['*'],
-    accessPolicy: 'enforced',
-    allowedHosts: [],
+  const settings = { ...readConfig({ ACCESS_POLICY: 'enforced', CONNECTIONS_PER_CLIENT: '0' }), ...options }
+  const parts = {
     logger,
     lifecycle,
     randomness: systemRandomness,
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
-    connectionsPerClient: 0,
-    ...options,
-  })
+  }
+  const server = createServer(settings, { ...parts, ...options })
   register(server, lifecycle)
   refuseOtherMethods(server)
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
