@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { Randomness } from '../core/ports.ts'
@@ -19,22 +20,19 @@ export class PostgresEventBus extends MemoryEventBus implements AsyncDisposable 
   readonly #parts: PostgresEventBusParts
   /** In each notification of this instance, which knows about its own events already. */
   readonly #id: string
+  readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
+  /** A connection can break without a sign. Then an announcement gets no answer in time. */
+  readonly #check = setInterval(() => this.announce(), checkMs).unref()
   #client: pg.Client | undefined
-  #opening: Promise<void>
   #isSending = false
   #sendAgain = false
-  #retry: NodeJS.Timeout | undefined
-  #check: NodeJS.Timeout | undefined
-  /** Runs until our own notification has come back. */
-  #echo: NodeJS.Timeout | undefined
-  #wasLost = false
-  #isStopped = false
 
   constructor(parts: PostgresEventBusParts) {
     super()
     this.#parts = parts
     this.#id = parts.randomness.id()
-    this.#opening = this.#open()
+    this.#running = this.#run(this.#stopping.signal)
   }
 
   /** Whether there is a connection for notifications. */
@@ -50,86 +48,59 @@ export class PostgresEventBus extends MemoryEventBus implements AsyncDisposable 
   /** The first announcement is sent at once. Those that follow wait for some milliseconds and become one. */
   async #send(): Promise<void> {
     this.#isSending = true
-    while (this.#sendAgain && !this.#isStopped) {
+    while (this.#sendAgain && !this.#stopping.signal.aborted) {
       this.#sendAgain = false
       const client = this.#client
-      this.#echo ??= setTimeout(() => this.#warnOfPooler(client), echoMs).unref()
-      await client?.query("select pg_notify('duet_events', $1)", [this.#id]).catch(() => this.#lose(client))
+      await client?.query("select pg_notify('duet_events', $1)", [this.#id]).catch(() => end(client))
       await pause(pauseMs, undefined, { ref: false })
     }
     this.#isSending = false
   }
 
-  /** Behind a pooler that lends connections for one transaction, LISTEN has no effect. */
-  #warnOfPooler(client: pg.Client | undefined): void {
-    if (client === undefined || client !== this.#client) this.#echo = undefined
-    else this.#parts.warn('LISTEN has no effect on DATABASE_URL: events of other instances arrive up to a second late')
-  }
-
-  async #open(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#parts.url,
-      application_name: 'duet events',
-      connectionTimeoutMillis: answerMs,
-      query_timeout: answerMs,
-      keepAlive: true,
-    })
-    client.on('error', () => this.#lose(client))
-    client.on('end', () => this.#lose(client))
-    client.on('notification', ({ payload }) => this.#receive(payload))
-    try {
-      await client.connect()
-      await client.query('listen duet_events')
-      this.#client = client
-      if (this.#wasLost) this.#parts.warn('Notifications of PostgreSQL arrive again')
-      this.#wasLost = false
-      this.tell(false) // notifications may have been missed
-      // A connection can break without a sign. Then this announcement gets no answer in time.
-      this.#check = setInterval(() => this.announce(), checkMs).unref()
-    } catch (error) {
-      const { code, name } = error as Error & { code?: string }
-      this.#tryAgain('Notifications of PostgreSQL do not arrive; trying again', code ?? name)
-      await client.end().catch(() => {})
+  async #run(signal: AbortSignal): Promise<void> {
+    for (let isMissing = false; !signal.aborted; ) {
+      const client = new pg.Client({ ...options, connectionString: this.#parts.url })
+      client.on('error', () => {})
+      client.on('notification', ({ payload }) => payload !== this.#id && this.tell(false))
+      let cause: string | undefined
+      try {
+        await client.connect()
+        await client.query('listen duet_events')
+        if (isMissing) this.#parts.warn('Notifications of PostgreSQL arrive again')
+        isMissing = false
+        this.#client = client
+        this.tell(false) // notifications may have been missed
+        await once(client, 'end', { signal })
+      } catch (error) {
+        const { code, name } = error as Error & { code?: string }
+        cause = code ?? name
+      }
+      this.#client = undefined
+      if (signal.aborted) return await end(client)
+      void end(client)
+      if (!isMissing) this.#parts.warn('The connection for notifications of PostgreSQL was lost or refused', cause)
+      isMissing = true
+      await pause(retryMs, undefined, { signal, ref: false }).catch(() => {})
     }
-  }
-
-  #receive(payload: string | undefined): void {
-    if (payload !== this.#id) this.tell(false)
-    else {
-      clearTimeout(this.#echo)
-      this.#echo = undefined
-    }
-  }
-
-  #lose(client: pg.Client | undefined): void {
-    if (client === undefined || this.#client !== client) return
-    this.#client = undefined
-    clearInterval(this.#check)
-    void client.end().catch(() => {})
-    this.#tryAgain('The connection for notifications of PostgreSQL was lost')
-  }
-
-  #tryAgain(warning: string, cause?: string): void {
-    if (this.#isStopped) return
-    if (!this.#wasLost) this.#parts.warn(warning, cause)
-    this.#wasLost = true
-    this.#retry = setTimeout(() => {
-      this.#opening = this.#open()
-    }, retryMs).unref()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isStopped = true
-    clearTimeout(this.#retry)
-    clearTimeout(this.#echo)
-    await this.#opening
+    this.#stopping.abort()
     clearInterval(this.#check)
-    await this.#client?.end().catch(() => {})
+    await this.#running
   }
 }
 
+async function end(client: pg.Client | undefined): Promise<void> {
+  await client?.end().catch(() => {})
+}
+
+const options = {
+  application_name: 'duet events',
+  connectionTimeoutMillis: 5_000,
+  query_timeout: 5_000,
+  keepAlive: true,
+} as const
 const pauseMs = 5
 const retryMs = 500
 const checkMs = 15_000
-const answerMs = 5_000
-const echoMs = 2_000
