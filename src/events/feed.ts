@@ -38,9 +38,8 @@ export class Feed implements RecentEvents, AsyncDisposable {
   readonly #pauseMs: number
   #listener: FeedListener | undefined
   #place: Place = { position: 0, at: 0 }
-  /** The latest events, all after `#from`, also by the name of their topic. */
-  readonly #recent: Event[] = []
-  readonly #byTopic = new Map<string, Event[]>()
+  /** The latest events, all after `#from`, with the names of their topics. */
+  readonly #recent: { readonly event: Event; readonly topic: string | undefined }[] = []
   #from = 0
   #running: Promise<void> | undefined
   #notified = false
@@ -82,9 +81,14 @@ export class Feed implements RecentEvents, AsyncDisposable {
   }
 
   next(topic: Topic, after: number): Event | undefined {
-    const events = this.#byTopic.get(nameOf(topic)) ?? []
-    // Most subscribers wait for the latest event.
-    return events[events.findLastIndex(({ position }) => position <= after) + 1]
+    const name = nameOf(topic)
+    // From the end, because most subscribers wait for the latest event.
+    const before = this.#recent.findLastIndex(({ event }) => event.position <= after)
+    for (let at = before + 1; at < this.#recent.length; at++) {
+      const recent = this.#recent[at]
+      if (recent?.topic === name) return recent.event
+    }
+    return undefined
   }
 
   hasAnsweredSince(time: number): boolean {
@@ -165,27 +169,13 @@ export class Feed implements RecentEvents, AsyncDisposable {
     this.#place = place
     this.#from = place.position
     this.#recent.length = 0
-    this.#byTopic.clear()
   }
 
   #add(event: Event): void {
     this.#place = event
-    this.#recent.push(event)
-    const name = topicNameOf(event)
-    const events = this.#byTopic.get(name)
-    if (events === undefined) this.#byTopic.set(name, [event])
-    else events.push(event)
-    if (this.#recent.length > mostRecent) this.#forgetOldest()
-  }
-
-  #forgetOldest(): void {
-    const oldest = this.#recent.shift()
-    if (oldest === undefined) return
-    this.#from = oldest.position
-    const name = topicNameOf(oldest)
-    const events = this.#byTopic.get(name)
-    events?.shift()
-    if (events?.length === 0) this.#byTopic.delete(name)
+    const topic = topicOf(event)
+    this.#recent.push({ event, topic: topic && nameOf(topic) })
+    if (this.#recent.length > mostRecent) this.#from = this.#recent.shift()?.event.position ?? this.#from
   }
 
   #lookAgainIn(ms: number): void {
@@ -198,11 +188,6 @@ export class Feed implements RecentEvents, AsyncDisposable {
     clearTimeout(this.#resting)
     await this.#running
   }
-}
-
-function topicNameOf(event: Event): string {
-  const topic = topicOf(event)
-  return topic === undefined ? '' : nameOf(topic)
 }
 
 const mostRecent = 1_000

@@ -2,27 +2,31 @@ import type { GraphQLError, GraphQLFormattedError } from 'graphql'
 import type { AppError, ErrorCode } from '../core/errors.ts'
 import { withShortEchoes } from './language/echo.ts'
 
-export type Code =
-  | 'GRAPHQL_PARSE_FAILED'
-  | 'GRAPHQL_VALIDATION_FAILED'
-  | 'DOCUMENT_TOO_LARGE'
-  | 'DEPTH_LIMIT_EXCEEDED'
-  | 'COMPLEXITY_LIMIT_EXCEEDED'
-  | 'OPERATION_RESOLUTION_FAILURE'
-  | 'BAD_USER_INPUT'
-  | 'BAD_REQUEST'
-  | 'PERSISTED_QUERY_NOT_FOUND'
-  | 'DOCUMENT_NOT_TRUSTED'
-  | 'UNAUTHENTICATED'
-  | 'FORBIDDEN'
-  | 'NOT_FOUND'
-  | 'RATE_LIMITED'
-  | 'SUBSCRIPTION_LIMIT_EXCEEDED'
-  | 'SUBSCRIPTION_TOO_EXPENSIVE'
-  | 'POSITION_UNKNOWN'
-  | 'RESPONSE_TOO_LARGE'
-  | 'SERVICE_UNAVAILABLE'
-  | 'INTERNAL_SERVER_ERROR'
+/** All codes of errors, with the HTTP status of each. */
+export const statusOfCode = Object.freeze({
+  GRAPHQL_PARSE_FAILED: 400,
+  GRAPHQL_VALIDATION_FAILED: 400,
+  DOCUMENT_TOO_LARGE: 400,
+  DEPTH_LIMIT_EXCEEDED: 400,
+  COMPLEXITY_LIMIT_EXCEEDED: 400,
+  OPERATION_RESOLUTION_FAILURE: 400,
+  BAD_USER_INPUT: 400,
+  BAD_REQUEST: 400,
+  PERSISTED_QUERY_NOT_FOUND: 400,
+  DOCUMENT_NOT_TRUSTED: 400,
+  UNAUTHENTICATED: 401,
+  FORBIDDEN: 403,
+  NOT_FOUND: 404,
+  RATE_LIMITED: 429,
+  SUBSCRIPTION_LIMIT_EXCEEDED: 400,
+  SUBSCRIPTION_TOO_EXPENSIVE: 400,
+  POSITION_UNKNOWN: 400,
+  RESPONSE_TOO_LARGE: 400,
+  SERVICE_UNAVAILABLE: 503,
+  INTERNAL_SERVER_ERROR: 500,
+})
+
+export type Code = keyof typeof statusOfCode
 
 /** An operation is refused, with the errors for the client. Nothing of the operation has taken effect. */
 export class Refusal extends Error {

@@ -9,10 +9,10 @@ import { checkCost } from './language/limits/cost.ts'
 import type { Request } from './language/plan.ts'
 import { Plans } from './language/plans.ts'
 import type { Subscription } from './live/group.ts'
-import { checkMutations, type MutationPlan, planMutation, runMutation } from './mutation.ts'
-import type { OperationRequest } from './operation-request.ts'
+import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import type { DocumentSource } from './persisted/automatic.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
+import type { OperationRequest } from './request.ts'
 import { planSubscription } from './subscription.ts'
 
 export interface ExecutorParts {
@@ -34,7 +34,6 @@ export class Executor {
   readonly #mutations = new Plans<MutationPlan>(planMutation)
 
   constructor({ schema, documents, posts, maxComplexity }: ExecutorParts) {
-    checkMutations(schema)
     this.#queries = new Plans((operation, variables, size) => planQuery(schema, operation, variables, size))
     this.#documents = documents
     this.#posts = posts

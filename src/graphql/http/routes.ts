@@ -5,11 +5,10 @@ import { answerError, keepOpen, prepareErrorAnswer, statusOf } from '../../serve
 import type { Fields } from '../../server/fields.ts'
 import type { Lifecycle } from '../../server/lifecycle.ts'
 import { takeUpgrade } from '../../server/upgrades.ts'
-import { type Code, Refusal, refusal, refusalFromCore } from '../errors.ts'
+import { Refusal, refusal, refusalFromCore, statusOfCode } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { Sockets } from '../live/sockets.ts'
-import type { OperationRequest } from '../operation-request.ts'
-import { operationIn } from './request.ts'
+import { type OperationRequest, operationIn } from '../request.ts'
 
 export interface GraphQLServer {
   readonly server: FastifyInstance
@@ -109,26 +108,3 @@ function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined
 }
 
 const ofOperations = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'fault'])
-
-const statusOfCode: Readonly<Record<Code, number>> = {
-  GRAPHQL_PARSE_FAILED: 400,
-  GRAPHQL_VALIDATION_FAILED: 400,
-  DOCUMENT_TOO_LARGE: 400,
-  DEPTH_LIMIT_EXCEEDED: 400,
-  COMPLEXITY_LIMIT_EXCEEDED: 400,
-  OPERATION_RESOLUTION_FAILURE: 400,
-  BAD_USER_INPUT: 400,
-  BAD_REQUEST: 400,
-  PERSISTED_QUERY_NOT_FOUND: 400,
-  DOCUMENT_NOT_TRUSTED: 400,
-  UNAUTHENTICATED: 401,
-  FORBIDDEN: 403,
-  NOT_FOUND: 404,
-  RATE_LIMITED: 429,
-  SUBSCRIPTION_LIMIT_EXCEEDED: 400,
-  SUBSCRIPTION_TOO_EXPENSIVE: 400,
-  POSITION_UNKNOWN: 400,
-  RESPONSE_TOO_LARGE: 400,
-  SERVICE_UNAVAILABLE: 503,
-  INTERNAL_SERVER_ERROR: 500,
-}

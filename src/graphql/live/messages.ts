@@ -1,7 +1,6 @@
 import { type Fields, isObject } from '../../server/fields.ts'
 import { hasMoreValues } from '../../server/json-values.ts'
-import { operationIn } from '../http/request.ts'
-import type { OperationRequest } from '../operation-request.ts'
+import { type OperationRequest, operationIn } from '../request.ts'
 import { fromNow, type Resume } from './fan-out.ts'
 
 /** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */

@@ -4,7 +4,7 @@ import type { Allowance } from '../../core/ports.ts'
 import type { Fields } from '../../server/fields.ts'
 import { Refusal, refusal, refusalFromCore } from '../errors.ts'
 import type { Executor } from '../execute.ts'
-import type { OperationRequest } from '../operation-request.ts'
+import type { OperationRequest } from '../request.ts'
 import type { FanOut, Resume } from './fan-out.ts'
 import { Login, type LoginParts } from './login.ts'
 import {

@@ -3,7 +3,7 @@ import { LruCache } from '../../core/lru-cache.ts'
 import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'
-import type { OperationRequest } from '../operation-request.ts'
+import type { OperationRequest } from '../request.ts'
 
 /** Finds the document of a request, which may contain its text or only its name. */
 export interface DocumentSource {

@@ -4,7 +4,7 @@ import { Refusal, refusal } from '../errors.ts'
 import type { Documents, PreparedOperation, ValidDocument } from '../language/documents.ts'
 import { checkCost } from '../language/limits/cost.ts'
 import type { Variables } from '../language/tree.ts'
-import type { OperationRequest } from '../operation-request.ts'
+import type { OperationRequest } from '../request.ts'
 import { checkHash, type DocumentSource, hashIn } from './automatic.ts'
 import { ManifestError, shown, type TrustedDocument } from './manifest.ts'
 

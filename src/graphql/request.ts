@@ -1,6 +1,15 @@
-import { isObject } from '../../server/fields.ts'
-import { refusal } from '../errors.ts'
-import type { OperationRequest } from '../operation-request.ts'
+import { type Fields, isObject } from '../server/fields.ts'
+import { refusal } from './errors.ts'
+
+/** A request for an operation, independent of the transport. */
+export interface OperationRequest {
+  /** The text of the document. Missing if the request only names the document. */
+  readonly query: string | undefined
+  readonly documentId?: string | undefined
+  readonly extensions?: Fields
+  readonly operationName: string | undefined
+  readonly variables: Fields
+}
 
 /** Reads the requested operation from a body, a query string or a socket message. */
 export function operationIn(body: unknown): OperationRequest {
