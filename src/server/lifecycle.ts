@@ -2,7 +2,6 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { Slots } from '../core/slots.ts'
 import { logAbandoned } from './logging.ts'
 
 /** The state of the running server: serving, under maintenance, or shutting down. */
@@ -10,7 +9,9 @@ export class Lifecycle {
   maintenance: boolean
   /** How long it keeps serving while clients switch to other instances. */
   drainMs: number
+  /** While this is true, every response closes its connection: clients connect elsewhere. */
   draining = false
+  requestsInFlight = 0
   /** When the latest connection or request arrived, in milliseconds of `performance.now()`. */
   #lastArrival = Number.NEGATIVE_INFINITY
   /** While this is set, requests wait for it before they are processed; see `shutDown`. */
@@ -20,7 +21,6 @@ export class Lifecycle {
   closeSockets: () => void = () => {}
   /** Called when this thread no longer listens. Resolves when no other thread of the process does. */
   readonly stoppedListening: () => Promise<void>
-  readonly #inFlight = new Slots<FastifyReply>()
   /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
   readonly #forget: (this: ServerResponse) => void
 
@@ -38,46 +38,33 @@ export class Lifecycle {
     }
   }
 
-  get requestsInFlight(): number {
-    return this.#inFlight.size
-  }
-
   /** Milliseconds since something has arrived. */
   get silence(): number {
     return performance.now() - this.#lastArrival
   }
 
-  #noteArrival(): void {
-    this.#lastArrival = performance.now()
-  }
-
   trackConnection(connection: Socket): void {
-    this.#noteArrival()
-    connection.openedAt = this.#lastArrival
+    this.#lastArrival = performance.now()
     this.connections.add(connection)
     connection.on('close', () => this.connections.delete(connection))
   }
 
   track(reply: FastifyReply): void {
     const response = reply.raw
-    this.#noteArrival()
-    response.slot = this.#inFlight.add(reply)
+    this.#lastArrival = performance.now()
+    this.requestsInFlight++
+    response.tracked = reply
     response.on('close', this.#forget)
     if (this.draining) response.shouldKeepAlive = false
   }
 
   /** Stops tracking a request that gets no HTTP response. */
   release(response: ServerResponse): FastifyReply | undefined {
-    const { slot } = response
-    if (slot === undefined) return undefined
-    response.slot = undefined
-    return this.#inFlight.take(slot)
-  }
-
-  /** From now on every response, also to requests in progress, closes its connection: clients connect elsewhere. */
-  drain(): void {
-    this.draining = true
-    for (const { raw } of this.#inFlight) raw.shouldKeepAlive = false
+    const { tracked } = response
+    if (tracked === undefined) return undefined
+    response.tracked = undefined
+    this.requestsInFlight--
+    return tracked
   }
 }
 
@@ -91,15 +78,8 @@ export function refuseUnderMaintenance(server: FastifyInstance, lifecycle: Lifec
 
 declare module 'node:http' {
   interface ServerResponse {
-    /** Its place among the requests in flight. */
-    slot?: number | undefined
-  }
-}
-
-declare module 'node:net' {
-  interface Socket {
-    /** When it was accepted, in milliseconds of `performance.now()`. */
-    openedAt?: number
+    /** Set while its request is in flight. */
+    tracked?: FastifyReply | undefined
   }
 }
 

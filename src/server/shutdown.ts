@@ -4,9 +4,7 @@ import type { Lifecycle } from './lifecycle.ts'
 /** When connections with unfinished requests are closed, so that the process exits within ten seconds. */
 export const cutAfterMs = 8_500
 /** How long we wait for clients that are about to connect, or to send on a connection that they have not used. */
-const graceMs = 600
-/** How long after connecting a client may send its first request: a busy machine may be slow. */
-const unusedMs = 3_000
+const graceMs = 1_000
 /** If nothing arrives for this long, all clients that were about to connect have connected. */
 const quietMs = 75
 
@@ -19,10 +17,10 @@ export async function shutDown(
   server: FastifyInstance,
   lifecycle: Lifecycle,
   drainMs: number,
-  { timeoutMs = cutAfterMs, waitsForUnusedMs = drainMs > 0 ? unusedMs : graceMs } = {},
+  timeoutMs = cutAfterMs,
 ): Promise<void> {
   const begun = performance.now()
-  lifecycle.drain()
+  lifecycle.draining = true
   await until(() => lifecycle.connections.size === 0 && lifecycle.silence >= drainMs, begun + drainMs)
   if (drainMs > 0) await stopListening(server, lifecycle)
   lifecycle.closeSockets()
@@ -34,7 +32,7 @@ export async function shutDown(
   while (!closed && performance.now() < begun + timeoutMs) {
     // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
-    if (performance.now() > stopped + graceMs) closeUnused(lifecycle, waitsForUnusedMs)
+    if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
     await Promise.race([closing, shortDelay()])
   }
   if (!closed)
@@ -64,11 +62,8 @@ async function stopListening(server: FastifyInstance, lifecycle: Lifecycle): Pro
 }
 
 // Browsers connect in advance. Node treats a connection that has not sent anything as busy with its first request.
-function closeUnused({ connections }: Lifecycle, waitsMs: number): void {
-  const latest = performance.now() - waitsMs
-  for (const connection of connections) {
-    if (connection.bytesRead === 0 && (connection.openedAt ?? 0) < latest) connection.destroy()
-  }
+function closeUnused({ connections }: Lifecycle): void {
+  for (const connection of connections) if (connection.bytesRead === 0) connection.destroy()
 }
 
 async function until(done: () => boolean, deadline: number): Promise<void> {

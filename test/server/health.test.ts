@@ -60,7 +60,7 @@ test('a service that is shutting down is live but not ready', async () => {
   using connection = await RawConnection.open(server.port)
   connection.write(ready)
   assert.equal((await connection.response()).status, 200)
-  server.lifecycle.drain()
+  server.lifecycle.draining = true
   connection.write(ready)
   const response = await connection.response()
   assertRefusal(response, 503, away)

@@ -99,8 +99,7 @@ export class SqliteWriter implements FileState, AsyncDisposable {
     else waiting?.reject(fromSent(error))
   }
 
-  // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection;
-  // see `Slots`.
+  // The entry lets go of its request, because a table of the map may keep it until the next full garbage collection.
   #take(id: number): Settle | undefined {
     const waiting = this.#waiting.get(id)
     const settle = waiting?.settle
