@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
-import { FairQueue } from '../../core/fair-queue.ts'
 import type { StoreObserver } from '../../core/ports.ts'
+import { Queue } from '../../core/queue.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
 import { postgresDialect } from '../select/dialect.ts'
@@ -24,7 +24,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #timeouts: Timeouts
   readonly #pooler: boolean
   /** Limits the writes that run at once, so that connections stay free for reads while writes wait in PostgreSQL. */
-  readonly #writers: FairQueue
+  readonly #writers: Queue
 
   constructor(options: PostgresOptions<V>) {
     this.#pool = new PostgresPool(options)
@@ -33,7 +33,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#timeouts = options.timeouts
     this.#pooler = options.pooler
     const atOnce = Math.max(1, Math.floor((options.poolMax * 4) / 5))
-    this.#writers = new FairQueue({ atOnce, mayWait: bounds.waiting })
+    this.#writers = new Queue({ atOnce, mayWait: bounds.waiting })
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -59,7 +59,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const started = performance.now()
     try {
       const write = () => this.#transact(() => verb(...(args as unknown as readonly never[])), started)
-      const outcome = await this.#writers.run('', write, this.#timeouts.operation)
+      const outcome = await this.#writers.run(write)
       this.#observer.commit(1)
       return outcome as OutcomeOf<V[Name]>
     } finally {
