@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import type { Policy, SignUp } from './core/access.ts'
 import {
   ConfigError,
-  type DatabaseConfig,
   parseChoice,
   parseDatabase,
   parseHosts,
@@ -21,74 +19,8 @@ import { logLevels, type SettingName, settings } from './settings/table.ts'
 export { ConfigError, type DatabaseConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
 
-/** All settings, read once, checked and frozen. No other module reads the environment. */
-export interface Config {
-  readonly production: boolean
-  readonly host: string
-  readonly port: number
-  /** How many threads of the process serve. */
-  readonly threads: number
-  readonly database: DatabaseConfig
-  /** The address of what instances share their limits through. */
-  readonly redis: string | undefined
-  readonly redisTimeoutMs: number
-  /** Maximum milliseconds for one database operation. */
-  readonly databaseTimeoutMs: number
-  /** Milliseconds in which a new socket must send `connection_init`. */
-  readonly socketInitTimeoutMs: number
-  readonly socketsPerClient: number
-  /** 0: any number. */
-  readonly socketMessagesPerSecond: number
-  /** Maximum number of different subscriptions of one client, and of all clients together. */
-  readonly subscriptionGroupsPerClient: number
-  readonly subscriptionGroups: number
-  readonly eventRetentionSeconds: number
-  readonly bodyLimitBytes: number
-  /** Maximum number of open connections of one client, without WebSockets; 0: any number. */
-  readonly connectionsPerClient: number
-  readonly maintenance: boolean
-  readonly corsOrigins: readonly string[]
-  /** Beside loopback, under the open policy. */
-  readonly allowedHosts: readonly string[]
-  /** The folder whose files are served at `/app/`, if it exists. */
-  readonly publicDir: string
-  readonly metricsToken: string | undefined
-  /** Whether `/metrics` can be read without a token. */
-  readonly metricsOpen: boolean
-  readonly logLevel: LogLevel
-  readonly drainMs: number
-  readonly demoData: boolean
-  readonly accessPolicy: Policy
-  readonly signUp: SignUp
-  /** Whether only this machine can reach the service. */
-  readonly loopback: boolean
-  /** A JWK Set, or the path of a file with one. Without it, a SQLite database has its own key file. */
-  readonly tokenKeys: string | undefined
-  readonly tokenTtlSeconds: number
-  readonly sessionTtlSeconds: number
-  readonly idempotencyTtlSeconds: number
-  readonly linkPrefix: string
-  readonly rateLimit: RateLimitConfig
-  readonly loginLimitMax: number
-  readonly queryMaxDepth: number
-  readonly queryMaxComplexity: number
-  /** Whether GraphQL clients may ask for the schema. */
-  readonly introspection: boolean
-  /** Whether there are pages for trying the interfaces in a browser. */
-  readonly explorers: boolean
-  /** The path of a manifest of the only documents that GraphQL clients may run. */
-  readonly trustedDocuments: string | undefined
-  readonly trustProxy: readonly string[]
-}
-
-export interface RateLimitConfig {
-  /** 0: no limit. */
-  readonly max: number
-  readonly windowMs: number
-  readonly paths: readonly string[]
-}
-
-export type LogLevel = (typeof logLevels)[number]
+/** All settings, read once, checked and frozen. No other module reads the environment. `settings` tells what they mean. */
+export type Config = ReturnType<typeof readConfig>
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -103,7 +35,7 @@ export function processEnvironment(): Environment {
   return { ...file, ...process.env }
 }
 
-export function readConfig(environment: Environment): Config {
+export function readConfig(environment: Environment) {
   const read = (name: SettingName) => {
     const value = environment[name]?.trim()
     return value === undefined || value === '' ? settings[name].fallback : value

@@ -47,12 +47,12 @@ const commands: Readonly<Record<string, Command>> = {
   migrate: {
     summary: "bring the database's schema up to date",
     takes: [],
-    run: async config => (await import('./commands/migrate.ts')).migrate(config),
+    run: async config => (await import('./commands/database.ts')).migrate(config),
   },
   seed: {
     summary: 'fill an empty database with demo data',
     takes: [],
-    run: async config => (await import('./commands/seed.ts')).seed(config),
+    run: async config => (await import('./commands/database.ts')).seed(config),
   },
   backup: {
     summary: 'copy an embedded database, also while it is served',
@@ -62,24 +62,27 @@ const commands: Readonly<Record<string, Command>> = {
   'keys generate': {
     summary: 'print a new key set for TOKEN_KEYS',
     takes: [],
-    run: async () => (await import('./commands/generate-keys.ts')).generateKeys(),
+    run: async () => {
+      process.stdout.write(await (await import('./security/keys.ts')).generateKeySet())
+      return 0
+    },
   },
   'users create': {
     summary: 'create a user who can log in; without --password-stdin the password is generated and printed',
     takes: [],
     options: ['--email <email>', '[--name <name>]', '[--role <role>]', '[--password-stdin]'],
-    run: async (config, _, options) => (await import('./commands/create-user.ts')).createUser(config, options),
+    run: async (config, _, options) => (await import('./commands/users.ts')).createUser(config, options),
   },
   'users list': {
     summary: 'list all users: id, role, whether they can log in, e-mail and name',
     takes: [],
     options: ['[--role <role>]'],
-    run: async (config, _, { role }) => (await import('./commands/list-users.ts')).listUsers(config, role),
+    run: async (config, _, { role }) => (await import('./commands/users.ts')).listUsers(config, role),
   },
   'users set-role': {
     summary: 'make a user a member or an admin',
     takes: ['email or id', 'role'],
-    run: async (config, [user = '', role = '']) => (await import('./commands/set-role.ts')).setRole(config, user, role),
+    run: async (config, [user = '', role = '']) => (await import('./commands/users.ts')).setRole(config, user, role),
   },
 }
 

@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs'
 import { type Config, ConfigError } from '../config.ts'
 import { backupDatabase } from '../storage/database.ts'
 import { complain } from './complain.ts'
-import { requireFile } from './with-database.ts'
+import { requireDatabase } from './database.ts'
 
 /** `duet backup` */
-export async function backup({ database }: Config, file: string): Promise<number> {
+export async function backup(config: Config, file: string): Promise<number> {
+  const { database } = config
   if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
-  requireFile(database)
+  requireDatabase(config)
   if (existsSync(file)) return complain(existsAlready(file))
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))

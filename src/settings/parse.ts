@@ -74,41 +74,33 @@ export function parseLinkPrefix(value: string): string {
 }
 
 export function parsePaths(value: string): readonly string[] {
-  const list = value.split(',').map(path => path.trim())
-  if (list.every(path => /^\/[^\s?#]*$/.test(path))) return Object.freeze(list)
-  throw new ConfigError('RATE_LIMIT_PATHS: must be paths such as /api/, separated by commas')
+  return listOf(value, path => /^\/[^\s?#]*$/.test(path), 'RATE_LIMIT_PATHS: must be paths such as /api/')
 }
 
 export function parseProxies(value: string): readonly string[] {
-  const list = value === '' ? [] : value.split(',').map(range => range.trim())
-  for (const range of list) {
+  const isRange = (range: string) => {
     const [address = '', prefix, ...rest] = range.split('/')
     const family = isIP(address)
     const longest = family === 4 ? 32 : 128
     const isValidPrefix = prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= longest)
-    if (family === 0 || !isValidPrefix || rest.length > 0) {
-      throw new ConfigError('TRUST_PROXY: must be addresses or CIDR ranges such as 10.0.0.0/8, separated by commas')
-    }
+    return family !== 0 && isValidPrefix && rest.length === 0
   }
-  return Object.freeze(list)
+  return listOf(value, isRange, 'TRUST_PROXY: must be addresses or CIDR ranges such as 10.0.0.0/8')
 }
 
 export function parseOrigins(value: string): readonly string[] {
-  const list = value.split(',').map(origin => origin.trim())
-  for (const origin of list) {
-    if (origin === '*' || origin === 'loopback') continue
-    if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
-      throw new ConfigError(
-        'CORS_ORIGINS: must be *, loopback or origins such as https://app.example.com, separated by commas',
-      )
-    }
-  }
-  return Object.freeze(list)
+  const isOrigin = (origin: string) =>
+    origin === '*' || origin === 'loopback' || (URL.canParse(origin) && new URL(origin).origin === origin)
+  return listOf(value, isOrigin, 'CORS_ORIGINS: must be *, loopback or origins such as https://app.example.com')
 }
 
 export function parseHosts(value: string): readonly string[] {
-  const list = value === '' ? [] : value.split(',').map(host => host.trim().toLowerCase())
-  if (list.every(host => /^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?$/.test(host)))
-    return Object.freeze(list)
-  throw new ConfigError('ALLOWED_HOSTS: must be hosts such as duet.example.com or duet:4000, separated by commas')
+  const isHost = (host: string) => /^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])(?::\d{1,5})?$/.test(host)
+  return listOf(value.toLowerCase(), isHost, 'ALLOWED_HOSTS: must be hosts such as duet.example.com or duet:4000')
+}
+
+function listOf(value: string, isSound: (item: string) => boolean, complaint: string): readonly string[] {
+  const list = value === '' ? [] : value.split(',').map(item => item.trim())
+  if (list.every(isSound)) return Object.freeze(list)
+  throw new ConfigError(`${complaint}, separated by commas`)
 }

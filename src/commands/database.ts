@@ -1,0 +1,48 @@
+import { type Config, ConfigError } from '../config.ts'
+import { Argon2Passwords } from '../security/passwords.ts'
+import { isMissing, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
+import { seedDemoData } from '../storage/entities/demo-data.ts'
+import { timeoutsOf } from '../storage/timeouts.ts'
+import { systemClock, systemRandomness } from '../wiring/base.ts'
+import { complain } from './complain.ts'
+
+/** `duet migrate` */
+export async function migrate({ database }: Config): Promise<number> {
+  for (const { version, name } of await migrateDatabase(database)) console.log(`applied ${version} ${name}`)
+  console.log('The schema is up to date.')
+  return 0
+}
+
+/** `duet seed` */
+export async function seed(config: Config): Promise<number> {
+  refuseTemporary(config)
+  const outcome = await withDatabase(config, engine => seedDemoData(engine, new Argon2Passwords(), systemRandomness))
+  if (outcome === 'not empty') return complain('the database is not empty; nothing was changed')
+  console.log('The demo data was written.')
+  return 0
+}
+
+/** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
+export async function withDatabase<Outcome>(
+  { database, databaseTimeoutMs }: Config,
+  work: (engine: OpenDatabase['engine']) => Promise<Outcome>,
+): Promise<Outcome> {
+  const observer = { read() {}, write() {}, commit() {}, trouble() {} }
+  const timeouts = timeoutsOf(databaseTimeoutMs)
+  await using engine = await openForCommand(database, { clock: systemClock, observer, timeouts })
+  return await work(engine)
+}
+
+/** A command must not create a new database because the path is mistyped. */
+export function requireDatabase(config: Config): void {
+  refuseTemporary(config)
+  const { database } = config
+  if (database.kind === 'postgres' || !isMissing(database)) return
+  throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)
+}
+
+/** A temporary database is deleted when the command ends, so the command would have no effect. */
+function refuseTemporary({ database }: Config): void {
+  if (database.kind === 'postgres' || database.path !== ':memory:') return
+  throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
+}

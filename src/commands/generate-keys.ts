@@ -1,7 +1,0 @@
-import { generateKeySet } from '../security/keys.ts'
-
-/** `duet keys generate` */
-export async function generateKeys(): Promise<number> {
-  process.stdout.write(await generateKeySet())
-  return 0
-}

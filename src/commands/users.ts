@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto'
+import { text } from 'node:stream/consumers'
+import type { Config } from '../config.ts'
+import { anonymous, type Role, roles } from '../core/actor.ts'
+import { AppError } from '../core/errors.ts'
+import { idOf } from '../core/input.ts'
+import type { Account } from '../core/store.ts'
+import { loginKeyOf, profileOf, userRules } from '../core/users/user.ts'
+import { Argon2Passwords } from '../security/passwords.ts'
+import { createStore } from '../storage/store.ts'
+import { systemRandomness } from '../wiring/base.ts'
+import { complain } from './complain.ts'
+import { requireDatabase, withDatabase } from './database.ts'
+
+type Options = Readonly<Record<string, string | boolean | undefined>>
+
+/** `duet users create`. A password is never an argument, because every user of a machine can read those. */
+export async function createUser(config: Config, options: Options): Promise<number> {
+  const { email, name = String(email).split('@')[0], role = 'member', 'password-stdin': fromStdin = false } = options
+  if (!isRole(role)) return complain(roleComplaint)
+  requireDatabase(config)
+  const password = fromStdin ? await firstLine() : randomBytes(15).toString('base64url')
+  const user = checked({ email, name, password })
+  if (typeof user === 'string') return complain(user)
+  const hash = await new Argon2Passwords().hash(user.password)
+  const values = { ...profileOf(() => null), ...user, password: { hash }, tokenVersion: systemRandomness.id() }
+  const created = await withDatabase(config, engine => createStore(engine).createUser(values, anonymous, role))
+  if (typeof created === 'string') return complain('another user logs in with this e-mail already')
+  console.log(`User ${created.id} is created, with the role ${role}.`)
+  if (!fromStdin) console.log(`Password: ${password}`)
+  return 0
+}
+
+/** `duet users list`: one line for each user, its columns separated by tabs. */
+export async function listUsers(config: Config, role: unknown): Promise<number> {
+  if (role !== undefined && !isRole(role)) return complain(roleComplaint)
+  requireDatabase(config)
+  process.stdout.on('error', () => process.exit(0)) // the reader has closed the pipe, as `head` does
+  console.log('id\trole\tlogin\temail\tname')
+  await withDatabase(config, async engine => {
+    const store = createStore(engine)
+    let page: readonly Account[] = []
+    do {
+      page = await store.listAccounts(page.at(-1)?.id ?? 0, pageSize)
+      for (const user of page) if (role === undefined || user.role === role) console.log(line(user))
+    } while (page.length === pageSize)
+  })
+  return 0
+}
+
+/** `duet users set-role` */
+export async function setRole(config: Config, user: string, role: string): Promise<number> {
+  if (!isRole(role)) return complain(roleComplaint)
+  requireDatabase(config)
+  const id = idOf(user)
+  const target = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
+  const outcome = await withDatabase(config, engine => createStore(engine).setRole(target, role, systemRandomness.id()))
+  if (outcome === 'absent') {
+    return complain(
+      id === undefined
+        ? 'no user can log in with this e-mail; for a user without a password, give the id'
+        : 'there is no user with this id',
+    )
+  }
+  console.log(`Done. The user is now ${role} and has to log in again.`)
+  return 0
+}
+
+const roleComplaint = 'the role must be member or admin'
+
+function isRole(value: unknown): value is Role {
+  return roles.some(role => role === value)
+}
+
+/** Returns the input if it follows the rules for users, otherwise the error message. */
+function checked(input: Readonly<Record<'email' | 'name' | 'password', unknown>>) {
+  try {
+    const { email, name, password } = userRules
+    return { email: email(input.email), name: name(input.name), password: password(input.password) }
+  } catch (error) {
+    if (error instanceof AppError) return error.message
+    throw error
+  }
+}
+
+async function firstLine(): Promise<string> {
+  const [line = ''] = (await text(process.stdin)).split(/\r?\n/)
+  return line
+}
+
+/** The number of users that are read at a time. */
+const pageSize = 1000
+
+function line({ id, role, canLogIn, email, name }: Account): string {
+  return [id, role, canLogIn ? 'yes' : 'no', harmless(email), harmless(name)].join('\t')
+}
+
+/**
+ * Replaces control and format characters and line separators. Users choose these texts. They must not control the
+ * operator's terminal, show letters in another order or hide some.
+ */
+function harmless(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}
