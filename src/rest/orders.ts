@@ -6,7 +6,7 @@ import type { Payments } from '../core/payments/operations.ts'
 import { type Fields, isObject } from '../server/fields.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import type { Links } from './links.ts'
-import { accessCheck, decodeKey, keyCheck, markReplay } from './payments.ts'
+import { checkFirst, decodeKey, markReplay } from './payments.ts'
 import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
 
 export interface OrdersCore {
@@ -54,7 +54,7 @@ export function serveOrders(
   })
 
   const keyOf = (request: FastifyRequest) => decodeKey(request, `/orders/${idIn(request)}/payment`)
-  const paying = { onRequest: [authenticate, accessCheck(payments, 'pay an order'), keyCheck(keyOf)] }
+  const paying = { onRequest: [authenticate, checkFirst(payments, 'pay an order', keyOf)] }
   server.post(`${path}/payment`, paying, async (request, reply) => {
     const { order, payment, replayed } = await payments.payOrder(
       request.actor,

@@ -11,7 +11,7 @@ import { fieldsOf, headerOf, idIn, type RestServer } from './request.ts'
 export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
   const path = `${prefix}/payments`
   const keyOf = (request: FastifyRequest) => decodeRequiredKey(request, '/payments')
-  const creating = { onRequest: [authenticate, accessCheck(payments, 'make a payment'), keyCheck(keyOf)] }
+  const creating = { onRequest: [authenticate, checkFirst(payments, 'make a payment', keyOf)] }
   server.post(path, creating, async (request, reply) => {
     const { payment, replayed } = await payments.pay(
       request.actor,
@@ -28,20 +28,14 @@ export function servePayments({ server, authenticate, prefix }: RestServer, paym
   )
 }
 
-/** Refuses a caller that needs a token and has none, before the body is read. */
-export function accessCheck(
+/** Refuses before the body is read, whatever it is: a caller without a needed token, then a missing or malformed key. */
+export function checkFirst(
   payments: Payments,
   operation: Parameters<Payments['checkAccess']>[1],
+  keyOf: (request: FastifyRequest) => unknown,
 ): onRequestHookHandler {
   return (request, _reply, next) => {
     payments.checkAccess(request.actor, operation)
-    next()
-  }
-}
-
-/** Refuses a key that is missing or malformed before the body is read, whatever the body is. */
-export function keyCheck(keyOf: (request: FastifyRequest) => unknown): onRequestHookHandler {
-  return (request, _reply, next) => {
     keyOf(request)
     next()
   }
