@@ -24,7 +24,6 @@ import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { FanOut, type FanOutParts, type Resume } from '../../src/graphql/live/fan-out.ts'
 import type { Subscriber, Subscription } from '../../src/graphql/live/group.ts'
-import { startOf } from '../../src/graphql/live/shared-message.ts'
 import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 
@@ -121,7 +120,7 @@ const mostTogether = 500
 export class FakeSubscriber implements Subscriber {
   readonly received: unknown[] = []
   readonly next: Subscriber['next'] = message => {
-    const frame = message.frame(startOf('x'))
+    const frame = message.frame('"x"')
     const text = frame.subarray(frame.indexOf('{')).toString()
     const { data, extensions } = JSON.parse(text).payload
     this.received.push(data)

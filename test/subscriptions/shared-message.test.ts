@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { SharedMessage, startOf } from '../../src/graphql/live/shared-message.ts'
+import { SharedMessage } from '../../src/graphql/live/shared-message.ts'
 
 /** Internal classes of `ws` that build and parse frames. Its types do not include them. */
 interface WsParts {
@@ -32,14 +32,6 @@ function readByWs(frame: Buffer): readonly string[] {
   return texts
 }
 
-function frameOf(message: SharedMessage, id: string): Buffer {
-  try {
-    return message.frame(startOf(id))
-  } catch (error) {
-    return assert.fail(`no frame was made: ${error}`)
-  }
-}
-
 /** Does not use `deepEqual`, which would print two frames of 64 KiB byte by byte. */
 function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
   assert.equal(actual.subarray(0, 14).toString('hex'), expected.subarray(0, 14).toString('hex'), `${what}: its start`)
@@ -54,15 +46,12 @@ describe('SharedMessage', () => {
   const dataFor = (bytes: number) => JSON.stringify('x'.repeat(bytes - shortest))
 
   // The length of a frame needs one, two or eight bytes more, with limits at 126 and 65,536 bytes.
-  const lengths = [shortest, 100, 124, 125, 126, 127, 128, 255, 256, 32_767, 32_768]
-  lengths.push(65_534, 65_535, 65_536, 65_537, 65_538, 131_071, 131_072, 1_000_000, 16_777_216)
-
-  for (const length of lengths) {
+  for (const length of [shortest, 125, 126, 127, 32_768, 65_535, 65_536, 65_537, 16_777_216]) {
     it(`a message of ${length} bytes becomes the frame that ws makes and reads`, () => {
       const data = dataFor(length)
       const text = textOf('1', data)
       assert.equal(Buffer.byteLength(text), length)
-      const frame = frameOf(new SharedMessage(data), '1')
+      const frame = new SharedMessage(data).frame('"1"')
       assertSameBytes(frame, frameByWs(text), `the frame of ${length} bytes`)
       const [read, ...more] = readByWs(frame)
       assert.ok(read === text && more.length === 0, `ws read ${read?.length} characters and ${more.length} more texts`)
@@ -75,7 +64,7 @@ describe('SharedMessage', () => {
       const message = new SharedMessage(data)
       for (const id of ['1', '1', 'another id', '"\\é🎈', '1']) {
         const text = textOf(id, data)
-        assertSameBytes(frameOf(message, id), frameByWs(text), `${size} × é to ${id}`)
+        assertSameBytes(message.frame(JSON.stringify(id)), frameByWs(text), `${size} × é to ${id}`)
       }
     }
   })

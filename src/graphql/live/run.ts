@@ -1,6 +1,6 @@
 import type { Refusal } from '../errors.ts'
 import type { Subscriber } from './group.ts'
-import { type SharedMessage, startOf } from './shared-message.ts'
+import type { SharedMessage } from './shared-message.ts'
 
 /** Sends messages to a client. */
 export interface Outlet {
@@ -26,13 +26,14 @@ interface Host extends Outlet {
  */
 export class Run implements Subscriber {
   readonly id: string
+  readonly #json: string
   readonly #host: Host
-  #start: Buffer | undefined
   #stop: (() => void) | undefined
   #isOver = false
 
   constructor(id: string, host: Host) {
     this.id = id
+    this.#json = JSON.stringify(id)
     this.#host = host
   }
 
@@ -49,14 +50,12 @@ export class Run implements Subscriber {
 
   answer(data: string): void {
     if (this.#isOver) return
-    this.#host.send(`{"id":${JSON.stringify(this.id)},"type":"next","payload":{"data":${data}}}`)
+    this.#host.send(`{"id":${this.#json},"type":"next","payload":{"data":${data}}}`)
     this.complete()
   }
 
   next(message: SharedMessage): void {
-    if (this.#isOver) return
-    this.#start ??= startOf(this.id)
-    this.#host.sendFrame(message.frame(this.#start))
+    if (!this.#isOver) this.#host.sendFrame(message.frame(this.#json))
   }
 
   ready(): Promise<void> | undefined {

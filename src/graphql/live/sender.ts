@@ -48,7 +48,7 @@ export class Sender {
       }
     }
     if (isLive && reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
-    else for (let n = 0; n < reached; n++) observer.replayed()
+    else if (reached > 0) observer.replayed()
   }
 
   #sendTo(member: Member, message: SharedMessage): boolean {

@@ -5,8 +5,7 @@ import { AppError, fault } from '../../core/errors.ts'
 import { isSameHost } from '../../server/hosts.ts'
 import type { Unread } from '../../server/unread.ts'
 import type { Upgrade } from '../../server/upgrades.ts'
-import { MessageRate } from './message-rate.ts'
-import { socketBounds } from './messages.ts'
+import { messageRate, socketBounds } from './messages.ts'
 import { Conversation, type ConversationParts } from './protocol.ts'
 import { beatMs, Socket, type SocketObserver } from './socket.ts'
 
@@ -110,19 +109,17 @@ export class Sockets implements AsyncDisposable {
     const conversation = new Conversation(parts, socket, request.headers.authorization)
     socket.conversation = conversation
     this.#sockets.add(socket)
-    const rate = new MessageRate(parts.messagesPerSecond, () => parts.clock.now())
+    const mayReceive = messageRate(parts.messagesPerSecond, () => parts.clock.now())
     // Frames of WebSocket itself count like messages: each is work.
     const counted = (bytes: number, work: () => void) =>
       conversation.guarded(() => {
-        if (rate.take(bytes)) work()
+        if (mayReceive(bytes)) work()
         else conversation.end(1008, 'Too many messages')
       })
     websocket.on('message', (data, isBinary) => {
       const bytes = data as Buffer
-      counted(bytes.length, () => {
-        if (isBinary) conversation.end(4400, 'Invalid message')
-        else conversation.receive(bytes)
-      })
+      const receive = () => (isBinary ? conversation.end(4400, 'Invalid message') : conversation.receive(bytes))
+      counted(bytes.length, receive)
     })
     websocket.on('ping', payload => counted(payload.length, () => socket.answerPing(payload)))
     websocket.on('pong', payload => counted(payload.length, () => socket.pong(payload)))
