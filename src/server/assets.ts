@@ -1,30 +1,22 @@
 import { createHash } from 'node:crypto'
+import { extname } from 'node:path'
 import { promisify } from 'node:util'
-import { brotliCompress, constants, gunzip, gzip } from 'node:zlib'
+import { gunzip, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 
-/** A file for browsers, in its compressed forms. */
+/** A file for browsers. Only its compressed form is kept. */
 export interface Compressed {
-  readonly gzip: Uint8Array
-  readonly br: Uint8Array
+  readonly zipped: Uint8Array
   /** Identifies the content. */
   readonly hash: string
 }
 
-export interface Asset {
-  /** Relative to the root. It contains a version if `immutable`. */
-  readonly address: string
-  readonly type: string
-  /** Whether the content at this address never changes. If not, browsers check it each time. */
-  readonly immutable: boolean
-  readonly load: () => Promise<Compressed>
-}
+type Content = string | Uint8Array
 
 /** Compresses a file outside of this thread. */
-export async function compress(content: string | Uint8Array): Promise<Compressed> {
-  const params = { [constants.BROTLI_PARAM_QUALITY]: 5 } // better ones take many times as long
-  const [zipped, br] = await Promise.all([promisify(gzip)(content), promisify(brotliCompress)(content, { params })])
-  return { gzip: zipped, br, hash: createHash('sha256').update(content).digest('base64url').slice(0, 22) }
+export async function compress(content: Content): Promise<Compressed> {
+  const hash = createHash('sha256').update(content).digest('base64url').slice(0, 22)
+  return { zipped: await promisify(gzip)(content), hash }
 }
 
 /** A function that loads something at its first call, and again only if that failed. */
@@ -40,53 +32,49 @@ export function once<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded>
 }
 
 /**
- * Serves files for browsers. Few processes need them, so each is compressed at its first request, and only its
- * compressed forms are kept.
+ * Serves files for browsers, by their addresses relative to the root. Few processes need them, so each is loaded and
+ * compressed at its first request. What never changes at its address, because that contains a version, is `immutable`;
+ * anything else browsers check each time.
  */
-export function serveAssets(server: FastifyInstance, assets: readonly Asset[]): void {
-  for (const { address, type, immutable, load } of assets) {
-    const loaded = once(load)
-    const caching = immutable ? 'public, max-age=31536000, immutable' : 'no-cache'
+export function serveAssets(
+  server: FastifyInstance,
+  files: Readonly<Record<string, () => Promise<Content>>>,
+  caching: 'no-cache' | 'immutable' = 'no-cache',
+): void {
+  const header = caching === 'immutable' ? 'public, max-age=31536000, immutable' : caching
+  for (const [address, load] of Object.entries(files)) {
+    const file = once(async () => compress(await load()))
     server.get(`/${address}`, async (request, reply) => {
-      reply.header('cache-control', caching)
-      return sendCompressed(await loaded(), type, request, reply)
+      reply.header('cache-control', header)
+      return sendCompressed(await file(), extname(address), request, reply)
     })
   }
 }
 
-/** Sends the form that the client accepts, or 304 if the client has it already. */
+/** Sends a file with the type of its extension, compressed if the client accepts that, or 304 if it has it already. */
 export async function sendCompressed(
-  file: Compressed,
-  type: string,
+  { zipped, hash }: Compressed,
+  extension: string,
   { headers }: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { gzip: zipped, br, hash } = file
-  const accepted = acceptedEncodings(headers['accept-encoding'])
-  const encoding = accepted.has('br') ? 'br' : accepted.has('gzip') ? 'gzip' : undefined
-  const tag = `"${hash}${encoding === undefined ? '' : `-${encoding}`}"`
+  const isZipped = acceptsGzip.test(headers['accept-encoding']?.toString() ?? '')
+  const tag = `"${hash}${isZipped ? '-gzip' : ''}"`
   const known = headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, ''))
   reply.header('etag', tag).header('vary', `${reply.getHeader('vary') ?? 'Origin'}, Accept-Encoding`)
   if (known?.includes(tag)) return reply.code(304).send()
-  reply.type(type)
-  if (encoding === undefined) return reply.send(await plain(file))
-  return reply.header('content-encoding', encoding).send(Buffer.from(encoding === 'br' ? br : zipped))
+  reply.type(types[extension] ?? 'text/plain; charset=utf-8')
+  if (!isZipped) return reply.send(await promisify(gunzip)(zipped))
+  return reply.header('content-encoding', 'gzip').send(Buffer.from(zipped))
 }
 
-/** The content itself, for the few clients that accept no compression. All of them share it, however slowly they read. */
-function plain(file: Compressed): Promise<Buffer> {
-  let load = contents.get(file)
-  if (load === undefined) {
-    load = once(() => promisify(gunzip)(file.gzip))
-    contents.set(file, load)
-  }
-  return load()
-}
+const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i
 
-const contents = new WeakMap<Compressed, () => Promise<Buffer>>()
-
-function acceptedEncodings(header = ''): ReadonlySet<string> {
-  const ranges = String(header).split(',')
-  const accepted = ranges.filter(range => !/;\s*q=0(\.0*)?\s*$/i.test(range))
-  return new Set(accepted.map(range => range.split(';')[0]?.trim().toLowerCase() ?? ''))
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.ico': 'image/x-icon',
 }

@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { compress, serveAssets } from './assets.ts'
+import { serveAssets } from './assets.ts'
 
 const file = join(import.meta.dirname, '..', '..', 'client', 'dist', 'duet-client.js')
 
 /** `GET /client.js` is the typed client, so that a page can import it without a build. */
 export function serveClientScript(server: FastifyInstance): void {
-  const load = async () => compress(await readFile(file))
-  serveAssets(server, [{ address: 'client.js', type: 'text/javascript; charset=utf-8', immutable: false, load }])
+  serveAssets(server, { 'client.js': () => readFile(file) })
 }

@@ -1,18 +1,13 @@
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { type Asset, compress, once, sendCompressed, serveAssets } from './assets.ts'
+import { compress, once, sendCompressed, serveAssets } from './assets.ts'
 import { pageHeaders } from './page-headers.ts'
 
 /** The committed build of `console/`. `npm run build` writes it. */
 const built = fileURLToPath(new URL('../../console/dist', import.meta.url))
-
-const types: Readonly<Record<string, string>> = {
-  '.css': 'text/css; charset=utf-8',
-  '.js': 'text/javascript; charset=utf-8',
-}
 
 /** Nothing is loaded from other hosts, and nothing inline is run. `'self'` includes sockets to this host. */
 const headers = pageHeaders(
@@ -43,16 +38,13 @@ export function serveConsole(server: FastifyInstance, settings: ConsoleSettings)
   })
   server.get('/console', async (request, reply) => {
     reply.headers(headers)
-    return sendCompressed(await page(), 'text/html; charset=utf-8', request, reply)
+    return sendCompressed(await page(), '.html', request, reply)
   })
   // The addresses in the page are relative, because a gateway may publish the service below a prefix. So is this one.
   server.get('/console/', (_request, reply) => reply.header('cache-control', 'no-cache').redirect('../console', 308))
-  const files = readdirSync(join(built, 'console'))
-  const assets = files.map((file): Asset => {
-    const load = async () => compress(await readFile(join(built, 'console', file)))
-    return { address: `console/${file}`, type: types[extname(file)] ?? 'text/plain', immutable: true, load }
-  })
-  serveAssets(server, assets)
+  const files = readdirSync(join(built, 'console')).map(file => `console/${file}`)
+  const loaders = files.map(file => [file, () => readFile(join(built, file))] as const)
+  serveAssets(server, Object.fromEntries(loaders), 'immutable')
 }
 
 function escaped(text: string): string {

@@ -3,18 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { compress, serveAssets } from '../assets.ts'
+import { serveAssets } from '../assets.ts'
 import { pageHeaders } from '../page-headers.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
 const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
-const scriptType = 'text/javascript; charset=utf-8'
-
 /** The files that the page loads from the package. Their URLs contain the version, so that browsers may cache them. */
-const assets = [
-  { address: `docs/swagger-ui-${manifest.version}.css`, file: 'swagger-ui.css', type: 'text/css; charset=utf-8' },
-  { address: `docs/swagger-ui-${manifest.version}.js`, file: 'swagger-ui-bundle.js', type: scriptType },
-] as const
+const assets = {
+  css: `docs/swagger-ui-${manifest.version}.css`,
+  js: `docs/swagger-ui-${manifest.version}.js`,
+} as const
 
 const starter = 'docs/start.js'
 
@@ -26,13 +24,13 @@ const page = `<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Duet: the HTTP interface</title>
 <link rel="icon" href="../favicon.ico">
-<link rel="stylesheet" href="../${assets[0].address}">
+<link rel="stylesheet" href="../${assets.css}">
 </head>
 <body>
 <nav class="swagger-ui" aria-label="Places"><p class="wrapper"><a class="link" href="../docs">Documentation</a></p></nav>
 <div id="docs"></div>
 <noscript>This page needs JavaScript. <a href="../openapi.json">openapi.json</a> holds the same as data.</noscript>
-<script src="../${assets[1].address}"></script>
+<script src="../${assets.js}"></script>
 <script src="../${starter}"></script>
 </body>
 </html>
@@ -48,12 +46,7 @@ const headers = pageHeaders("script-src 'self'", "style-src 'self'", "img-src 's
 /** `GET /docs/api` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
 export function serveApiReference(server: FastifyInstance): void {
   server.get('/docs/api', (_request, reply) => reply.headers(headers).type('text/html; charset=utf-8').send(page))
-  server.get(`/${starter}`, (_request, reply) => reply.header('cache-control', 'no-cache').type(scriptType).send(start))
-  serveAssets(
-    server,
-    assets.map(({ address, file, type }) => {
-      const load = async () => compress(await readFile(join(folder, file)))
-      return { address, type, immutable: true, load }
-    }),
-  )
+  serveAssets(server, { [starter]: async () => start })
+  const load = (file: string) => () => readFile(join(folder, file))
+  serveAssets(server, { [assets.css]: load('swagger-ui.css'), [assets.js]: load('swagger-ui-bundle.js') }, 'immutable')
 }

@@ -35,9 +35,6 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
   Decisions: ['docs/decisions'],
 }
 
-/** Types of images, by the ending of their names. */
-export const imageTypes: Readonly<Record<string, string>> = { '.png': 'image/png', '.svg': 'image/svg+xml' }
-
 /** Files whose heading says too little in a list. */
 const ownTitles: Readonly<Record<string, string>> = { 'README.md': 'Overview', 'client/README.md': 'The typed client' }
 
@@ -48,7 +45,7 @@ export async function readContents(): Promise<Contents> {
     return { name, guides: await Promise.all(files.map(readGuide)) }
   })
   const imagesOf = (ending: string) => filesOf('docs/images', ending).catch(() => []) // the folder may be absent
-  const images = await Promise.all(Object.keys(imageTypes).map(imagesOf))
+  const images = await Promise.all(['.png', '.svg'].map(imagesOf))
   return { chapters: await Promise.all(named), images: images.flat() }
 }
 

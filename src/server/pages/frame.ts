@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { type Asset, compress, serveAssets } from '../assets.ts'
+import { serveAssets } from '../assets.ts'
 import { pageHeaders } from '../page-headers.ts'
 
 export interface Page {
@@ -73,18 +73,11 @@ export function asPage(reply: FastifyReply): FastifyReply {
 /** Serves the style sheet and the icons of all pages. */
 export function servePageAssets(server: FastifyInstance): void {
   const read = (file: string) => readFile(join(import.meta.dirname, file))
-  const styles = async () => Buffer.concat(await Promise.all(['theme.css', 'pages.css'].map(read)))
-  const asset = (address: string, type: string, content: () => Promise<Buffer>): Asset => ({
-    address,
-    type,
-    immutable: false,
-    load: async () => compress(await content()),
+  serveAssets(server, {
+    'pages.css': async () => Buffer.concat(await Promise.all(['theme.css', 'pages.css'].map(read))),
+    'favicon.ico': () => read('favicon.ico'),
+    'icon.svg': () => read('icon.svg'),
   })
-  serveAssets(server, [
-    asset('pages.css', 'text/css; charset=utf-8', styles),
-    asset('favicon.ico', 'image/x-icon', () => read('favicon.ico')),
-    asset('icon.svg', 'image/svg+xml', () => read('icon.svg')),
-  ])
 }
 
 export function escapeHtml(text: string): string {

@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
 import { type Compressed, compress, once, sendCompressed, serveAssets } from '../assets.ts'
 import { openApiDocument } from '../openapi.ts'
-import { type Chapter, type Contents, type Guide, imageTypes, projectFolder, readContents } from './contents.ts'
-import { asPage, escapeHtml, frame, htmlType, type Page, placesOf } from './frame.ts'
+import { type Chapter, type Contents, type Guide, projectFolder, readContents } from './contents.ts'
+import { asPage, escapeHtml, frame, type Page, placesOf } from './frame.ts'
 import { indexPage } from './guides-index.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
 
@@ -31,7 +31,7 @@ export function serveGuides(server: FastifyInstance): void {
       const body = indexPage(chapters, await openApiDocument())
       return { title: 'Duet: documentation', root: '', place: 'Docs', body }
     }
-    return sendCompressed(await pageAt('docs', make), htmlType, request, asPage(reply))
+    return sendCompressed(await pageAt('docs', make), '.html', request, asPage(reply))
   })
   server.get('/docs/*', async (request, reply) => {
     const { '*': path } = request.params as { readonly '*': string }
@@ -40,15 +40,13 @@ export function serveGuides(server: FastifyInstance): void {
     const all = await contents()
     if (all.images.includes(address)) {
       const image = await kept(address, () => readFile(join(projectFolder, address)))
-      const type = imageTypes[extname(address)] ?? 'application/octet-stream'
-      return sendCompressed(image, type, request, reply.header('cache-control', 'no-cache'))
+      return sendCompressed(image, extname(address), request, reply.header('cache-control', 'no-cache'))
     }
     const guide = all.chapters.flatMap(({ guides }) => guides).find(each => each.address === address)
     if (guide === undefined) throw new AppError('not-found', 'Not found')
-    return sendCompressed(await pageAt(address, () => guidePage(guide, all)), htmlType, request, asPage(reply))
+    return sendCompressed(await pageAt(address, () => guidePage(guide, all)), '.html', request, asPage(reply))
   })
-  const load = async () => compress(await readFile(join(projectFolder, 'api', 'schema.graphql')))
-  serveAssets(server, [{ address: 'docs/schema.graphql', type: 'text/plain; charset=utf-8', immutable: false, load }])
+  serveAssets(server, { 'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')) })
 }
 
 /** What links in the files may name, besides other files of the documentation. */

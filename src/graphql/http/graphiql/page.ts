@@ -4,15 +4,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type Asset, type Compressed, compress, once, sendCompressed, serveAssets } from '../../../server/assets.ts'
+import { compress, once, sendCompressed, serveAssets } from '../../../server/assets.ts'
 import { pageHeaders } from '../../../server/page-headers.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
 const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {
   version: string
 }
-
-const types = { html: 'text/html; charset=utf-8', css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' }
 
 /** The parts of GraphiQL's bundle. Their URLs contain its version, so that browsers may cache them. */
 const parts = {
@@ -65,29 +63,26 @@ const compressedPage = once(() => compress(page))
 /** The GraphiQL page, for trying GraphQL in a browser. It loads nothing from other hosts. */
 export async function showGraphiql(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   reply.headers(headers).header('vary', 'Origin, Accept')
-  return sendCompressed(await compressedPage(), types.html, request, reply)
+  return sendCompressed(await compressedPage(), '.html', request, reply)
 }
 
 /** Serves the files of the page. */
 export function serveGraphiqlAssets(server: FastifyInstance): void {
-  const bundle = once(compressBundle)
-  const ofBundle = Object.entries(parts).map(([name, address]): Asset => {
+  const bundle = once(loadBundle)
+  const ofBundle = Object.entries(parts).map(([name, address]) => {
     const load = async () => (await bundle())[name] ?? Promise.reject(new Error(`GraphiQL has no part ${name}`))
-    return { address, type: name === 'css' ? types.css : types.js, immutable: true, load }
+    return [address, load] as const
   })
-  const own = (['css', 'js'] as const).map((type): Asset => {
-    const file = { css: 'page.css', js: 'start.js' }[type]
-    const load = async () => compress(await readFile(join(import.meta.dirname, file)))
-    return { address: `graphiql/${file}`, type: types[type], immutable: false, load }
-  })
-  serveAssets(server, [...ofBundle, ...own])
+  serveAssets(server, Object.fromEntries(ofBundle), 'immutable')
+  const own = (name: string) => () => readFile(join(import.meta.dirname, name))
+  serveAssets(server, { 'graphiql/page.css': own('page.css'), 'graphiql/start.js': own('start.js') })
 }
 
-function compressBundle(): Promise<Readonly<Record<string, Compressed>>> {
-  const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, Compressed>>>()
-  const worker = new Worker(new URL('./compress-bundle.ts', import.meta.url))
+function loadBundle(): Promise<Readonly<Record<string, string>>> {
+  const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, string>>>()
+  const worker = new Worker(new URL('./load-bundle.ts', import.meta.url))
   worker.unref() // a shutdown does not wait for it
   worker.once('message', resolve).once('error', reject)
-  worker.once('exit', code => reject(new Error(`GraphiQL could not be compressed: the thread ended with ${code}`)))
+  worker.once('exit', code => reject(new Error(`GraphiQL could not be loaded: the thread ended with ${code}`)))
   return promise
 }
