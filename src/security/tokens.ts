@@ -1,8 +1,8 @@
 import { SignJWT } from 'jose/jwt/sign'
 import { jwtVerify } from 'jose/jwt/verify'
 import { idOf } from '../core/input.ts'
-import { LruCache } from '../core/lru-cache.ts'
 import type { Claims, Clock, Randomness, Session, TokenSigner } from '../core/ports.ts'
+import { LruCache } from '../lib/lru-cache.ts'
 import type { TokenKey, TokenKeys } from './keys.ts'
 
 export interface JwtOptions {

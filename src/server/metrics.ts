@@ -12,6 +12,7 @@ import {
 } from 'prom-client'
 import { AppError } from '../core/errors.ts'
 import type { StoreObserver } from '../core/ports.ts'
+import { oneAtATime } from '../lib/one-at-a-time.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 const durations = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -154,20 +155,16 @@ export function serveMetrics(
     next()
   })
   if (token === undefined && !metricsOpen) return
-  const write = async () => {
+  // All that ask at the same time get the same text.
+  const write = oneAtATime(async () => {
     const registry = collect === undefined ? metrics.registry : AggregatorRegistry.aggregate([...(await collect())])
     return registry.metrics()
-  }
-  // All that ask at the same time get the same text.
-  let writing: Promise<string> | undefined
+  })
   server.get('/metrics', { config: { unlimited: true } }, async (request, reply) => {
     if (token !== undefined && !sameSecret(bearerIn(request.headers.authorization), token)) {
       throw new AppError('unauthenticated', 'Metrics need their token')
     }
-    writing ??= write().finally(() => {
-      writing = undefined
-    })
-    return reply.type(metrics.registry.contentType).send(await writing)
+    return reply.type(metrics.registry.contentType).send(await write())
   })
 }
 

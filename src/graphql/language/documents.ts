@@ -12,7 +12,7 @@ import {
   validate,
   visit,
 } from 'graphql'
-import { LruCache } from '../../core/lru-cache.ts'
+import { LruCache } from '../../lib/lru-cache.ts'
 import type { Fields } from '../../server/fields.ts'
 import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'

@@ -1,4 +1,4 @@
-import { LruCache } from '../../core/lru-cache.ts'
+import { LruCache } from '../../lib/lru-cache.ts'
 import type { PreparedOperation } from './documents.ts'
 import { PlanSize } from './limits/plan-size.ts'
 import { shapeKey } from './plan.ts'

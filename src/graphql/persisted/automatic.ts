@@ -1,5 +1,5 @@
 import { hash as hashOf } from 'node:crypto'
-import { LruCache } from '../../core/lru-cache.ts'
+import { LruCache } from '../../lib/lru-cache.ts'
 import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'

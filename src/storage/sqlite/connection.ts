@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { AppError, answerTooLarge, fault, unavailable } from '../../core/errors.ts'
-import { LruCache } from '../../core/lru-cache.ts'
+import { LruCache } from '../../lib/lru-cache.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
 

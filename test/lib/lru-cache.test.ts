@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { LruCache } from '../../src/core/lru-cache.ts'
+import { LruCache } from '../../src/lib/lru-cache.ts'
 
 /** A cache, and the entries that it should contain: all that were set and not dropped. */
 function watched(size: number, most?: number) {

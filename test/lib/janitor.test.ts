@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, mock, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Janitor } from '../../src/core/janitor.ts'
+import { Janitor } from '../../src/lib/janitor.ts'
 
 const silent = { trouble() {} }
 
