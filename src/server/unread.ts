@@ -41,7 +41,7 @@ export function boundUnread(server: FastifyInstance, unread: Unread, onCut: () =
     if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return next()
     if (payload.length < largeBytes) return next()
     // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
-    const bytes = Buffer.from(payload)
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
     const { raw } = reply
     if (!unread.hasRoom(bytes.length)) return next(null, refusal(reply))
     // If the client is gone, nothing is sent, and no event tells that it has ended.

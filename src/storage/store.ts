@@ -6,7 +6,7 @@ import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.t
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
-import { accountOf, credentialsOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
+import { accountOf, credentialsOf, listedUserOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
 import { compile } from './select/select.ts'
 import type { Row, Statement } from './sql.ts'
@@ -43,7 +43,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
   return {
     ...writesOf(engine),
     ping: () => engine.ping(),
-    listUsers: request => many(listUsers({ ...request, limit: request.limit + 1 }), userOf),
+    listUsers: request => many(listUsers({ ...request, limit: request.limit + 1 }), listedUserOf),
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
     credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),

@@ -6,7 +6,7 @@ import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
 import type { Passwords, Randomness } from '../ports.ts'
-import type { Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
+import type { ListedUser, Replaced, UserStore, UserValues, WriteRefusal, WriteRights } from '../store.ts'
 import { absentUser, profileOf, type User, type UserInput, type UserListRequest } from './user.ts'
 
 export interface UsersParts {
@@ -33,7 +33,7 @@ export class Users {
     this.#bus = bus
   }
 
-  async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<User, UserListRequest>> {
+  async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<ListedUser, UserListRequest>> {
     this.#access.require(actor, 'list users')
     const request = decode()
     return pageOf(await this.#store.listUsers(request), request)

@@ -1,6 +1,14 @@
 import { type Actor, anonymous, type IdentifiedUser, type Role, roles } from '../../core/actor.ts'
 import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
-import type { Account, Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
+import type {
+  Account,
+  Credentials,
+  ListedUser,
+  Replaced,
+  UserValues,
+  WriteRefusal,
+  WriteRights,
+} from '../../core/store.ts'
 import {
   loginKeyOf,
   profileFields,
@@ -122,7 +130,7 @@ export const userReads = {
   list(dialect: Pick<Dialect, 'page' | 'name'>) {
     const list = { table: 'users', columns: userColumns, limit: '$1', offset: '$2' } as const
     const select = ({ rows, sorting }: Page) =>
-      `select ${userColumns.join(', ')} from ${rows} as listed order by ${sorting.join(', ')}`
+      `select id, ${userJson[dialect.name]} from ${rows} as listed order by ${sorting.join(', ')}`
     const all = select(dialect.page({ ...list, owner: undefined, published: [], order: 'asc' }))
     const after = select(filtered({ ...list, equal: [], after: '$3' }, dialect.name))
     const withEmail = select(filtered({ ...list, equal: [['email_key', '$4']], after: '$3' }, dialect.name))
@@ -146,6 +154,22 @@ const userFields = ['id', 'name', 'email', ...profileFields] as const
 const profileColumns = profileFields.map(columnOf)
 const userColumns = userFields.map(columnOf)
 const readById = `select ${userColumns.join(', ')} from users where id = $1`
+
+/** The JSON of a user. SQLite returns it as bytes, which Node need not decode. */
+const userJson: Readonly<Record<Dialect['name'], string>> = {
+  sqlite: `cast(${userJsonWith(column => `iif(${column} is null, null, json_quote(${column}))`)} as blob)`,
+  postgres: userJsonWith(column => `to_json(${column})::text`),
+}
+
+/** `concat` leaves null out, so fields that are not set are missing. */
+function userJsonWith(quoted: (column: string) => string): string {
+  const members = userFields.slice(1).map(field => `',"${field}":' || ${quoted(columnOf(field))}`)
+  return `concat('{"id":', id, ${members.join(', ')}, '}')`
+}
+
+export function listedUserOf([id, json]: Row): ListedUser {
+  return { id: integerIn(id), json: json as ListedUser['json'] }
+}
 
 export function userOf(row: Row): User {
   const user: Record<string, Value | undefined> = {}
