@@ -77,10 +77,10 @@ export class PostgresPool implements AsyncDisposable {
         if (!isTooManyConnections(error)) throw error
         this.#stopGrowing()
         if (this.#open > 0) continue
-        // All connections belong to other programs.
-        if (performance.now() + refusedMs > deadline) throw error
+        // All connections belong to other programs. Meanwhile, nobody else asks for one.
         await delay(refusedMs)
         this.#pool.options.max ||= 1
+        if (performance.now() > deadline) throw error
       }
     }
   }
