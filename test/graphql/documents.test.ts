@@ -39,16 +39,6 @@ test('an invalid document is refused every time, and not cached', { skip: notInQ
   assert.ok(grown < 8 * 1024 * 1024, megabytes(grown))
 })
 
-test('a stream of new documents does not evict a document that is used all the time', { skip: notInQuick }, () => {
-  const documents = newDocuments()
-  const text = 'query Used { posts { id title author { name } } }'
-  const prepared = documents.prepare(text)
-  for (let count = 0; count < 2100; count++) {
-    documents.prepare(`{ a${count}: __typename }`)
-    if (count % 100 === 0) assert.equal(documents.prepare(text), prepared, `after ${count}`)
-  }
-})
-
 /** Unused documents are evicted after this many others. */
 for (const [what, others, text] of [
   ['2,000 small ones', 2000, (count: number) => `{ a${count}: __typename }`],

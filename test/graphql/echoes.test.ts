@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
-import fc from 'fast-check'
-import { echo, withShortEchoes } from '../../src/graphql/language/echo.ts'
+import { after, before, describe, it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
-import { anyCharacter } from '../support/characters.ts'
 import { type Asked, type ErrorBody, query, repeat } from '../support/graphql.ts'
 import { SocketClient } from '../support/sockets.ts'
 
-const most = { echo: 100, message: 500 }
+const most = { message: 500 }
 const nested = (open: string, close: string, depth: number) => `${open.repeat(depth)}1${close.repeat(depth)}`
 
 /**
@@ -111,52 +108,4 @@ describe('Errors repeat at most 100 characters of the input:', () => {
     const errors = message?.payload as readonly ErrorBody[]
     assert.equal(errors[0]?.message, `There is no operation named "${'q'.repeat(100)}…".`)
   })
-})
-
-test('a message without long parts is sent unchanged', () => {
-  for (const message of [
-    'Cannot query field "nothing" on type "Query". Did you mean "posts"?',
-    'Variable "$v" has invalid value: Int cannot represent non-integer value: "x"',
-    `Expected value of type "DateTime", but encountered error "DateTime must be an ISO-8601 date and time with an offset or Z, such as 2026-01-31T12:00:00Z"; found: "x".`,
-    `Cannot query field "${'q'.repeat(100)}" on type "Query".`,
-  ]) {
-    assert.equal(withShortEchoes(message), message)
-  }
-})
-
-test('a name or value of more than 100 characters is cut, and the sentence around it is kept', () => {
-  const [long, short] = ['q'.repeat(101), `${'q'.repeat(100)}…`]
-  for (const [message, expected] of [
-    [`Cannot query field "${long}" on type "Query".`, `Cannot query field "${short}" on type "Query".`],
-    [`Int cannot represent non-integer value: ${long}`, `Int cannot represent non-integer value: ${short}`],
-    [
-      `Int cannot represent non-integer value: {\n  a: {\n    b: 1\n  }\n}`,
-      `Int cannot represent non-integer value: { a: { b: 1 } }`,
-    ],
-    [
-      `Syntax Error: Expected Name, found String "${long}".`,
-      `Syntax Error: Expected Name, found String "${'q'.repeat(99)}…`,
-    ],
-    [`Syntax Error: Unexpected Name "${long}".`, `Syntax Error: Unexpected Name "${'q'.repeat(99)}…`],
-  ] as const) {
-    assert.equal(withShortEchoes(message), expected)
-  }
-})
-
-test('every message becomes short, well formed and a single line', () => {
-  const part = fc.oneof(
-    fc.string({ unit: anyCharacter }),
-    fc.constantFrom('"', 'found: ', 'represent ', 'value: ', 'Unexpected ', '\n', '\\', '🎈'),
-  )
-  const long = fc.tuple(part, fc.nat(3_000)).map(([text, times]) => text.repeat(times).slice(0, 50_000))
-  fc.assert(
-    fc.property(fc.array(fc.oneof(part, long), { maxLength: 5 }), parts => {
-      const message = parts.join('')
-      const short = withShortEchoes(message)
-      assert.ok(short.length <= most.message + 1, `${short.length} characters`)
-      assert.ok(echo(message).length <= most.echo + 1)
-      assert.ok(short.isWellFormed() && echo(message).isWellFormed())
-      assert.ok(!short.includes('\n') && !echo(message).includes('\n'))
-    }),
-  )
 })

@@ -103,16 +103,6 @@ describe('Plans', () => {
     assert.notEqual(plans.get(again, again.coerce({ n: 1, yes: true })), first, 'another operation has another plan')
   })
 
-  it('that are used all the time are not evicted by a stream of others', { skip: notInQuick }, () => {
-    const plans = newPlans()
-    const operation = prepared('{ posts { id } }')
-    const used = plans.get(operation, {})
-    for (let count = 0; count < 2_100; count++) {
-      plans.get(prepared(`{ a${count}: posts { id } }`), {})
-      if (count % 100 === 0) assert.equal(plans.get(operation, {}), used, `after ${count}`)
-    }
-  })
-
   // As in a store: compiled statements live as long as their selection.
   const compiled = new WeakMap<Selection, string>()
   const compileAll = ({ selection }: QueryPlan) => {
@@ -132,26 +122,5 @@ describe('Plans', () => {
     t.diagnostic(`200 plans took ${megabytes(grown)}`)
     assert.ok(grown < 40 * 1024 * 1024, megabytes(grown))
     assert.ok(plans.get(prepared('{ posts { id } }'), {}))
-  })
-
-  it('of one operation with many shapes of variables do not exceed this limit either', {
-    skip: notInQuick,
-  }, t => {
-    const plans = newPlans()
-    const flags = Array.from({ length: 8 }, (_, n) => `f${n}`)
-    const text = lists(10, 20, 100).replace(
-      '{ u0',
-      `query (${flags.map(flag => `$${flag}: Boolean!`).join(' ')}) { ${flags.map(flag => `${flag}: __typename @skip(if: $${flag})`).join(' ')} u0`,
-    )
-    const operation = prepared(text)
-    const grown = growthOf(() => {
-      for (let shape = 0; shape < 200; shape++) {
-        const inputs = Object.fromEntries(flags.map((flag, bit) => [flag, (shape >> bit) % 2 === 1]))
-        compileAll(plans.get(operation, operation.coerce(inputs)))
-      }
-    })
-    t.diagnostic(`200 shapes took ${megabytes(grown)}`)
-    assert.ok(grown < 40 * 1024 * 1024, megabytes(grown))
-    assert.ok(plans.get(operation, operation.coerce(Object.fromEntries(flags.map(flag => [flag, true])))))
   })
 })
