@@ -7,45 +7,56 @@ import { after, before, describe, it } from 'node:test'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { generateOperations, generatePaths } from './generate.ts'
-import { examples, folderOfExamples, root } from './page.ts'
+import { Page, root } from './page.ts'
 
-describe('The clients of docs/clients.md', () => {
-  let app: TestApp
-  let folder: ReturnType<typeof folderOfExamples>
-  before(async () => {
-    app = await startTestAppOn(sqlite, { DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
-    folder = folderOfExamples(app.url)
-    await Promise.all([generateOperations(folder.path), generatePaths(folder.path)])
-  })
-  after(async () => {
-    folder[Symbol.dispose]()
-    await app[Symbol.asyncDispose]()
-  })
+/** The pages, their programs, and the settings of the compiler that readers have. */
+const pages = {
+  'docs/clients.md': {
+    files: ['apollo.mjs', 'urql.mjs', 'typed.ts', 'openapi-client.ts'],
+    options: { lib: ['es2024', 'dom'], noUnusedLocals: false, exactOptionalPropertyTypes: false },
+  },
+  'client/README.md': {
+    files: ['sign-in.mjs', 'users.mjs', 'orders.mjs', 'text.ts', 'typed.ts', 'live.mjs'],
+    options: { lib: null, noUnusedLocals: false },
+  },
+}
 
-  const programs = examples.filter(({ file }) => /\.m?[jt]s$/.test(file))
-
-  it('include one example for each client', () => {
-    const files = ['apollo.mjs', 'urql.mjs', 'typed.ts', 'openapi-client.ts']
-    assert.deepEqual(
-      programs.map(({ file }) => file),
-      files,
-    )
-  })
-
-  for (const { file, output } of programs) {
-    it(`print the output that the page shows: ${file}`, async () => {
-      assert.ok(output, `${file} prints nothing`)
-      assert.equal(await run(folder.path, process.execPath, file), output)
+for (const [name, { files, options }] of Object.entries(pages)) {
+  describe(`The examples of ${name}`, () => {
+    const page = new Page(name)
+    let app: TestApp
+    let folder: ReturnType<Page['folder']>
+    before(async () => {
+      app = await startTestAppOn(sqlite, { DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
+      folder = page.folder(app.url)
+      await Promise.all([generateOperations(page, folder.path), generatePaths(folder.path)])
     })
-  }
+    after(async () => {
+      folder[Symbol.dispose]()
+      await app[Symbol.asyncDispose]()
+    })
 
-  it('pass the type check, with generated types', async () => {
-    const settings = { extends: join(root, 'tsconfig.json'), include: ['*.ts'] }
-    const compilerOptions = { lib: ['es2024', 'dom'], noUnusedLocals: false, exactOptionalPropertyTypes: false }
-    writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify({ ...settings, compilerOptions }))
-    await run(folder.path, join(root, 'node_modules', '.bin', 'tsc'), '--noEmit')
+    it('include one for each client or area', () => {
+      assert.deepEqual(
+        page.programs.map(({ file }) => file),
+        files,
+      )
+    })
+
+    for (const { file, output } of page.programs) {
+      it(`print the output that the page shows: ${file}`, async () => {
+        assert.ok(output, `${file} prints nothing`)
+        assert.equal(await run(folder.path, process.execPath, file), output)
+      })
+    }
+
+    it('pass the type check, with generated types', async () => {
+      const settings = { extends: join(root, 'tsconfig.json'), include: ['*.ts'], compilerOptions: options }
+      writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify(settings))
+      await run(folder.path, join(root, 'node_modules', '.bin', 'tsc'), '--noEmit')
+    })
   })
-})
+}
 
 /** Runs a program, and returns its output. */
 async function run(folder: string, program: string, ...args: readonly string[]): Promise<string> {

@@ -9,7 +9,7 @@ import * as typescript from '@graphql-codegen/typescript'
 import * as typescriptOperations from '@graphql-codegen/typescript-operations'
 import { parse } from 'graphql'
 import { openApiFile } from '../support/openapi.ts'
-import { generatorSettings, root } from './page.ts'
+import { type Page, root } from './page.ts'
 
 const pluginMap = {
   typescript,
@@ -18,15 +18,12 @@ const pluginMap = {
 }
 
 /** Generates types like the command line of GraphQL Code Generator, with the settings of the page. */
-export async function generateOperations(folder: string): Promise<void> {
-  const [[filename, { plugins, config }] = assert.fail()]: [
-    string,
-    { plugins: (keyof typeof pluginMap)[]; config: object },
-  ][] = Object.entries(generatorSettings.generates)
+export async function generateOperations({ generator }: Page, folder: string): Promise<void> {
+  const [[filename, { plugins, config }] = assert.fail()] = Object.entries(generator.generates)
   const code = await codegen({
     filename,
-    schema: parse(readFileSync(join(root, generatorSettings.schema), 'utf8')),
-    documents: [{ document: parse(readFileSync(join(folder, generatorSettings.documents), 'utf8')) }],
+    schema: parse(readFileSync(join(root, generator.schema), 'utf8')),
+    documents: [{ document: parse(readFileSync(join(folder, generator.documents), 'utf8')) }],
     config,
     plugins: plugins.map(name => ({ [name]: {} })),
     pluginMap,
