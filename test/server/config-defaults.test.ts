@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Environment, readConfig } from '../../src/config.ts'
 
-const safe = { demoData: false, accessPolicy: 'enforced', corsOrigins: ['*'] }
-const convenient = { demoData: true, accessPolicy: 'open', corsOrigins: ['loopback'] }
+const home = { limited: ['/api/', '/graphql'], metricsOpen: true }
+const beyond = { limited: ['/'], metricsOpen: false }
+const safe = { demoData: false, accessPolicy: 'enforced', corsOrigins: ['*'], ...beyond }
+const convenient = { demoData: true, accessPolicy: 'open', corsOrigins: ['loopback'], ...home }
 const postgres = 'postgres://duet@db.example/duet'
 
 // Literal values, not computed ones: an open service with a known admin password must never be a default by accident.
@@ -19,9 +21,9 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
   [{ DATABASE_URL: postgres }, { ...convenient, demoData: false }],
   [
     { HOST: '0.0.0.0', ACCESS_POLICY: 'open' },
-    { ...convenient, demoData: false },
+    { ...convenient, demoData: false, ...beyond },
   ],
-  [{ ACCESS_POLICY: 'enforced' }, { ...safe, demoData: true }],
+  [{ ACCESS_POLICY: 'enforced' }, { ...safe, demoData: true, ...home }],
   [{ NODE_ENV: 'production' }, safe],
   [{ NODE_ENV: 'production', HOST: '127.0.0.1' }, safe],
   [{ NODE_ENV: 'production', HOST: '::1' }, safe],
@@ -31,6 +33,7 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
   [{ HOST: '::' }, safe],
   [{ HOST: '192.168.0.7' }, safe],
   [{ HOST: '10.127.0.1' }, safe],
+  [{ HOST: '::ffff:127.0.0.1' }, safe],
   [{ HOST: '127.0.0.1.example.com' }, safe],
   [{ HOST: '0.0.0.0', DATABASE_URL: postgres }, safe],
   [{ HOST: '0.0.0.0', NODE_ENV: 'production' }, safe],
@@ -38,9 +41,10 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
 
 for (const [environment, defaults] of derived) {
   const assignments = Object.entries(environment).map(([name, value]) => `${name}=${value}`)
-  test(`demo data, access policy and allowed origins have the documented defaults with ${assignments.join(' ') || 'no variable'}`, () => {
-    const { demoData, accessPolicy, corsOrigins } = readConfig(environment)
-    assert.deepEqual({ demoData, accessPolicy, corsOrigins }, defaults)
+  test(`demo data, access policy, allowed origins, limited paths and metrics have the documented defaults with ${assignments.join(' ') || 'no variable'}`, () => {
+    const { demoData, accessPolicy, corsOrigins, rateLimit, metricsOpen } = readConfig(environment)
+    const limited = rateLimit.paths
+    assert.deepEqual({ demoData, accessPolicy, corsOrigins, limited, metricsOpen }, defaults)
   })
 }
 

@@ -78,19 +78,6 @@ async function sendFrom(localAddress: string, port: number): Promise<{ body: str
   return { body }
 }
 
-test('a connection that became a WebSocket is no longer counted', async () => {
-  await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1' })
-  using clients = connections(app.port)
-  for (let count = 0; count < 3; count++) {
-    const socket = await clients.open()
-    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n'
-    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n'
-    const answer = await answerTo(socket, `GET /graphql HTTP/1.1\r\nHost: localhost\r\n${upgrade}${key}\r\n`)
-    assert.match(answer, /^HTTP\/1\.1 101 /)
-  }
-  assert.ok(await clients.answered())
-})
-
 test('connections of a trusted proxy are not counted', async () => {
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })
   using clients = connections(app.port)

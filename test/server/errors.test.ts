@@ -103,7 +103,7 @@ test('an unavailable store is answered 503 with Retry-After, and the log contain
   assert.match(JSON.stringify(logged?.err), /disk full/)
 })
 
-test('R-ERR-1, R-ERR-2: every kind of failure has a real status, and a body with the one string `error`', async () => {
+test('R-ERR-1, R-ERR-2: every kind of failure has a real status, a body with the one string `error`, and an id of its own that is logged', async () => {
   await using server = await startTestServer(
     fastify => {
       for (const [path, handler] of Object.entries(faults)) fastify.get(path, handler)
@@ -132,6 +132,10 @@ test('R-ERR-1, R-ERR-2: every kind of failure has a real status, and a body with
     [505, await sendRaw(port, 'GET / HTTP/2.0\r\nHost: x\r\n\r\n')],
   ] as const
   for (const [status, answer] of answers) assertRefusal(answer, status)
+  const ids = new Set(answers.map(([, { headers }]) => headers.get('x-request-id')))
+  assert.equal(ids.size, answers.length)
+  const logged = new Set(server.logs.map(line => line.requestId))
+  for (const id of ids) assert.ok(logged.has(id), id)
 })
 
 test('a refused HEAD request gets the headers of the error and no body', async () => {

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { unavailable } from '../../src/core/errors.ts'
 import { startTestServer } from '../support/app.ts'
-import { ask, postJson, sendRaw } from '../support/http.ts'
+import { ask, sendRaw } from '../support/http.ts'
 
 const uuid = /^[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/
 
@@ -14,9 +13,6 @@ async function startRoutes() {
       fastify.get('/throws', () => {
         throw new Error('defect')
       })
-      fastify.get('/unavailable', () => {
-        throw unavailable(new Error('away'))
-      })
     },
     { bodyLimitBytes: 1024 },
   )
@@ -24,17 +20,14 @@ async function startRoutes() {
 
 const sane = ['a', 'req_1.2:3-4', '0af7651916cd43dd8448eb211c80319c', 'x'.repeat(128)]
 
-for (const id of sane) {
-  test(`the request id ${id.slice(0, 40)} is used in the answer and in the log`, async () => {
-    await using server = await startRoutes()
+test('a plain request id is used in the answer and in the log', async () => {
+  await using server = await startRoutes()
+  for (const id of sane) {
     const { headers } = await ask(server.url, { headers: { 'x-request-id': id } })
     assert.equal(headers.get('x-request-id'), id)
-    assert.deepEqual(
-      server.logs.filter(line => line.msg === 'answered').map(line => line.requestId),
-      [id],
-    )
-  })
-}
+    assert.equal(server.logs.findLast(line => line.msg === 'answered')?.requestId, id)
+  }
+})
 
 const insane = [
   '',
@@ -49,17 +42,17 @@ const insane = [
   Buffer.from('größe').toString('latin1'),
 ]
 
-for (const id of insane) {
-  test(`the request id ${JSON.stringify(id.slice(0, 40))} is replaced by a new one, and not logged`, async () => {
-    await using server = await startRoutes()
+test('any other request id is replaced by a new one, and not logged', async () => {
+  await using server = await startRoutes()
+  for (const id of insane) {
     const bytes = `GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n\r\n`
     const { headers, status } = await sendRaw(server.port, Buffer.from(bytes, 'latin1'))
     assert.equal(status, 200)
     assert.match(headers.get('x-request-id') ?? '', uuid)
     assert.equal(server.logs.at(-1)?.requestId, headers.get('x-request-id'))
     if (id !== '') assert.ok(!JSON.stringify(server.logs).includes(JSON.stringify(id).slice(1, -1)))
-  })
-}
+  }
+})
 
 test('a request id that is sent twice, or contains a line break, is replaced', async () => {
   await using server = await startRoutes()
@@ -70,35 +63,6 @@ test('a request id that is sent twice, or contains a line break, is replaced', a
   const bare = await sendRaw(server.port, 'GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: a\nSet-Cookie: b=c\r\n\r\n')
   assert.equal(bare.status, 400)
   assert.match(bare.headers.get('x-request-id') ?? '', uuid)
-})
-
-test('every answer has a unique id, with every status', async () => {
-  await using server = await startRoutes()
-  const { url, port } = server
-  const answers = [
-    [200, await ask(url)],
-    [204, await ask(url, { method: 'OPTIONS' })],
-    [400, await ask(`${url}/%zz`)],
-    [400, await postJson(`${url}/echo`, '{')],
-    [400, await sendRaw(port, 'rubbish\r\n\r\n')],
-    [404, await ask(`${url}/absent`)],
-    [405, await ask(`${url}/echo`)],
-    [413, await postJson(`${url}/echo`, JSON.stringify('x'.repeat(1024)))],
-    [415, await postJson(`${url}/echo`, '{}', 'text/plain')],
-    [417, await sendRaw(port, 'GET / HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n')],
-    [431, await sendRaw(port, `GET / HTTP/1.1\r\nHost: x\r\nA: ${'a'.repeat(20_000)}\r\n\r\n`)],
-    [500, await ask(`${url}/throws`)],
-    [501, await sendRaw(port, 'CONNECT a:1 HTTP/1.1\r\nHost: x\r\n\r\n')],
-    [503, await ask(`${url}/unavailable`)],
-  ] as const
-  const ids = answers.map(([status, answer]) => {
-    assert.equal(answer.status, status)
-    assert.match(answer.headers.get('x-request-id') ?? '', uuid)
-    return answer.headers.get('x-request-id')
-  })
-  assert.equal(new Set(ids).size, answers.length)
-  const logged = new Set(server.logs.map(line => line.requestId))
-  for (const [index, id] of ids.entries()) assert.ok(logged.has(id), `the log does not contain ${answers[index]?.[0]}`)
 })
 
 test('error responses also contain the sent id', async () => {
@@ -128,19 +92,19 @@ test('a well-formed traceparent is in every log line of its request', async () =
   for (const line of lines) assert.equal(line.traceparent, traceparent)
 })
 
-for (const malformed of [
-  traceparent.toUpperCase(),
-  traceparent.slice(0, -1),
-  `${traceparent}-more`,
-  traceparent.replace('00-', '01-'),
-  traceparent.replace('b7ad6b7169203331', 'b7ad6b71692033319'),
-  '00-aa-bb-cc',
-  `${traceparent}, ${traceparent}`,
-]) {
-  test(`the malformed traceparent ${malformed.slice(0, 70)} is not logged`, async () => {
-    await using server = await startRoutes()
+test('a malformed traceparent is not logged', async () => {
+  await using server = await startRoutes()
+  for (const malformed of [
+    traceparent.toUpperCase(),
+    traceparent.slice(0, -1),
+    `${traceparent}-more`,
+    traceparent.replace('00-', '01-'),
+    traceparent.replace('b7ad6b7169203331', 'b7ad6b71692033319'),
+    '00-aa-bb-cc',
+    `${traceparent}, ${traceparent}`,
+  ]) {
     await ask(server.url, { headers: { traceparent: malformed } })
     assert.ok(!JSON.stringify(server.logs).includes('traceparent'))
     assert.ok(!JSON.stringify(server.logs).includes(malformed))
-  })
-}
+  }
+})

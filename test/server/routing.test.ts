@@ -56,15 +56,15 @@ test('after such a refusal the rest of the body is discarded, and the connection
 
 const wrongForReading = ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'TRACE', 'QUERY', 'MKCOL', 'PURGE', 'M-SEARCH']
 
-for (const method of wrongForReading) {
-  test(`${method} on a read-only path is refused with 405 and Allow`, async () => {
-    await using server = await startRoutes()
+test('every other method on a read-only path is refused with 405 and Allow', async () => {
+  await using server = await startRoutes()
+  for (const method of wrongForReading) {
     const response = await sendRaw(server.port, `${method} /thing HTTP/1.1\r\nHost: x\r\n\r\n`)
     assertRefusal(response, 405, 'Method not allowed')
     assert.equal(response.headers.get('allow'), 'GET, HEAD, OPTIONS')
-    assert.deepEqual(server.called, [])
-  })
-}
+  }
+  assert.deepEqual(server.called, [])
+})
 
 test('Allow lists exactly the methods of a path, also for paths with ids', async () => {
   await using server = await startRoutes()
