@@ -428,33 +428,6 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('requests with different variables never share a plan by mistake, whatever the names are', async () => {
-      const text = `query ($a: DateTime, $b: DateTime, $asb: DateTime) {
-        p: posts(publishedAfter: $a, publishedBefore: $b, limit: 2) { id } q: posts(publishedAfter: $asb, limit: 2) { id }
-      }`
-      const variables = { a: '2000-01-01T00:00Z', b: '2001-01-01T00:00Z' }
-      assert.deepEqual(await read(app, text, { variables }), { p: [], q: [{ id: '13' }, { id: '12' }] })
-      const others = { asb: '2100-01-01T00:00Z' }
-      assert.deepEqual(await read(app, text, { variables: others }), { p: [{ id: '13' }, { id: '12' }], q: [] })
-      const limits = `query ($a: Int, $b: Int, $a0b: Int = 1) {
-        p: users(limit: $a) { id } q: users(limit: $b) { id } r: users(limit: $a0b) { id }
-      }`
-      const lengths = async (given: object) => {
-        const { p, q, r } = await read<Record<'p' | 'q' | 'r', readonly Id[]>>(app, limits, { variables: given })
-        return [p.length, q.length, r.length]
-      }
-      assert.deepEqual(await lengths({ a: 1, b: 0, a0b: null }), [1, 0, 3])
-      assert.deepEqual(await lengths({ a0b: 2 }), [3, 3, 2])
-      const change = `mutation ($x: Int, $xtbsy: Int, $b: Boolean!, $yfbsw: Int, $w: Int) {
-        __typename likePost(id: 12) @include(if: $b) {
-          author { a: posts(limit: $x) { id } b: posts(limit: $xtbsy) { id } c: posts(limit: $yfbsw) { id } d: posts(limit: $w) { id } }
-        }
-      }`
-      await read(app, change, { variables: { x: 1, b: true, yfbsw: 1 } })
-      const skipped = { variables: { xtbsy: 1, b: false, w: 1 } }
-      assert.deepEqual(await read(app, change, skipped), { __typename: 'Mutation' }, 'a skipped field has no effect')
-    })
-
     it('null for a required value is refused, even if its variable is nullable', async () => {
       const refused = async (text: string) =>
         assertRefused(await query(app, text, { variables: { x: null }, token: ann.token }), 400, 'BAD_USER_INPUT')
