@@ -163,7 +163,7 @@ function groupOf(high: number): number {
   return headCells + ((high >>> 0) % groups) * groupCells
 }
 
-const mostRecent = 1_000
+const mostRecent = 10_000
 /** The lock, and the secret of the hash. */
 const headCells = 8
 /** A slot begins with the end of its window, which takes two cells. */

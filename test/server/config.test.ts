@@ -3,157 +3,166 @@ import { globSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ConfigError, readConfig, settings } from '../../src/config.ts'
+import { ConfigError, type Environment, readConfig, type settings } from '../../src/config.ts'
 
-test('without any variable the documented defaults apply', () => {
-  assert.deepEqual(readConfig({}), {
-    production: false,
-    host: '127.0.0.1',
-    port: 4000,
-    threads: process.platform === 'linux' ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1,
-    database: { kind: 'sqlite', path: 'data/duet.db' },
-    databaseTimeoutMs: 1_200,
-    redis: undefined,
-    redisTimeoutMs: 250,
-    socketInitTimeoutMs: 3_000,
-    socketsPerClient: 1_000,
-    socketMessagesPerSecond: 50,
-    subscriptionGroupsPerClient: 200,
-    subscriptionGroups: 10_000,
-    eventRetentionSeconds: 3_600,
-    bodyLimitBytes: 1_048_576,
-    connectionsPerClient: 1_000,
-    maintenance: false,
-    corsOrigins: ['loopback'],
-    allowedHosts: [],
-    publicDir: 'public',
-    metricsToken: undefined,
-    metricsOpen: true,
-    logLevel: 'info',
-    drainMs: 1_000,
-    demoData: true,
-    accessPolicy: 'open',
-    signUp: 'open',
-    loopback: true,
-    tokenKeys: undefined,
-    tokenTtlSeconds: 3600,
-    sessionTtlSeconds: 2_592_000,
-    idempotencyTtlSeconds: 86_400,
-    linkPrefix: '',
-    rateLimit: { max: 100, windowMs: 60_000, paths: ['/api/', '/graphql'] },
-    loginLimitMax: 10,
-    queryMaxDepth: 5,
-    queryMaxComplexity: 1000,
-    introspection: true,
-    explorers: true,
-    trustedDocuments: undefined,
-    trustProxy: [],
-  })
+const usualThreads = process.platform === 'linux' ? Math.min(8, Math.max(1, availableParallelism() - 1)) : 1
+const postgresUrl = 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full'
+const postgres = { kind: 'postgres', url: postgresUrl, poolMax: 10, pooler: false }
+
+/** Of each variable: the property that it sets, the default of that, a text, and what the text means. */
+const variables: Readonly<Record<keyof typeof settings, readonly [string, unknown, string, unknown]>> = {
+  HOST: ['host', '127.0.0.1', '0.0.0.0', '0.0.0.0'],
+  PORT: ['port', 4000, ' 65535 ', 65_535],
+  THREADS: ['threads', usualThreads, '8', 8],
+  DATABASE_URL: ['database', { kind: 'sqlite', path: 'data/duet.db' }, postgresUrl, postgres],
+  DATABASE_POOL_MAX: ['database.poolMax', 10, '25', 25],
+  DATABASE_POOLER: ['database.pooler', false, 'transaction', true],
+  DATABASE_TIMEOUT_MS: ['databaseTimeoutMs', 1_200, '600000', 600_000],
+  REDIS_URL: [
+    'redis',
+    undefined,
+    'rediss://u:s%40cret@redis.example:6380/3',
+    'rediss://u:s%40cret@redis.example:6380/3',
+  ],
+  REDIS_TIMEOUT_MS: ['redisTimeoutMs', 250, '10', 10],
+  SOCKET_INIT_TIMEOUT_MS: ['socketInitTimeoutMs', 3_000, '100', 100],
+  SOCKETS_PER_CLIENT: ['socketsPerClient', 1_000, '1', 1],
+  SOCKET_MESSAGES_PER_SECOND: ['socketMessagesPerSecond', 50, '0', 0],
+  SUBSCRIPTION_GROUPS_PER_CLIENT: ['subscriptionGroupsPerClient', 200, '1', 1],
+  SUBSCRIPTION_GROUPS: ['subscriptionGroups', 10_000, '1000000', 1_000_000],
+  EVENT_RETENTION_SECONDS: ['eventRetentionSeconds', 3_600, '60', 60],
+  BODY_LIMIT_BYTES: ['bodyLimitBytes', 1_048_576, '2048', 2048],
+  CONNECTIONS_PER_CLIENT: ['connectionsPerClient', 1_000, '0', 0],
+  MAINTENANCE: ['maintenance', false, 'ON', true],
+  CORS_ORIGINS: [
+    'corsOrigins',
+    ['loopback'],
+    'https://a.example, http://b:3000',
+    ['https://a.example', 'http://b:3000'],
+  ],
+  ALLOWED_HOSTS: ['allowedHosts', [], 'duet.example, Box:80,[fd00::1]', ['duet.example', 'box:80', '[fd00::1]']],
+  PUBLIC_DIR: ['publicDir', 'public', 'site', 'site'],
+  METRICS_TOKEN: ['metricsToken', undefined, 'm3trics!', 'm3trics!'],
+  LOG_LEVEL: ['logLevel', 'info', 'Debug', 'debug'],
+  DRAIN_MS: ['drainMs', 1_000, '0', 0],
+  DEMO_DATA: ['demoData', true, 'false', false],
+  ACCESS_POLICY: ['accessPolicy', 'open', 'enforced', 'enforced'],
+  SIGN_UP: ['signUp', 'open', 'Closed', 'closed'],
+  TOKEN_KEYS: ['tokenKeys', undefined, '/run/secrets/keys.json', '/run/secrets/keys.json'],
+  TOKEN_TTL_SECONDS: ['tokenTtlSeconds', 3600, '60', 60],
+  SESSION_TTL_SECONDS: ['sessionTtlSeconds', 2_592_000, '315360000', 315_360_000],
+  IDEMPOTENCY_TTL_SECONDS: ['idempotencyTtlSeconds', 86_400, '1', 1],
+  LINK_PREFIX: ['linkPrefix', '', '/shop', '/shop'],
+  RATE_LIMIT_MAX: ['rateLimit.max', 100, '0', 0],
+  RATE_LIMIT_WINDOW_MS: ['rateLimit.windowMs', 60_000, '1000', 1000],
+  RATE_LIMIT_PATHS: ['rateLimit.paths', ['/api/', '/graphql'], '/, /x', ['/', '/x']],
+  LOGIN_LIMIT_MAX: ['loginLimitMax', 10, '0', 0],
+  QUERY_MAX_DEPTH: ['queryMaxDepth', 5, '20', 20],
+  QUERY_MAX_COMPLEXITY: ['queryMaxComplexity', 1000, '1', 1],
+  INTROSPECTION: ['introspection', true, 'off', false],
+  EXPLORERS: ['explorers', true, 'off', false],
+  TRUSTED_DOCUMENTS: ['trustedDocuments', undefined, '/etc/documents.json', '/etc/documents.json'],
+  TRUST_PROXY: ['trustProxy', [], '10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
+  NODE_ENV: ['production', false, 'production', true],
+}
+
+/** The value of a property, such as `rateLimit.max`. */
+function settingOf(environment: Environment, property: string): unknown {
+  const step = (value: unknown, name: string) => (value as Record<string, unknown>)[name]
+  return property.split('.').reduce(step, readConfig(environment) as unknown)
+}
+
+test('every variable has its documented default, also if it is empty or blank, and an effect', () => {
+  for (const [name, [property, usual, text, meaning]] of Object.entries(variables)) {
+    const base = property.startsWith('database.') ? { DATABASE_URL: postgresUrl } : {}
+    for (const value of [undefined, '', ' ', '\t'])
+      assert.deepEqual(settingOf({ ...base, [name]: value }, property), usual)
+    assert.deepEqual(settingOf({ ...base, [name]: text }, property), meaning, name)
+  }
 })
 
-test('an empty or blank variable means its default, and spaces around a value are ignored', () => {
-  const names = Object.keys(settings)
-  for (const value of ['', ' ', '\t']) {
-    assert.deepEqual(readConfig(Object.fromEntries(names.map(name => [name, value]))), readConfig({}))
-  }
-  assert.equal(readConfig({ PORT: ' 8080 ' }).port, 8080)
+test('every property of the settings is set by a variable or by HOST and NODE_ENV together, and used', () => {
+  const folder = join(import.meta.dirname, '..', '..', 'src')
+  const files = globSync('**/*.ts', { cwd: folder }).filter(
+    file => file !== 'config.ts' && !file.startsWith('settings/'),
+  )
+  const words = new Set(files.flatMap(file => readFileSync(join(folder, file), 'utf8').match(/\w+/g) ?? []))
+  const unused = Object.keys(readConfig({})).filter(name => !words.has(name))
+  assert.deepEqual(unused, [], 'only src/config.ts names these')
+  const known = new Set([
+    ...Object.values(variables).map(([property]) => property.split('.')[0]),
+    'loopback',
+    'metricsOpen',
+  ])
+  assert.deepEqual(new Set(Object.keys(readConfig({}))), known)
 })
 
-test('every variable has an effect', () => {
-  const environment = {
-    HOST: '0.0.0.0',
-    PORT: '65535',
-    THREADS: '8',
-    DATABASE_URL: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
-    DATABASE_POOL_MAX: '25',
-    DATABASE_POOLER: 'transaction',
-    DATABASE_TIMEOUT_MS: '600000',
-    REDIS_URL: 'rediss://duet:s%40cret@redis.example:6380/3',
-    REDIS_TIMEOUT_MS: '10',
-    SOCKET_INIT_TIMEOUT_MS: '100',
-    SOCKETS_PER_CLIENT: '1',
-    SOCKET_MESSAGES_PER_SECOND: '0',
-    SUBSCRIPTION_GROUPS_PER_CLIENT: '1',
-    SUBSCRIPTION_GROUPS: '1000000',
-    EVENT_RETENTION_SECONDS: '60',
-    BODY_LIMIT_BYTES: '2048',
-    CONNECTIONS_PER_CLIENT: '0',
-    MAINTENANCE: 'ON',
-    CORS_ORIGINS: 'https://a.example, http://localhost:3000',
-    ALLOWED_HOSTS: 'duet.example, Box:8080,[fd00::1]',
-    PUBLIC_DIR: 'site',
-    METRICS_TOKEN: 'm3trics!',
-    LOG_LEVEL: 'Debug',
-    DRAIN_MS: '0',
-    DEMO_DATA: 'true',
-    ACCESS_POLICY: 'open',
-    SIGN_UP: 'Closed',
-    TOKEN_KEYS: '/run/secrets/keys.json',
-    TOKEN_TTL_SECONDS: '60',
-    SESSION_TTL_SECONDS: '315360000',
-    IDEMPOTENCY_TTL_SECONDS: '31536000',
-    LINK_PREFIX: '/shop',
-    RATE_LIMIT_MAX: '0',
-    RATE_LIMIT_WINDOW_MS: '1000',
-    RATE_LIMIT_PATHS: '/, /x',
-    LOGIN_LIMIT_MAX: '0',
-    QUERY_MAX_DEPTH: '0',
-    QUERY_MAX_COMPLEXITY: '1000000',
-    INTROSPECTION: 'on',
-    EXPLORERS: 'on',
-    TRUSTED_DOCUMENTS: '/etc/duet/documents.json',
-    TRUST_PROXY: '10.0.0.0/8, ::1',
-    NODE_ENV: 'production',
+const local = { paths: ['/api/', '/graphql'], metricsOpen: true, loopback: true }
+const convenient = { ...local, demoData: true, accessPolicy: 'open', corsOrigins: ['loopback'] }
+const safe = { paths: ['/'], metricsOpen: false, demoData: false, accessPolicy: 'enforced', corsOrigins: ['*'] }
+
+// Literal values, not computed ones: an open service with a known admin password must never be a default by accident.
+const derived: readonly (readonly [environment: Environment, defaults: object])[] = [
+  [{}, convenient],
+  [{ NODE_ENV: 'development' }, convenient],
+  [{ NODE_ENV: 'test' }, convenient],
+  [{ HOST: '127.8.7.6' }, convenient],
+  [{ HOST: '::1' }, convenient],
+  [{ HOST: 'localhost' }, convenient],
+  [{ DATABASE_URL: 'sqlite::memory:' }, convenient],
+  [{ DATABASE_URL: postgresUrl }, { ...convenient, demoData: false }],
+  [{ ACCESS_POLICY: 'enforced' }, { ...convenient, accessPolicy: 'enforced', corsOrigins: ['*'] }],
+  [
+    { HOST: '0.0.0.0', ACCESS_POLICY: 'open' },
+    { ...safe, loopback: false, accessPolicy: 'open', corsOrigins: ['loopback'] },
+  ],
+  ...[
+    '0.0.0.0',
+    '::',
+    '192.168.0.7',
+    '10.127.0.1',
+    'duet.example',
+    '127.0.0.1.example.com',
+    '::ffff:127.0.0.1',
+  ].flatMap(HOST => [
+    [{ HOST }, { ...safe, loopback: false }] as const,
+    [
+      { HOST, NODE_ENV: 'production', DATABASE_URL: postgresUrl },
+      { ...safe, loopback: false },
+    ] as const,
+  ]),
+  ...['127.0.0.1', '::1', 'localhost'].map(
+    HOST =>
+      [
+        { HOST, NODE_ENV: 'production' },
+        { ...safe, loopback: true },
+      ] as const,
+  ),
+]
+
+test('on loopback outside production defaults are convenient, elsewhere they are safe', () => {
+  for (const [environment, defaults] of derived) {
+    const { rateLimit, metricsOpen, loopback, demoData, accessPolicy, corsOrigins } = readConfig(environment)
+    const found = { paths: rateLimit.paths, metricsOpen, loopback, demoData, accessPolicy, corsOrigins }
+    assert.deepEqual(found, defaults, JSON.stringify(environment))
   }
-  assert.deepEqual(Object.keys(environment).sort(), Object.keys(settings).sort(), 'a variable has no value here')
-  assert.deepEqual(readConfig(environment), {
-    production: true,
-    host: '0.0.0.0',
-    port: 65_535,
-    threads: 8,
-    database: {
-      kind: 'postgres',
-      url: 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full',
-      poolMax: 25,
-      pooler: true,
-    },
-    databaseTimeoutMs: 600_000,
-    redis: 'rediss://duet:s%40cret@redis.example:6380/3',
-    redisTimeoutMs: 10,
-    socketInitTimeoutMs: 100,
-    socketsPerClient: 1,
-    socketMessagesPerSecond: 0,
-    subscriptionGroupsPerClient: 1,
-    subscriptionGroups: 1_000_000,
-    eventRetentionSeconds: 60,
-    bodyLimitBytes: 2048,
-    connectionsPerClient: 0,
-    maintenance: true,
-    corsOrigins: ['https://a.example', 'http://localhost:3000'],
-    allowedHosts: ['duet.example', 'box:8080', '[fd00::1]'],
-    publicDir: 'site',
-    metricsToken: 'm3trics!',
-    metricsOpen: false,
-    logLevel: 'debug',
-    drainMs: 0,
-    demoData: true,
-    accessPolicy: 'open',
-    signUp: 'closed',
-    loopback: false,
-    tokenKeys: '/run/secrets/keys.json',
-    tokenTtlSeconds: 60,
-    sessionTtlSeconds: 315_360_000,
-    idempotencyTtlSeconds: 31_536_000,
-    linkPrefix: '/shop',
-    rateLimit: { max: 0, windowMs: 1000, paths: ['/', '/x'] },
-    loginLimitMax: 0,
-    queryMaxDepth: 0,
-    queryMaxComplexity: 1_000_000,
-    introspection: true,
-    explorers: true,
-    trustedDocuments: '/etc/duet/documents.json',
-    trustProxy: ['10.0.0.0/8', '::1'],
-  })
+})
+
+test('introspection and pages are off exactly in production, and variables always override derived defaults', () => {
+  for (const [environment] of derived) {
+    const { introspection, explorers } = readConfig(environment)
+    const expected = environment.NODE_ENV !== 'production'
+    assert.deepEqual([introspection, explorers], [expected, expected], JSON.stringify(environment))
+    const on = { INTROSPECTION: 'on', EXPLORERS: 'on', DEMO_DATA: 'true', ACCESS_POLICY: 'open' }
+    const off = { INTROSPECTION: 'off', EXPLORERS: 'off', DEMO_DATA: 'false', ACCESS_POLICY: 'enforced' }
+    for (const set of [on, off]) {
+      const { introspection, explorers, demoData, accessPolicy } = readConfig({ ...environment, ...set })
+      assert.deepEqual(
+        [introspection, explorers, demoData, accessPolicy],
+        set === on ? [true, true, true, 'open'] : [false, false, false, 'enforced'],
+      )
+    }
+  }
 })
 
 test('DATABASE_URL selects the engine and the location', () => {
@@ -166,16 +175,6 @@ test('DATABASE_URL selects the engine and the location', () => {
 
 test('localhost means 127.0.0.1 only, not a second server', () => {
   assert.equal(readConfig({ HOST: 'localhost' }).host, '127.0.0.1')
-})
-
-test('every property of the settings is used', () => {
-  const folder = join(import.meta.dirname, '..', '..', 'src')
-  const files = globSync('**/*.ts', { cwd: folder }).filter(
-    file => file !== 'config.ts' && !file.startsWith('settings/'),
-  )
-  const words = new Set(files.flatMap(file => readFileSync(join(folder, file), 'utf8').match(/\w+/g) ?? []))
-  const unused = Object.keys(readConfig({})).filter(name => !words.has(name))
-  assert.deepEqual(unused, [], 'only src/config.ts names these')
 })
 
 test('settings cannot be changed once they are read', () => {
