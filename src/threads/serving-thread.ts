@@ -21,7 +21,6 @@ export interface ServingData {
   readonly config: Config
   readonly database: ThreadDatabase
   readonly limits: SharedArrayBuffer
-  readonly demoLoginWorks: boolean | undefined
 }
 
 export interface Started {
@@ -29,17 +28,19 @@ export interface Started {
   readonly demoLoginWorks: boolean
 }
 
-const { index, group, config, database, limits, demoLoginWorks } = workerData as ServingData
+const { index, group, config, database, limits } = workerData as ServingData
 const port = parentPort as MessagePort
 void keepTickShape()
 const lines = new LogLines(port)
 const logger = createLogger(config.logLevel, lines).child({ thread: index + 1 })
 let app: ThreadApp | undefined
-const { promise: started, resolve, reject } = Promise.withResolvers<ThreadApp>()
-started.catch(() => {}) // told by `start`
+const { promise: started, resolve } = Promise.withResolvers<ThreadApp>()
 const main = new ThreadCalls(port, {
-  start: async (): Promise<Started> => {
-    app = await started
+  // The code of all threads is loaded at the same time. With what the first one has found, the others start.
+  start: async (found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean): Promise<Started> => {
+    const own = { ...share, ...(demoLoginWorks !== undefined && { demoLoginWorks }) }
+    app = await startApp({ ...config, ...found }, { ...dependencies, passwords, share: own })
+    resolve(app)
     setImmediate(settle)
     return { url: app.url, demoLoginWorks: app.demoLoginWorks }
   },
@@ -71,8 +72,7 @@ const share: ThreadShare = {
     openShared(database, options, port => void main.call('connectWriter', [port], [port]).catch(() => {})),
   bus: new ThreadEventBus(`events ${group}`),
   limits: new MemoryLimits(systemClock, limits),
-  ...(demoLoginWorks !== undefined && { demoLoginWorks }),
   stoppedListening: () => main.call('stoppedListening'),
   collectMetrics: () => main.call('collectMetrics'),
 }
-startApp(config, { logger, clock: systemClock, randomness: systemRandomness, passwords, share }).then(resolve, reject)
+const dependencies = { logger, clock: systemClock, randomness: systemRandomness }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import type { Config } from '../config.ts'
 import { threadMemory } from '../lib/v8.ts'
 import type { MetricsOfThread } from '../server/metrics.ts'
 import type { ServingData, Started } from './serving-thread.ts'
@@ -15,8 +16,6 @@ export interface ServingParts {
 /** The main thread's side of a thread that serves. */
 export class Serving {
   readonly index: number
-  /** Rejects if the thread could not start. */
-  readonly started: Promise<Started>
   readonly ended: Promise<void>
   readonly metrics: () => Promise<MetricsOfThread | undefined>
   readonly #worker: Worker
@@ -40,9 +39,17 @@ export class Serving {
       this.#calls.end()
       end()
     })
-    this.started = this.call('start')
-    this.started.catch(() => this.#end())
     this.metrics = orLast(() => this.call('metrics'))
+  }
+
+  /** Rejects if the thread could not start; then it ends. */
+  async start(found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean): Promise<Started> {
+    try {
+      return await this.call('start', found, demoLoginWorks)
+    } catch (error) {
+      await this.#end()
+      throw error
+    }
   }
 
   call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {

@@ -98,20 +98,21 @@ class Supervisor {
 
   /** The first thread finds the port, creates the keys, writes the demo data and tries its login, for all. */
   async start(): Promise<Started> {
-    const first = await this.#launch(0).started
-    this.#config = { ...this.#config, port: Number(new URL(first.url).port) }
-    this.#demoLoginWorks = first.demoLoginWorks
-    for (let index = 1; index < this.#config.threads; index++) this.#launch(index)
-    await Promise.all(Array.from(this.#threads.values(), ({ started }) => started))
+    const [first, ...others] = Array.from({ length: this.#config.threads }, (_, index) => this.#launch(index))
+    if (first === undefined) throw new Error('There must be a thread')
+    const started = await first.start(this.#config)
+    this.#config = { ...this.#config, port: Number(new URL(started.url).port) }
+    this.#demoLoginWorks = started.demoLoginWorks
+    await Promise.all(others.map(thread => thread.start(this.#config, this.#demoLoginWorks)))
     for (const thread of this.#threads.values()) void thread.ended.then(() => this.#lost(thread))
-    return first
+    return started
   }
 
   #launch(index: number): Serving {
     const { passwords, logger, write } = this.#parts
-    const data = { index, group: this.#group, config: this.#config, limits: this.#limits }
+    const { database } = this.#database
     const thread = new Serving({
-      data: { ...data, database: this.#database.database, demoLoginWorks: this.#demoLoginWorks },
+      data: { index, group: this.#group, config: this.#config, database, limits: this.#limits },
       handlers: {
         connectWriter: (port: MessagePort) => this.#database.connect(port),
         hash: (password: string) => passwords.hash(password),
@@ -161,7 +162,9 @@ class Supervisor {
     const { logger } = this.#parts
     logger.error({ thread: index + 1 }, 'A serving thread has ended. Another one replaces it')
     const next = this.#launch(index)
-    next.started.catch(err => logger.error({ err, thread: index + 1 }, 'A serving thread could not start'))
+    next
+      .start(this.#config, this.#demoLoginWorks)
+      .catch(err => logger.error({ err, thread: index + 1 }, 'A serving thread could not start'))
     void next.ended.then(() => this.#lost(next))
   }
 
