@@ -72,7 +72,7 @@ export class PostgresPool implements AsyncDisposable {
     if (this.#pool.waitingCount >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
     for (;;) {
       try {
-        return await this.#next(deadline)
+        return await (this.#pool.idleCount > 0 ? this.#pool.connect() : this.#next(deadline))
       } catch (error) {
         if (!isTooManyConnections(error)) throw error
         this.#stopGrowing()
@@ -92,8 +92,7 @@ export class PostgresPool implements AsyncDisposable {
       isLate = true
       reject(unavailable(new Error('No database connection was free in time')))
     }
-    const left = Math.max(1, deadline - performance.now())
-    const timer = this.#pool.idleCount > 0 ? undefined : setTimeout(late, left)
+    const timer = setTimeout(late, Math.max(1, deadline - performance.now()))
     this.#pool.connect((error, client, release) => {
       clearTimeout(timer)
       if (client === undefined) reject(error)
