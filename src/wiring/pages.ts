@@ -1,15 +1,18 @@
 import { statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { type Config, ConfigError } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
 import { serveGraphiqlAssets } from '../graphql/http/graphiql/page.ts'
+import { serveAssets } from '../server/assets.ts'
 import type { TrustedProxies } from '../server/client-address.ts'
-import { serveClientScript } from '../server/client-script.ts'
 import { serveConsole } from '../server/console.ts'
 import { serveDocument } from '../server/openapi.ts'
+import { serveApiReference } from '../server/pages/api-reference.ts'
+import { servePageAssets } from '../server/pages/frame.ts'
+import { serveGuides } from '../server/pages/guides.ts'
 import { serveHome } from '../server/pages/home.ts'
-import { servePages } from '../server/pages/serve.ts'
 import { servePublicFiles } from '../server/public-files.ts'
 
 export interface PageParts {
@@ -33,13 +36,19 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   })
   serveDocument(server)
   if (publicFolder !== undefined) await servePublicFiles(server, publicFolder)
-  if (publicFolder !== undefined || config.explorers) serveClientScript(server)
+  // So that a page can import it without a build.
+  if (publicFolder !== undefined || config.explorers) serveAssets(server, { 'client.js': () => readFile(clientScript) })
   if (!config.explorers) return
-  servePages(server)
+  servePageAssets(server)
+  serveApiReference(server)
+  serveGuides(server)
   serveGraphiqlAssets(server)
   const metrics = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
   serveConsole(server, { metrics, demoLogin: shownLogin })
 }
+
+/** The typed client. */
+const clientScript = join(import.meta.dirname, '..', '..', 'client', 'dist', 'duet-client.js')
 
 /** The folder of `PUBLIC_DIR`, if there is one. */
 export function findPublicFolder({ publicDir }: Config): string | undefined {
