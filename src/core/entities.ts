@@ -78,10 +78,6 @@ export const roots: Readonly<Record<string, Relation>> = {
   posts: { to: 'Post', kind: 'many', order: 'desc' },
 }
 
-const named = (flag: 'long' | 'private'): ReadonlySet<string> =>
-  new Set(
-    Object.values(entities).flatMap(({ fields }) => Object.keys(fields).filter(name => fields[name]?.[flag] === true)),
-  )
-
-export const longFields = named('long')
-export const privateFields = named('private')
+export const privateFields: ReadonlySet<string> = new Set(
+  Object.values(entities).flatMap(({ fields }) => Object.keys(fields).filter(name => fields[name]?.private === true)),
+)
