@@ -152,7 +152,7 @@ async function annoy(
 function costOf(text: string, variables: Readonly<Record<string, unknown>>): number | undefined {
   try {
     const operation = prepared.prepare(text).operation(undefined)
-    return operation.cost(operation.coerce(variables))
+    return operation.cost(operation.coerce(variables)).cost
   } catch {
     return undefined
   }

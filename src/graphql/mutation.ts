@@ -5,7 +5,6 @@ import type { Show } from '../core/store.ts'
 import { refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import type { PlanSize } from './language/limits/plan-size.ts'
-import { checkSkippedRows, type Skip, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, idIn, type Merged, planShown, type Request, showOf } from './language/plan.ts'
 import { argumentIn, type Variables } from './language/tree.ts'
 
@@ -20,8 +19,6 @@ interface PlannedText {
 interface PlannedChange {
   readonly key: string
   readonly change: (request: Request) => RequestedChange
-  /** Lists with an offset in the selection that is returned. */
-  readonly skips: readonly Skip[]
 }
 
 /** Plans all changes of an operation. They share one size limit. */
@@ -47,7 +44,6 @@ export async function runMutation(plan: MutationPlan, request: Request, posts: P
 async function change(planned: readonly PlannedChange[], request: Request, posts: Posts) {
   if (planned.length === 0) return []
   const asked = planned.map(({ change }) => change(request))
-  checkSkippedRows(asked.reduce((sum, change, at) => sum + skippedBy(change, planned[at]?.skips), 0))
   try {
     return await posts.change(request.actor, asked)
   } catch (error) {
@@ -55,10 +51,6 @@ async function change(planned: readonly PlannedChange[], request: Request, posts
     const failed = error.at === undefined ? undefined : planned[error.at]
     throw refusalFromCore(error, failed && [failed.key])
   }
-}
-
-function skippedBy(change: RequestedChange, skips: readonly Skip[] = []): number {
-  return 'show' in change ? skippedRows(skips, change.show.values) : 0
 }
 
 function planChange(key: string, fields: Merged, variables: Variables, size: PlanSize): PlannedChange {
@@ -73,9 +65,9 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
     },
     id: argument => idIn(args.get(argument), variables),
   })
-  if (mutation.shows === undefined) return { key, skips: [], change: request => mutation.change(given(request)) }
+  if (mutation.shows === undefined) return { key, change: request => mutation.change(given(request)) }
   const plan = planShown(mutation.shows, key, fields, variables, size)
-  return { key, skips: plan.skips, change: request => mutation.change(given(request), showOf(plan, request)) }
+  return { key, change: request => mutation.change(given(request), showOf(plan, request)) }
 }
 
 /** The arguments of a mutation in one request. */

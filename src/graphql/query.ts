@@ -3,7 +3,6 @@ import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { introspect } from './language/introspection.ts'
 import type { PlanSize } from './language/limits/plan-size.ts'
-import { checkSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, type Plan, Planner, type Request, valuesOf } from './language/plan.ts'
 import type { Variables } from './language/tree.ts'
 
@@ -25,13 +24,12 @@ export function planQuery(
     return { kind: 'json', key, slot: planner.slot(request => introspect(schema, fields, request)) } as const
   })
   const reads = fields.some(({ kind }) => kind === 'one' || kind === 'many')
-  return { selection: { fields }, slots: planner.slots, skips: planner.skips, reads }
+  return { selection: { fields }, slots: planner.slots, reads }
 }
 
 /** Returns the JSON of the answer's data. */
 export function runQuery(plan: QueryPlan, request: Request, posts: Posts): string | Promise<string> {
   const values = valuesOf(plan, request)
-  checkSkippedRows(skippedRows(plan.skips, values))
   if (plan.reads) return posts.read(request.actor, plan.selection, values)
   const entries = plan.selection.fields.map(field => {
     const value = field.kind === 'json' ? values[field.slot] : field.kind === 'text' ? JSON.stringify(field.text) : '[]'

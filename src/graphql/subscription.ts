@@ -1,7 +1,6 @@
 import { refusal } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { PlanSize, planBounds } from './language/limits/plan-size.ts'
-import { checkSkippedRows, skippedRows } from './language/limits/skipped-rows.ts'
 import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
 import type { Subscription } from './live/group.ts'
 
@@ -19,7 +18,5 @@ export function planSubscription({ tree }: PreparedOperation, request: Request):
       ? { kind: 'posts' as const }
       : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
   const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionFields))
-  const show = showOf(plan, request)
-  checkSkippedRows(skippedRows(plan.skips, show.values))
-  return { key, topic, ...show }
+  return { key, topic, ...showOf(plan, request) }
 }

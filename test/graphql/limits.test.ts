@@ -507,7 +507,7 @@ test('R-LIM-9, R-LIM-10, R-LIM-11, R-LIM-12: cost and depth equal those of a nai
       const author = new Author(below => Number(stream.next().value) % below)
       const { text, cost, depth } = author.operation()
       const operation = documents.prepare(text).operation(undefined)
-      assert.deepEqual(costOf(operation.tree, operation.coerce(author.values)), cost, text)
+      assert.deepEqual(costOf(operation.tree, operation.coerce(author.values)).cost, cost, text)
       assert.equal(depthOf(parse(text)), depth, text)
       most = Math.max(most, cost)
       if (text.includes('fragment')) fragments++

@@ -16,7 +16,7 @@ import { LruCache } from '../../lib/lru-cache.ts'
 import type { Fields } from '../../server/fields.ts'
 import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'
-import { costOf } from './limits/cost.ts'
+import { type Cost, costOf } from './limits/cost.ts'
 import { depthOf } from './limits/depth.ts'
 import { type Node, treesOf, type Variables } from './tree.ts'
 
@@ -154,7 +154,7 @@ export class PreparedOperation {
   readonly #definition: OperationDefinitionNode
   readonly #options: OperationOptions
   /** The cost without variables, which never changes. */
-  #cost: number | undefined
+  #cost: Cost | undefined
 
   constructor(definition: OperationDefinitionNode, tree: readonly Node[], weight: number, options: OperationOptions) {
     this.kind = definition.operation
@@ -181,7 +181,7 @@ export class PreparedOperation {
     return variableValues.coerced
   }
 
-  cost(variables: Variables): number {
+  cost(variables: Variables): Cost {
     if (variables !== none) return costOf(this.tree, variables)
     this.#cost ??= costOf(this.tree, none)
     return this.#cost

@@ -4,15 +4,12 @@ import type { SelectedField, SelectedList, Selection, Slot, SlotValues } from '.
 import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import type { PlanSize } from './limits/plan-size.ts'
-import type { Skip } from './limits/skipped-rows.ts'
 import { type Argument, argumentIn, type Field, isIncluded, type Node, type Variables } from './tree.ts'
 
 /** A selection, and functions that compute the values of its slots for each request. */
 export interface Plan {
   readonly selection: Selection
   readonly slots: readonly Source[]
-  /** Lists with an offset. */
-  readonly skips: readonly Skip[]
 }
 
 export interface Request {
@@ -60,10 +57,7 @@ export function collect(selections: readonly (readonly Node[])[], variables: Var
 export class Planner {
   readonly #variables: Variables
   readonly #size: PlanSize
-  /** The limits of the lists that enclose the current field. */
-  #around: readonly Slot[] = []
   readonly slots: Source[] = []
-  readonly skips: Skip[] = []
 
   constructor(variables: Variables, size: PlanSize) {
     this.#variables = variables
@@ -120,7 +114,7 @@ export class Planner {
       ...this.#start(first),
       publishedAfter: this.#instant(first.args.get('publishedAfter')),
       publishedBefore: this.#instant(first.args.get('publishedBefore')),
-      fields: this.#each(limit, fields),
+      fields: this.inside(fields),
     }
   }
 
@@ -129,18 +123,7 @@ export class Planner {
     if (pageIn(field, this.#variables).after !== undefined) {
       return { offset: undefined, after: this.slot(({ variables }) => pageIn(field, variables).after ?? null) }
     }
-    const offset = this.slot(({ variables }) => pageIn(field, variables).offset)
-    if (field.args.has('offset')) this.skips.push({ offset, around: this.#around })
-    return { offset, after: undefined }
-  }
-
-  /** The selected fields of each item of a list with this limit. */
-  #each(limit: Slot, fields: readonly Field[]): readonly SelectedField[] {
-    const around = this.#around
-    this.#around = [...around, limit]
-    const selected = this.inside(fields)
-    this.#around = around
-    return selected
+    return { offset: this.slot(({ variables }) => pageIn(field, variables).offset), after: undefined }
   }
 
   #instant(argument: Argument | undefined): number | undefined {
@@ -172,7 +155,7 @@ export function planShown(
   const id = planner.slot(() => null)
   size.add()
   const selection: Selection = { fields: [{ kind: 'one', key, name: root, id, fields: planner.inside(fields) }] }
-  return { selection, slots: planner.slots, skips: planner.skips, id }
+  return { selection, slots: planner.slots, id }
 }
 
 export function showOf(plan: ShownPlan, request: Request): Show {

@@ -4,24 +4,33 @@ import { argumentIn, type Field, type Fragment, isIncluded, type Node, type Vari
 
 export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
 
+export interface Cost {
+  readonly cost: number
+  /** The rows that its lists skip at most: the offset of each, once for each item of the lists around it. */
+  readonly skipped: number
+}
+
 /**
  * The cost of an operation with these variables. A scalar field costs 1, an object field 5 plus its selection, a list
  * its selection times its limit (default 10). Fields that `@skip` and `@include` leave out cost nothing, and neither
  * does introspection; fields that occur twice cost twice. Each fragment is evaluated once and counted at every spread.
  * All arguments are checked on the way, those of lists against their ranges, so that no argument can lower a cost.
  */
-export function costOf(nodes: readonly Node[], variables: Variables): number {
-  const known = new Map<Fragment, number>()
+export function costOf(nodes: readonly Node[], variables: Variables): Cost {
+  const known = new Map<Fragment, Cost>()
 
-  const ofAll = (all: readonly Node[]): number => {
-    let sum = 0
+  const ofAll = (all: readonly Node[]): Cost => {
+    let [cost, skipped] = [0, 0]
     for (const node of all) {
-      if (isIncluded(node, variables)) sum += node.kind === 'spread' ? ofFragment(node.fragment) : ofField(node)
+      if (!isIncluded(node, variables)) continue
+      const each = node.kind === 'spread' ? ofFragment(node.fragment) : ofField(node)
+      cost += each.cost
+      skipped += each.skipped
     }
-    return sum
+    return { cost, skipped }
   }
 
-  const ofFragment = (fragment: Fragment): number => {
+  const ofFragment = (fragment: Fragment): Cost => {
     let cost = known.get(fragment)
     if (cost === undefined) {
       cost = ofAll(fragment.selections)
@@ -30,31 +39,35 @@ export function costOf(nodes: readonly Node[], variables: Variables): number {
     return cost
   }
 
-  const ofField = (field: Field): number => {
+  const ofField = (field: Field): Cost => {
     for (const argument of field.args.values()) argumentIn(argument, variables)
-    switch (field.kind) {
-      case 'value':
-      case 'typename':
-        return 1
-      case 'introspection':
-        return 0
-      case 'one':
-        return 5 + ofAll(field.selections)
-      case 'many':
-        // Rows are read even if nothing of them is selected.
-        return pageIn(field, variables).limit * Math.max(1, ofAll(field.selections))
-    }
+    if (field.kind === 'value' || field.kind === 'typename') return scalar
+    if (field.kind === 'introspection') return free
+    const inner = ofAll(field.selections)
+    if (field.kind === 'one') return { cost: 5 + inner.cost, skipped: inner.skipped }
+    const { limit, offset } = pageIn(field, variables)
+    // Rows are read even if nothing of them is selected.
+    return limit === 0 ? free : { cost: limit * Math.max(1, inner.cost), skipped: offset + limit * inner.skipped }
   }
 
   return ofAll(nodes)
 }
 
-/** Refuses an operation that costs too much. */
-export function checkCost(sum: number, limit: number): void {
-  if (sum <= limit) return
-  // Fragments within fragments can make the cost larger than a number can hold.
-  const cost = Math.min(sum, Number.MAX_SAFE_INTEGER)
-  throw refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
+const scalar: Cost = { cost: 1, skipped: 0 }
+const free: Cost = { cost: 0, skipped: 0 }
+
+export const mostSkippedRows = 100_000
+
+/** Refuses an operation that costs too much. Its cost does not include the rows that the database skips, but reads. */
+export function checkCost({ cost: sum, skipped }: Cost, limit: number): void {
+  if (sum > limit) {
+    // Fragments within fragments can make the cost larger than a number can hold.
+    const cost = Math.min(sum, Number.MAX_SAFE_INTEGER)
+    throw refusal('COMPLEXITY_LIMIT_EXCEEDED', `The operation costs ${cost}; ${limit} is allowed.`, { cost, limit })
+  }
+  if (skipped <= mostSkippedRows) return
+  const message = `The operation skips ${skipped} rows; ${mostSkippedRows} are allowed.`
+  throw refusal('BAD_USER_INPUT', message, { skipped, limit: mostSkippedRows })
 }
 
 /** The page of a list that its arguments request. Either `after` or `offset` says where it starts. */
