@@ -95,7 +95,7 @@ for (const kind of engineKinds) {
       await Promise.all(writers)
       const last = await newPost(writer)
       await whole.until(() => idsIn(whole).includes(last))
-      for (const { client, operation, position, before, own } of resumed) {
+      for (const { operation, position, before, own } of resumed) {
         const from = placeFromText(position)?.position ?? assert.fail()
         const expected = idsIn(whole).filter((_, index) => positionOf(whole, index) > from)
         await operation.until(() => operation.events.length >= expected.length)
@@ -103,8 +103,8 @@ for (const kind of engineKinds) {
         // What the other client had received was committed before the socket was opened.
         assert.ok(from >= positionOf(whole, before - 1))
         assert.ok(expected.includes(own), 'a post that was created after the acknowledgement')
-        client[Symbol.dispose]()
       }
+      for (const { client } of resumed) client[Symbol.dispose]()
     })
 
     it('is valid if the log was empty, and if the events before it are deleted by then', async () => {
