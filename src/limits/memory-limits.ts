@@ -145,9 +145,9 @@ function keyedHash(secret: string): (key: string) => Hash {
   return key => {
     const known = recent.get(key)
     if (known !== undefined) return known
-    const digest = Number.parseInt
-    const hex = hash('sha256', `${secret} ${key}`)
-    const made = { high: digest(hex.slice(0, 8), 16) | 0, low: digest(hex.slice(8, 16), 16) | 0 }
+    const digest = hash('sha256', `${secret} ${key}`)
+    const word = (from: number) => Number.parseInt(digest.slice(from, from + 8), 16) | 0
+    const made = { high: word(0), low: word(8) }
     if (recent.size >= mostRecent) recent.clear()
     recent.set(key, made)
     return made
