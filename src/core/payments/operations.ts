@@ -5,6 +5,7 @@ import { AppError } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
 import type { Order } from '../orders/order.ts'
+import { SingleFlight } from '../single-flight.ts'
 import type { Claim, IdempotencyKey, Paid, PaymentStore, Purpose } from '../store.ts'
 import type { Payment } from './payment.ts'
 
@@ -14,11 +15,16 @@ export interface PaymentsParts {
   readonly keyTtlSeconds: number
 }
 
-/** Executes a payment once per idempotency key. The claim of the key is written in the same transaction as the payment. */
+/**
+ * Executes a payment once per idempotency key. Concurrent requests with the same key in this process share one
+ * execution, so they use only one database connection. Across processes and crashes the claim of the key decides; it is
+ * written in the same transaction as the payment.
+ */
 export class Payments {
   readonly #store: PaymentStore
   readonly #access: Access
   readonly #keyTtlSeconds: number
+  readonly #inFlight = new SingleFlight<Paid>()
 
   constructor({ store, access, keyTtlSeconds }: PaymentsParts) {
     this.#store = store
@@ -34,9 +40,11 @@ export class Payments {
   async pay(actor: Actor, decodeKey: Decode<IdempotencyKey>, decodeCents: Decode<number>): Promise<Paid> {
     this.#access.require(actor, 'make a payment')
     const claim = this.#claim(actor, decodeKey())
-    const known = await this.#store.claimedPayment(claim)
-    if (known !== undefined) return { payment: known, order: null, replayed: true }
-    return this.#execute(actor, { cents: decodeCents() }, claim)
+    return this.#once(claim, async () => {
+      const known = await this.#store.claimedPayment(claim)
+      if (known !== undefined) return { payment: known, order: null, replayed: true }
+      return this.#execute(actor, { cents: decodeCents() }, claim)
+    })
   }
 
   async payOrder(
@@ -48,9 +56,12 @@ export class Payments {
     const reach = this.#access.reach(actor, 'pay an order')
     const key = decodeKey()
     const claim = key === undefined ? null : this.#claim(actor, key)
-    const condition = await this.#conditionOf(claim, decodeCondition)
-    if (orderId === undefined) throw absentOrder()
-    const { order, ...paid } = await this.#execute(actor, { orderId, reach, condition }, claim)
+    const work = async () => {
+      const condition = await this.#conditionOf(claim, decodeCondition)
+      if (orderId === undefined) throw absentOrder()
+      return this.#execute(actor, { orderId, reach, condition }, claim)
+    }
+    const { order, ...paid } = await (claim === null ? work() : this.#once(claim, work))
     if (order === null) throw absentOrder()
     return { order, ...paid }
   }
@@ -74,6 +85,12 @@ export class Payments {
 
   #claim(actor: Actor, key: IdempotencyKey): Claim {
     return { ...key, callerId: actor.kind === 'user' ? actor.id : null, ttlSeconds: this.#keyTtlSeconds }
+  }
+
+  async #once(claim: Claim, work: () => Promise<Paid>): Promise<Paid> {
+    const { callerId, scope, key } = claim
+    const { outcome, isLeader } = await this.#inFlight.run(`${callerId} ${scope} ${key}`, work)
+    return isLeader ? outcome : { ...outcome, replayed: true }
   }
 
   async #execute(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid> {
