@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
+import { closeSync, openSync, readSync, type Stats, statSync } from 'node:fs'
 
 /**
  * Notices that the open file is no longer the one at its path. SQLite keeps working on a file that was deleted or
@@ -10,7 +10,7 @@ export class FileWatch implements Disposable {
   readonly #descriptor: number
   /** Valid values of `user_version` in the file: the current one, and the one before it, until the WAL is written back. */
   readonly #userVersions: ReadonlySet<number>
-  readonly #inodes = new Map<string, string>()
+  readonly #known = new Map<string, Stats>()
   #largest = 0
 
   /** `userVersion` is the database's as SQLite reads it. It gets a new value whenever a server claims the file. */
@@ -23,19 +23,25 @@ export class FileWatch implements Disposable {
   /** How the file was lost, or undefined if it was not. */
   loss(): string | undefined {
     for (const suffix of ['', '-wal', '-shm']) {
-      const known = this.#inodes.get(suffix)
+      const known = this.#known.get(suffix)
       const found = statSync(this.#path + suffix, { throwIfNoEntry: false })
       if (found === undefined && known !== undefined) return `was removed (${suffix || 'the file itself'})`
       if (found === undefined) continue // SQLite creates the WAL file when it needs it
-      const inode = `${found.dev} ${found.ino}`
-      if (known !== undefined && known !== inode) return 'was replaced'
-      this.#inodes.set(suffix, inode)
+      if (known !== undefined && (known.ino !== found.ino || known.dev !== found.dev)) return 'was replaced'
+      this.#known.set(suffix, found)
+      const isTouched = known?.mtimeMs !== found.mtimeMs || known.size !== found.size
+      const change = suffix === '' && isTouched ? this.#change(found.size) : undefined
+      if (change !== undefined) return change
     }
+    return undefined
+  }
+
+  /** Tells how something other than SQLite changed the file in place, or undefined if nothing did. */
+  #change(size: number): string | undefined {
     const header = this.#header()
     if (header === undefined) return 'is not a database any more'
     if (!this.#userVersions.has(header.userVersion)) return 'was overwritten'
     // If SQLite is about to extend the file, its header already contains the new size.
-    const { size } = fstatSync(this.#descriptor)
     if (size < this.#largest && size < header.bytes) return 'was cut off'
     this.#largest = size
     return undefined
