@@ -55,10 +55,7 @@ export class MemoryLimits implements Limits {
     let slot = this.#find(id, now)
     if (slot < 0) {
       slot = this.#free(id, now)
-      this.#cells[slot + places.high] = id.high
-      this.#cells[slot + places.low] = id.low
-      this.#cells[slot + places.taken] = 0
-      this.#cells[slot + places.length] = windowMs
+      this.#cells.set([id.high, id.low, 0, windowMs], slot + places.high)
       this.#ends[slot >> 1] = now + windowMs
     }
     const taken = this.#cell(slot + places.taken) + 1

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { unavailable } from '../core/errors.ts'
 import type { Store } from '../core/store.ts'
+import { within } from '../lib/within.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
 /** `/health/live`: the process is running. `/health/ready`: it can receive traffic. */
@@ -19,19 +20,17 @@ export function serveHealth(
   server.get('/health/ready', { config }, async (_request, reply) => {
     reply.header('cache-control', 'no-cache')
     if (lifecycle.draining) throw unavailable(new Error('Shutting down'))
-    await answering(store, timeoutMs)
+    await within(store.ping(), timeoutMs, 'The database does not answer').catch(error => {
+      throw unavailable(error)
+    })
     return { status: 'ready' }
   })
 }
 
-async function answering(store: Pick<Store, 'ping'>, timeoutMs: number): Promise<void> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('The database does not answer')), timeoutMs)
-  try {
-    await Promise.race([store.ping(), late])
-  } catch (error) {
-    throw unavailable(error)
-  } finally {
-    clearTimeout(timer)
-  }
+/** Serves our public keys, so that other services can verify a token without a request to us. */
+export function servePublicKeys(server: FastifyInstance, keys: () => object): void {
+  server.get('/.well-known/jwks.json', (_request, reply) => {
+    reply.header('cache-control', 'public, max-age=300')
+    return reply.send(keys())
+  })
 }

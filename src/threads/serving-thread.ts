@@ -9,7 +9,6 @@ import { lastResort } from '../server/last-resort.ts'
 import { createLogger } from '../server/logging.ts'
 import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
 import type { ThreadShare } from '../wiring/thread-share.ts'
-import { LogLines } from './log-lines.ts'
 import { ThreadCalls } from './thread-calls.ts'
 
 /** One of the threads that serve: a whole app. What exists once is in the main thread or in shared memory. */
@@ -31,8 +30,20 @@ export interface Started {
 const { index, group, config, database, limits } = workerData as ServingData
 const port = parentPort as MessagePort
 void keepTickShape()
-const lines = new LogLines(port)
-const logger = createLogger(config.logLevel, lines).child({ thread: index + 1 })
+
+/** Lines for the main thread, which writes those of all threads, so that they never mix. */
+let lines = ''
+const flush = () => {
+  if (lines !== '') port.postMessage(lines)
+  lines = ''
+}
+const write = (line: string) => {
+  if (lines === '') setTimeout(flush, 5).unref() // a message for each line would cost more than the line
+  lines += line
+  if (lines.length > 32 * 1024) flush()
+}
+const logger = createLogger(config.logLevel, { write }).child({ thread: index + 1 })
+
 let app: ThreadApp | undefined
 const { promise: started, resolve } = Promise.withResolvers<ThreadApp>()
 const main = new ThreadCalls(port, {
@@ -52,7 +63,7 @@ const main = new ThreadCalls(port, {
 })
 
 const exit = (code: number) => {
-  lines.flush()
+  flush()
   process.exit(code) // ends this thread only
 }
 const stop = async () => app?.stopAtOnce()

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Config } from '../config.ts'
 import { threadMemory } from '../lib/v8.ts'
+import { within } from '../lib/within.ts'
 import type { MetricsOfThread } from '../server/metrics.ts'
 import type { ServingData, Started } from './serving-thread.ts'
 import { type Handlers, ThreadCalls } from './thread-calls.ts'
@@ -33,12 +34,8 @@ export class Serving {
     this.#worker = worker
     this.#calls = new ThreadCalls(worker, handlers, onLog)
     worker.on('error', onError)
-    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    this.ended = ended
-    worker.on('exit', () => {
-      this.#calls.end()
-      end()
-    })
+    this.ended = new Promise(resolve => worker.once('exit', () => resolve()))
+    void this.ended.then(() => this.#calls.end())
     this.metrics = orLast(() => this.call('metrics'))
   }
 
@@ -58,13 +55,13 @@ export class Serving {
 
   /** Asks the thread to finish its requests. Ends it in any case. */
   async stop(atOnce: boolean, timeoutMs: number): Promise<void> {
-    await within(this.call('stop', atOnce), timeoutMs).catch(() => {})
+    await within(this.call('stop', atOnce), timeoutMs, late).catch(() => {})
     await this.#end()
   }
 
   async #end(): Promise<void> {
     this.call('end').catch(() => {})
-    await within(this.ended, endMs).catch(() => this.#worker.terminate())
+    await within(this.ended, endMs, late).catch(() => this.#worker.terminate())
   }
 }
 
@@ -75,20 +72,10 @@ export class Serving {
 export function orLast<Told>(ask: () => Promise<Told>, waitMs = 1_000): () => Promise<Told | undefined> {
   let last: Told | undefined
   return async () => {
-    last = await within(ask(), waitMs).catch(() => last)
+    last = await within(ask(), waitMs, late).catch(() => last)
     return last
   }
 }
 
-/** Rejects if a promise does not settle in time. */
-async function within<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
-  const { promise: late, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error('A thread does not respond')), timeoutMs)
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
+const late = 'A thread does not respond'
 const endMs = 500

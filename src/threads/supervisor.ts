@@ -12,7 +12,6 @@ import { SharedDatabase } from '../storage/shared-database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
 import { Serving } from './serving.ts'
-import type { Started } from './serving-thread.ts'
 
 export interface ThreadsParts {
   readonly logger: Logger
@@ -24,31 +23,20 @@ export interface ThreadsParts {
   readonly passwords: Passwords
 }
 
-/** A server with several threads that serve. This thread supervises them, and has what exists only once. */
+/** A server with several threads that serve. */
 export async function startThreads(config: Config, parts: ThreadsParts): Promise<App> {
-  await using opened = new AsyncDisposableStack()
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
   await givenKeys(config) // keys are checked before the database is opened
-  const database = opened.use(
-    await SharedDatabase.claim(config.database, timeoutsOf(config.databaseTimeoutMs), config.threads, trouble),
-  )
-  await requireFreePort(config)
+  const timeouts = timeoutsOf(config.databaseTimeoutMs)
+  const database = await SharedDatabase.claim(config.database, timeouts, config.threads, trouble)
   const supervisor = new Supervisor(shareOf(config, database), database, parts)
-  opened.defer(() => supervisor.stop(true))
-  const { url, demoLoginWorks } = await supervisor.start()
-  const running = opened.move()
-  let stopped: Promise<void> | undefined
-  const stop = (atOnce: boolean) => {
-    stopped ??= supervisor.stop(atOnce).then(() => running.disposeAsync())
-    return stopped
-  }
-  return {
-    url,
-    demoLoginWorks,
-    toggleMaintenance: () => supervisor.toggleMaintenance(),
-    reloadKeys: () => supervisor.tellAll('reloadKeys'),
-    stopAtOnce: () => stop(true),
-    [Symbol.asyncDispose]: () => stop(false),
+  try {
+    await requireFreePort(config)
+    await supervisor.start()
+    return supervisor
+  } catch (error) {
+    await supervisor.stopAtOnce()
+    throw error
   }
 }
 
@@ -75,7 +63,10 @@ async function requireFreePort({ host, port }: Config): Promise<void> {
   await once(server, 'listening')
 }
 
-class Supervisor {
+/** Supervises the threads from the main thread, and has what exists only once. */
+class Supervisor implements App {
+  url = ''
+  demoLoginWorks = false
   /** With the port that the first thread has found, and the present state of maintenance. */
   #config: Config
   readonly #parts: ThreadsParts
@@ -84,7 +75,6 @@ class Supervisor {
   readonly #limits = limitsMemory()
   readonly #threads = new Map<number, Serving>()
   readonly #ends: number[] = []
-  #demoLoginWorks: boolean | undefined
   #stopping: Promise<void> | undefined
   #listening: number
   readonly #noneListens = Promise.withResolvers<void>()
@@ -97,15 +87,15 @@ class Supervisor {
   }
 
   /** The first thread finds the port, creates the keys, writes the demo data and tries its login, for all. */
-  async start(): Promise<Started> {
+  async start(): Promise<void> {
     const [first, ...others] = Array.from({ length: this.#config.threads }, (_, index) => this.#launch(index))
     if (first === undefined) throw new Error('There must be a thread')
-    const started = await first.start(this.#config)
-    this.#config = { ...this.#config, port: Number(new URL(started.url).port) }
-    this.#demoLoginWorks = started.demoLoginWorks
-    await Promise.all(others.map(thread => thread.start(this.#config, this.#demoLoginWorks)))
+    const { url, demoLoginWorks } = await first.start(this.#config)
+    this.url = url
+    this.demoLoginWorks = demoLoginWorks
+    this.#config = { ...this.#config, port: Number(new URL(url).port) }
+    await Promise.all(others.map(thread => thread.start(this.#config, demoLoginWorks)))
     for (const thread of this.#threads.values()) void thread.ended.then(() => this.#lost(thread))
-    return started
   }
 
   #launch(index: number): Serving {
@@ -133,19 +123,22 @@ class Supervisor {
     await Promise.race([this.#noneListens.promise, delay(mostListeningMs, undefined, { ref: false })])
   }
 
-  async #collectMetrics() {
-    const told = await Promise.all(Array.from(this.#threads.values(), thread => thread.metrics()))
-    return told.filter(metrics => metrics !== undefined)
+  #ofAll<Result>(ask: (thread: Serving) => Promise<Result>): Promise<Result[]> {
+    return Promise.all(Array.from(this.#threads.values(), ask))
   }
 
-  async tellAll(name: string, ...args: readonly unknown[]): Promise<void> {
-    await Promise.all(Array.from(this.#threads.values(), thread => thread.call(name, ...args).catch(() => {})))
+  async #collectMetrics() {
+    return (await this.#ofAll(thread => thread.metrics())).filter(metrics => metrics !== undefined)
+  }
+
+  async reloadKeys(): Promise<void> {
+    await this.#ofAll(thread => thread.call('reloadKeys').catch(() => {}))
   }
 
   async toggleMaintenance(): Promise<void> {
     const maintenance = !this.#config.maintenance
     this.#config = { ...this.#config, maintenance }
-    await this.tellAll('maintenance', maintenance)
+    await this.#ofAll(thread => thread.call('maintenance', maintenance).catch(() => {}))
     this.#parts.logger.warn({ maintenance }, 'Maintenance was toggled')
   }
 
@@ -163,18 +156,23 @@ class Supervisor {
     logger.error({ thread: index + 1 }, 'A serving thread has ended. Another one replaces it')
     const next = this.#launch(index)
     next
-      .start(this.#config, this.#demoLoginWorks)
+      .start(this.#config, this.demoLoginWorks)
       .catch(err => logger.error({ err, thread: index + 1 }, 'A serving thread could not start'))
     void next.ended.then(() => this.#lost(next))
   }
 
-  stop(atOnce: boolean): Promise<void> {
-    this.#stopping ??= this.#stopAll(atOnce)
-    return this.#stopping
+  stopAtOnce(): Promise<void> {
+    return this.#stop(true)
   }
 
-  async #stopAll(atOnce: boolean): Promise<void> {
-    await Promise.all(Array.from(this.#threads.values(), thread => thread.stop(atOnce, stopMs)))
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#stop(false)
+  }
+
+  #stop(atOnce: boolean): Promise<void> {
+    const stopped = (thread: Serving) => thread.stop(atOnce, stopMs)
+    this.#stopping ??= this.#ofAll(stopped).then(() => this.#database[Symbol.asyncDispose]())
+    return this.#stopping
   }
 }
 

@@ -1,27 +1,22 @@
-import type { Transferable } from 'node:worker_threads'
+import type { MessagePort, Transferable, Worker } from 'node:worker_threads'
 import { fromSent, type SentError, toSent } from '../core/sent-error.ts'
 
 /** Answers calls by name. Arguments and results are plain data. */
 export type Handlers = Readonly<Record<string, (...args: never[]) => unknown>>
 
-/** The end of a connection between two threads: a worker, or in it the port of its parent. */
-interface Port {
-  postMessage(message: unknown, transfer?: readonly Transferable[]): void
-  on(event: 'message', listener: (message: Message | string) => void): unknown
-}
-
 /** Calls between two threads, in both directions, over one port. Messages that are texts are passed on as they are. */
 export class ThreadCalls {
-  readonly #port: Port
+  readonly #port: MessagePort | Worker
   readonly #handlers: Handlers
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
   #lastId = 0
   #isOver = false
 
-  constructor(port: Port, handlers: Handlers, onText: (text: string) => void = () => {}) {
+  /** `port` is a worker, or in it the port of its parent. */
+  constructor(port: MessagePort | Worker, handlers: Handlers, onText: (text: string) => void = () => {}) {
     this.#port = port
     this.#handlers = handlers
-    port.on('message', message => {
+    port.on('message', (message: Call | Answer | string) => {
       if (typeof message === 'string') onText(message)
       else if ('name' in message) void this.#answer(message)
       else this.#settle(message)
@@ -29,7 +24,7 @@ export class ThreadCalls {
   }
 
   async call<Result>(name: string, args: readonly unknown[] = [], transfer: readonly Transferable[] = []) {
-    if (this.#isOver) throw ended()
+    if (this.#isOver) throw new Error(ended)
     const id = ++this.#lastId
     const waiting = Promise.withResolvers<unknown>()
     this.#waiting.set(id, waiting)
@@ -55,14 +50,12 @@ export class ThreadCalls {
   /** The other thread has ended. */
   end(): void {
     this.#isOver = true
-    for (const { reject } of this.#waiting.values()) reject(ended())
+    for (const { reject } of this.#waiting.values()) reject(new Error(ended))
     this.#waiting.clear()
   }
 }
 
-function ended(): Error {
-  return new Error('The other thread has ended')
-}
+const ended = 'The other thread has ended'
 
 interface Call {
   readonly id: number
@@ -75,5 +68,3 @@ interface Answer {
   readonly result?: unknown
   readonly error?: SentError
 }
-
-type Message = Call | Answer
