@@ -1,5 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import type { Config } from './config.ts'
+import { demoLogin } from './core/demo.ts'
+import type { Store } from './core/store.ts'
 import { Executor } from './graphql/execute.ts'
 import { showGraphiql } from './graphql/http/graphiql/page.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
@@ -10,7 +11,7 @@ import { serveRest } from './rest/serve.ts'
 import { readOrCreateKeys } from './security/keys.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { authentication } from './server/authentication.ts'
-import { clientKey, TrustedProxies } from './server/client-address.ts'
+import { TrustedProxies } from './server/client-address.ts'
 import { serveHealth, servePublicKeys } from './server/health.ts'
 import { Lifecycle } from './server/lifecycle.ts'
 import { Metrics, serveMetrics } from './server/metrics.ts'
@@ -18,10 +19,11 @@ import { refuseOtherMethods } from './server/routing.ts'
 import { createServer } from './server/server.ts'
 import { shutDown } from './server/shutdown.ts'
 import { mostUnread, Unread } from './server/unread.ts'
+import type { OpenDatabase } from './storage/database.ts'
+import { seedDemoData } from './storage/entities/demo-data.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
-import type { Base } from './wiring/base.ts'
-import { ensureDemoData } from './wiring/demo-data.ts'
+import { alone, type Base } from './wiring/base.ts'
 import { documentSource } from './wiring/documents.ts'
 import { givenKeys } from './wiring/keys.ts'
 import { openLimits, rateLimitOf } from './wiring/limiters.ts'
@@ -29,7 +31,6 @@ import { createOperations } from './wiring/operations.ts'
 import { findPublicFolder, serveForDevelopers } from './wiring/pages.ts'
 import { running, type ThreadApp } from './wiring/running.ts'
 import { openBus, openSockets } from './wiring/subscriptions.ts'
-import { alone } from './wiring/thread-share.ts'
 
 export { systemClock, systemRandomness } from './wiring/base.ts'
 export type { App, ThreadApp } from './wiring/running.ts'
@@ -45,7 +46,7 @@ export interface Dependencies extends Pick<Base, 'logger' | 'clock' | 'randomnes
 /** Creates all parts, connects them and starts the server. `wiring/` has the parts of this work that are longer. */
 export async function startApp(config: Config, { stalledMs, ...given }: Dependencies): Promise<ThreadApp> {
   await using parts = new AsyncDisposableStack()
-  const { logger, clock, randomness, passwords } = given
+  const { logger, clock, randomness } = given
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
   const base: Base = { share: alone(config, clock), ...given, metrics, observer }
@@ -63,8 +64,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const keys = await readKeys()
   await engine.ping()
   const store = createStore(engine, config.eventRetentionSeconds)
-  const demoLoginWorks =
-    config.demoData && (share.demoLoginWorks ?? (await ensureDemoData(engine, store, passwords, randomness)))
+  const demoLoginWorks = config.demoData && (share.demoLoginWorks ?? (await ensureDemoData(engine, store, base)))
 
   const bus = await openBus(config, base, parts)
   const limits = await openLimits(config, base, keys, parts)
@@ -75,12 +75,11 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
 
   const lifecycle = new Lifecycle(config, share.stoppedListening)
   const proxies = new TrustedProxies(config.trustProxy)
-  const clientOf = (request: IncomingMessage) => clientKey(proxies.clientOf(request))
   const rateLimit = rateLimitOf(config, limits, share.limits, proxies)
   const unread = new Unread(mostUnread / share.threads, stalledMs)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
-  const live = { store, bus, signer, tokens, executor }
-  const sockets = await openSockets(config, base, live, { rateLimit, clientOf, unread }, parts)
+  const live = { store, bus, signer, tokens, executor, rateLimit, proxies, unread }
+  const sockets = await openSockets(config, base, live, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
@@ -112,4 +111,11 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
     return stopped
   }
   return running({ url, demoLoginWorks }, base, { lifecycle, sockets, signer, readKeys, stop })
+}
+
+/** Writes the demo data into an empty database. Returns whether its login works. */
+async function ensureDemoData(engine: OpenDatabase['engine'], store: Store, { passwords, randomness }: Base) {
+  await seedDemoData(engine, passwords, randomness)
+  const user = await store.credentials(demoLogin.email)
+  return passwords.matches(demoLogin.password, user?.passwordHash)
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fast
 import { AppError } from '../core/errors.ts'
 import { badInput, idOf } from '../core/input.ts'
 import { type PageRequest, pageBounds } from '../core/page.ts'
-import { clientKey, type TrustedProxies } from '../server/client-address.ts'
+import type { TrustedProxies } from '../server/client-address.ts'
 import { type Fields, isObject } from '../server/fields.ts'
 
 /** The parts that the routes of every resource need. */
@@ -26,11 +26,6 @@ export function idIn(request: FastifyRequest): number | undefined {
 /** If a header was sent more than once, its values are joined. */
 export function headerOf(request: FastifyRequest, name: string): string | undefined {
   return request.headers[name] as string | undefined
-}
-
-/** The client that sent the request, as login limits count it. */
-export function clientOf({ raw }: FastifyRequest, proxies: TrustedProxies): string {
-  return clientKey(proxies.clientOf(raw))
 }
 
 /** The fields of a body, which must be a JSON object. */

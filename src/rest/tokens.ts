@@ -3,7 +3,7 @@ import type { Login, Tokens } from '../core/tokens/operations.ts'
 import { userBounds } from '../core/users/user.ts'
 import { bearerOf } from '../server/authentication.ts'
 import { isObject } from '../server/fields.ts'
-import { clientOf, fieldsOf, type RestServer } from './request.ts'
+import { fieldsOf, type RestServer } from './request.ts'
 
 /**
  * `POST /tokens` logs in, or renews the token of the request if the body has no credentials. With credentials it ignores
@@ -16,7 +16,7 @@ export function serveTokens({ server, authenticate, prefix, proxies }: RestServe
     const token =
       authorization !== undefined && hasNoCredentials(request.body)
         ? await tokens.renew(bearerOf(authorization))
-        : await tokens.logIn(clientOf(request, proxies), decodeLogin(request.body))
+        : await tokens.logIn(proxies.keyOf(request.raw), decodeLogin(request.body))
     return { token }
   })
 

@@ -23,6 +23,11 @@ export class TrustedProxies {
     return proxyAddr.all(request as IncomingMessage, this.#trusts).findLast(address => isIP(address) !== 0) ?? sender
   }
 
+  /** The key that identifies the client. */
+  keyOf(request: Pick<IncomingMessage, 'socket' | 'headers'>): string {
+    return clientKey(this.clientOf(request))
+  }
+
   /** Whether a trusted proxy sent this request, so that its other headers can be trusted too. */
   sent({ socket }: IncomingMessage): boolean {
     return this.includes(socket.remoteAddress ?? '')

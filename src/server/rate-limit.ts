@@ -51,7 +51,7 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     const exempted = isExempt(request)
     // The route counts too, because the same route can be reached by different notations of its URL.
     if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(request.routeOptions.url)) return next()
-    const client = clientKey(proxies.clientOf(raw))
+    const client = proxies.keyOf(raw)
     if (exempted) return next(refusal(reply, client, exempt.limit, exempt.take(client)))
     const decide = (allowance: Allowance) => {
       reply.header('ratelimit-policy', policy)
@@ -95,7 +95,7 @@ export function operationLimit(
   if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return () => () => undefined
   const { limiter, proxies } = limit
   return request => {
-    const client = clientKey(proxies.clientOf(request))
+    const client = proxies.keyOf(request)
     return () => limiter.take(client)
   }
 }

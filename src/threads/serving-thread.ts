@@ -8,7 +8,7 @@ import { MemoryLimits } from '../limits/memory-limits.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger } from '../server/logging.ts'
 import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
-import type { ThreadShare } from '../wiring/thread-share.ts'
+import type { ThreadShare } from '../wiring/base.ts'
 import { ThreadCalls } from './thread-calls.ts'
 
 /** One of the threads that serve: a whole app. What exists once is in the main thread or in shared memory. */

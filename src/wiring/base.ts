@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
+import type { Config } from '../config.ts'
+import type { EventBus } from '../core/events.ts'
 import type { Clock, Passwords, Randomness, StoreObserver } from '../core/ports.ts'
-import type { Metrics } from '../server/metrics.ts'
-import type { ThreadShare } from './thread-share.ts'
+import { MemoryEventBus } from '../events/memory-event-bus.ts'
+import { MemoryLimits } from '../limits/memory-limits.ts'
+import type { Metrics, MetricsOfThread } from '../server/metrics.ts'
+import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
 
 /** What most parts of the app need. */
 export interface Base {
@@ -17,3 +21,31 @@ export interface Base {
 
 export const systemClock: Clock = { now: Date.now }
 export const systemRandomness: Randomness = { id: randomUUID }
+
+/** What a thread has in common with the other threads of its process. */
+export interface ThreadShare {
+  readonly threads: number
+  /** Whether this thread does the work that is done once for all threads. */
+  readonly isFirst: boolean
+  open(options: OpenOptions): Promise<OpenDatabase>
+  /** Wakes all threads. On PostgreSQL, its notifications do that. */
+  readonly bus: EventBus
+  readonly limits: MemoryLimits
+  /** Whether the demo login works, if another thread has tried it. */
+  readonly demoLoginWorks?: boolean
+  /** This thread no longer listens. Resolves when none does. */
+  stoppedListening?(): Promise<void>
+  /** The metrics of all threads. */
+  collectMetrics?(): Promise<readonly MetricsOfThread[]>
+}
+
+/** The share of the only thread. */
+export function alone({ database }: Config, clock: Clock): ThreadShare {
+  return {
+    threads: 1,
+    isFirst: true,
+    open: options => openDatabase(database, options),
+    bus: new MemoryEventBus(),
+    limits: new MemoryLimits(clock),
+  }
+}

@@ -12,7 +12,7 @@ import type { Limits } from '../limits/memory-limits.ts'
 import type { Base } from './base.ts'
 import { loginLimits } from './limiters.ts'
 
-export interface OperationParts {
+interface Parts {
   readonly store: Store
   readonly bus: EventBus
   readonly signer: TokenSigner
@@ -20,19 +20,8 @@ export interface OperationParts {
 }
 
 /** The core: everything that callers can ask the service to do. */
-export interface Operations {
-  readonly users: Users
-  readonly orders: Orders
-  readonly payments: Payments
-  readonly posts: Posts
-  readonly tokens: Tokens
-}
-
-export function createOperations(
-  config: Config,
-  { passwords, clock, randomness }: Base,
-  { store, bus, signer, limits }: OperationParts,
-): Operations {
+export function createOperations(config: Config, base: Base, { store, bus, signer, limits }: Parts) {
+  const { passwords, clock, randomness } = base
   const access = new Access(config.accessPolicy, config.signUp)
   const users = new Users({ store, access, passwords, randomness, bus })
   const orders = new Orders({ store, access })

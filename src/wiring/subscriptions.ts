@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http'
 import type { Config, DatabaseConfig } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Store } from '../core/store.ts'
@@ -9,6 +8,7 @@ import { FanOut } from '../graphql/live/fan-out.ts'
 import { Sockets } from '../graphql/live/sockets.ts'
 import type { JwtSigner } from '../security/tokens.ts'
 import { bearerOf } from '../server/authentication.ts'
+import type { TrustedProxies } from '../server/client-address.ts'
 import { allowedOrigins } from '../server/cors.ts'
 import { reportFailure } from '../server/errors.ts'
 import { operationLimit, type RateLimit } from '../server/rate-limit.ts'
@@ -24,17 +24,14 @@ export async function openBus({ database }: Config, base: Base, parts: AsyncDisp
   return parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
 }
 
-interface Source {
+interface SocketParts {
   readonly store: Store
   readonly bus: EventBus
   readonly signer: JwtSigner
   readonly tokens: Tokens
   readonly executor: Executor
-}
-
-interface Edge {
   readonly rateLimit: RateLimit | undefined
-  readonly clientOf: (request: IncomingMessage) => string
+  readonly proxies: TrustedProxies
   readonly unread: Unread
 }
 
@@ -42,8 +39,7 @@ interface Edge {
 export async function openSockets(
   config: Config,
   { metrics, observer, clock, logger }: Base,
-  { store, bus, signer, tokens, executor }: Source,
-  { rateLimit, clientOf, unread }: Edge,
+  { store, bus, signer, tokens, executor, rateLimit, proxies, unread }: SocketParts,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
   const feed = parts.use(new Feed({ log: store.events, bus, observer }))
@@ -69,7 +65,7 @@ export async function openSockets(
       isStillValid: user => tokens.isStillValid(user),
       isKnownKey: signedBy => signer.knows(signedBy),
       takeFor: operationLimit(rateLimit),
-      clientOf,
+      clientOf: request => proxies.keyOf(request),
       socketsPerClient: config.socketsPerClient,
       messagesPerSecond: config.socketMessagesPerSecond,
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
