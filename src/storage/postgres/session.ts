@@ -25,6 +25,10 @@ export class PostgresSession {
     return this.#statements.size >= bounds.statements || this.#textLength >= bounds.statementText.postgres
   }
 
+  end(): void {
+    this.#client.end(() => {})
+  }
+
   /** Runs the statements in one round trip, and returns the rows of each. */
   async send(statements: readonly Statement[], deadline: number): Promise<readonly (readonly Row[])[]> {
     const requests = statements.map(({ text, values }) => ({ statement: this.#prepared(text), values }))
