@@ -1,80 +1,14 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { afterEach, beforeEach, describe, it } from 'node:test'
 import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
-import { ask, type RawResponse } from '../support/http.ts'
-import { bodyOf, createMember, createUser, payOrder, send } from '../support/rest.ts'
-import { waitUntil } from '../support/wait.ts'
+import { ask } from '../support/http.ts'
+import { bodyOf, createUser, send } from '../support/rest.ts'
 import { assertSound, History, type Intent, summarise } from './history.ts'
-import { Instance, startTwo } from './instance.ts'
-import { judgeOn, judgeSabotaged } from './judgement.ts'
+import { Instance } from './instance.ts'
+import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
-import { allowKeysTwice, letPaymentsMeet, slowPayments } from './sabotage.ts'
-
-describe('F5: each key sent twenty times at once, to two servers on one PostgreSQL', { skip: postgres.skip }, () => {
-  const parts = new AsyncDisposableStack()
-  let database: TestDatabase
-  let servers: [Instance, Instance]
-  before(async () => {
-    database = parts.use(await postgres.create())
-    await database.migrate()
-    await slowPayments(database, 5)
-    servers = await startTwo(database, parts)
-  })
-  after(() => parts.disposeAsync())
-
-  it('R-PAY-1, R-PAY-2, R-PAY-3: is paid once: one answer is 201, nineteen are 200, and all have the same body', async t => {
-    const history = new History()
-    const keys = inForm(40, 1000)
-    const slowest = await sendTwentyTimes(keys, history, servers, (answers, { key }) => {
-      const statuses = answers.map(answer => answer?.status).sort()
-      assert.deepEqual(statuses, [...Array(19).fill(200), 201], key)
-      assert.equal(new Set(answers.map(answer => answer?.body)).size, 1, key)
-      const replayed = answers.filter(answer => answer?.headers.get('idempotent-replayed') === 'true')
-      assert.deepEqual([...new Set(replayed.map(answer => answer?.status)), replayed.length], [200, 19], key)
-    })
-    const verdict = await judgeOn(database, history)
-    t.diagnostic(`${keys} keys: ${summarise(verdict)}; the slowest key took ${Math.round(slowest)} ms`)
-    assert.equal(verdict.acknowledged, keys)
-    assert.equal(verdict.replays, keys * 19)
-    assertSound(verdict)
-    for (const { faults } of servers) assert.deepEqual(faults, [])
-  })
-
-  it('this test fails if a key can be claimed twice', async () => {
-    // It has its own database, so that no other test sees inconsistent tables.
-    await using own = new AsyncDisposableStack()
-    const sabotaged = own.use(await postgres.create())
-    await sabotaged.migrate()
-    await allowKeysTwice(sabotaged)
-    await letPaymentsMeet(sabotaged)
-    const history = new History()
-    await sendTwentyTimes(20, history, await startTwo(sabotaged, own))
-    assert.notDeepEqual((await judgeSabotaged(sabotaged, history)).offences.double, [])
-  })
-})
-
-/** Works on a few keys at a time. All requests with one key are sent at once, half of them to each server. */
-async function sendTwentyTimes(
-  keys: number,
-  history: History,
-  servers: readonly Instance[],
-  check: (answers: readonly (RawResponse | undefined)[], intent: Intent) => void = () => {},
-): Promise<number> {
-  let left = keys
-  let slowest = 0
-  await runWorkers(8, async () => {
-    while (left-- > 0) {
-      const intent = history.intend()
-      const started = performance.now()
-      const urls = Array.from({ length: 10 }, () => servers.map(({ url }) => url)).flat()
-      check(await Promise.all(urls.map(url => attempt(history, url, intent))), intent)
-      slowest = Math.max(slowest, performance.now() - started)
-    }
-  })
-  return slowest
-}
 
 describe('F7: five hundred requests with one key whose payment has to wait', { skip: postgres.skip }, () => {
   let parts: AsyncDisposableStack
@@ -111,22 +45,6 @@ describe('F7: five hundred requests with one key whose payment has to wait', { s
     t.diagnostic(summarise(verdict))
     assertSound(verdict)
     assert.deepEqual(instance.faults, [])
-  })
-
-  it('use several connections if they do not share the work, as with different keys of different users', async () => {
-    const { id } = await newOrder(instance, 600_000)
-    const payers = [await createMember(instance), await createMember(instance)]
-    await using lock = await OrderLock.take(database, id)
-    const strangers = Array.from({ length: 100 }, (_, index) =>
-      payOrder(instance, id, `own-${index}`, payers[index % payers.length]?.token),
-    )
-    await waitUntil(async () => {
-      await lock.look()
-      return lock.most >= 2
-    })
-    await lock.release()
-    const statuses = (await Promise.all(strangers)).map(({ status }) => status)
-    assert.ok(statuses.filter(status => status === 200).length <= 1)
   })
 })
 

@@ -10,9 +10,3 @@ export async function judgeOn(database: TestDatabase, history: History): Promise
   if (verdict.offences.keyless.length === 0) await assertLedger(engine)
   return verdict
 }
-
-/** Compares a history with tables that the test itself made inconsistent. Returns the verdict without an assertion. */
-export async function judgeSabotaged(database: TestDatabase, history: History): Promise<Verdict> {
-  await using engine = database.open(catalogue)
-  return await judge(history, engine)
-}

@@ -5,7 +5,7 @@ import { planning } from '../../src/storage/postgres/settings.ts'
 import { startTestApp } from '../support/app.ts'
 import { type Daemon, programMissing } from '../support/daemon.ts'
 import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
-import { inForm, onlyInFull } from '../support/form.ts'
+import { inForm } from '../support/form.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
@@ -95,17 +95,6 @@ describe('PgBouncer in transaction mode', { skip }, () => {
     await pooler.kill() // open connections keep their settings
     await pooler.resume()
     assert.equal(await advice(), undefined)
-  })
-
-  it('this test fails if the service prepares statements, because it was not told about the pooler', {
-    skip: onlyInFull,
-  }, async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', DATABASE_URL: pooled.location, TOKEN_KEYS: tokenKeys })
-    let failed = false
-    await runWorkers(8, async () => {
-      while (!failed) if ((await ask(`${app.url}/users`)).status === 500) failed = true
-    })
-    assert.match(JSON.stringify(app.logs), preparedStatement)
   })
 })
 

@@ -65,11 +65,6 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     assert.equal(sum(await passed(instances, 500, proxy, inOneNetwork)), 100)
   })
 
-  it('this test fails if they are not shared', { skip: onlyInFull }, async () => {
-    await using parts = new AsyncDisposableStack()
-    assert.equal(sum(await passed(await startTwo(parts, {}), 150, direct, forged)), 200)
-  })
-
   it('are kept by each server alone while Redis is killed or hangs, no request gets a 5xx, and later they are shared again', {
     skip: onlyInFull,
   }, async t => {
