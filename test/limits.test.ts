@@ -74,7 +74,7 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'rest/users: a page has as many users as its limit, however long their texts are, and at most 8.2 MB',
   ],
   'rows that a page skips': [
-    'rest/page: limit and offset are accepted within their ranges, and refused as bad input outside',
+    'rest/lists: an id that cannot name a row, after together with offset, and a limit or offset out of range are refused with 400, also for an absent user',
   ],
   'content of a user that one transaction deletes': [
     'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
@@ -83,7 +83,7 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'rest/users-input: is refused with a 400 that names it, by POST, PUT and PATCH, and changes nothing',
   ],
   'items of an order': ['rest/orders-input: is answered with 400, also for an absent user, and nothing is stored'],
-  'idempotency keys': ['rest/payment-keys: a purge deletes no key before 86,400 seconds, and every key after that'],
+  'idempotency keys': ['storage/purges: deletes exactly the idempotency keys that have expired'],
   'a document': [
     'graphql/limits: 64 KiB are allowed and one byte more is not',
     'graphql/limits: 1,000 tokens are allowed and one more is not, without comments and commas',

@@ -105,31 +105,3 @@ test('tests and the list name only known rules, and the list names each of them 
   )
   assertNone(repeated(page.unbuilt), 'rules that are in the list more than once')
 })
-
-test('a rule is named only by its whole id', () => {
-  assert.deepEqual(namedIn("test('R-USR-12: a title, (R-ERR-1)')"), ['R-USR-12', 'R-ERR-1'])
-  assert.deepEqual(namedIn('XR-USR-1 R-USR-1b R-USR-1-2 r-usr-1'), [])
-})
-
-test('only the title of a test that runs names a rule', () => {
-  const source = String.raw`
-test('R-USR-1: it\'s a title', async () => {
-  it("R-USR-2: a title", () => {
-    it(
-      ${'`'}R-USR-3: of $\{each}${'`'},
-      async () => assert.equal(1, 1, 'R-USR-4'),
-// test('R-USR-5: no longer a test', () => {})
-test.skip('R-USR-6: skipped', () => {})
-test('R-USR-7: skipped', { timeout: 1, skip: true }, () => {})
-describe('R-USR-8: a group, which may be empty', () => {
-  ['R-USR-9', 'a row of a table'],
-/** R-USR-10 */ assert.match(text, /R-USR-11/)
-test('R-USR-12, R-USR-13: two', { timeout: 1 }, () => {})
-`
-  assert.deepEqual(titlesIn(source).flatMap(namedIn), ['R-USR-1', 'R-USR-2', 'R-USR-3', 'R-USR-12', 'R-USR-13'])
-})
-
-test('the page is parsed row by row', () => {
-  const text = `| Id | Rule |\n|---|---|\n| R-USR-1 | One. |\n| usr 2 | |\n\n${LIST_TITLE}\n\nText.\n\n- R-USR-1\n`
-  assert.deepEqual(parsePage(text), { ids: ['R-USR-1', 'usr 2'], withoutSentence: ['usr 2'], unbuilt: ['R-USR-1'] })
-})

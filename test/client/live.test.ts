@@ -167,26 +167,6 @@ describe('A subscription of the client', () => {
     await waitUntil(async () => (await metricOf(app, 'duet_sockets')) === 0)
   })
 
-  it('gets every event once and in order if it is cut off before its first event, twice', async () => {
-    const { WebSocket, state, cut } = network()
-    using client = connectTo(app, { WebSocket })
-    const { received, watcher, posts } = recorder()
-    live(client.duet).subscribe<PostAdded>(postAdded, {}, watcher)
-    await waitUntil(() => received.includes('start'))
-    cut()
-    await waitUntil(() => state.opened === 2 && live(client.duet).state.state === 'live')
-    state.isDown = true
-    cut()
-    await waitUntil(() => live(client.duet).state.state === 'waiting')
-    const titles = [...(await writer.post(3))]
-    state.isDown = false
-    live(client.duet).retryNow()
-    await waitUntil(() => live(client.duet).state.state === 'live')
-    titles.push(...(await writer.post(2)))
-    await waitUntil(() => posts().at(-1) === titles.at(-1))
-    assert.deepEqual(received, ['start', ...titles])
-  })
-
   it('reports that events may be missing if it joined an open connection and is cut off before its first event', async () => {
     const { WebSocket, cut } = network()
     using client = connectTo(app, { WebSocket })

@@ -4,7 +4,6 @@ import type { Engine } from '../../src/storage/engine.ts'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { stopDatabaseClock } from '../faults/database-clock.ts'
 import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
@@ -344,32 +343,6 @@ for (const kind of engineKinds) {
     assertReplay(await pay(app, 'live'), live)
     assert.equal(await countPayments(engine), 1 + 450, 'payments are kept when their keys are deleted')
     assertFirst(await pay(app, 'old-2'), 201)
-  })
-
-  test(`R-LIM-14: a purge deletes no key before 86,400 seconds, and every key after that, on ${kind.name}`, {
-    skip: kind.skip,
-  }, async () => {
-    const clock = new TestClock()
-    await using app = await startTestAppOn(kind, {}, { clock })
-    await using engine = app.database.open(catalogue, { clock })
-    const store = createStore(engine)
-    // SQLite uses the clock of the service, PostgreSQL its own.
-    const pass = async (milliseconds: number) => {
-      clock.pass(milliseconds)
-      if (kind.kind === 'postgres') await stopDatabaseClock(app.database, clock.now())
-    }
-    await pass(0)
-    const first = bodyOf<PaymentBody>(await pay(app, 'k'), 201)
-    for (const milliseconds of [0, 82_800_000, 3_599_000, 999]) {
-      await pass(milliseconds)
-      assert.equal(await store.purgeKeys(), 0, `${milliseconds} ms later`)
-      assert.deepEqual(bodyOf<PaymentBody>(await pay(app, 'k'), 200), first)
-    }
-    assert.equal(await countPayments(engine), 1)
-    await pass(1)
-    await store.purgeKeys()
-    assert.deepEqual(await engine.read(sql`select key from idempotency_keys`), [])
-    assert.notEqual(bodyOf<PaymentBody>(await pay(app, 'k'), 201).id, first.id)
   })
 }
 

@@ -98,18 +98,6 @@ for (const kind of engineKinds) {
       await assertLedger(engine, keys)
     })
 
-    it('many keys, each sent five times at once, give one payment per key', async () => {
-      const many = Array.from({ length: 20 }, usedKey)
-      const answers = await atOnce(100, async index => ({
-        key: many[index % 20],
-        response: await pay(either(Math.floor(index / 20)), many[index % 20] ?? ''),
-      }))
-      for (const key of many) {
-        assertOnePayment(answers.filter(answer => answer.key === key).map(({ response }) => response))
-      }
-      await assertLedger(engine, keys)
-    })
-
     it('of concurrent requests with one key those with a bad body may be refused, and exactly one payment is made', async () => {
       const key = usedKey()
       const before = await countPayments(engine)

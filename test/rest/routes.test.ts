@@ -85,7 +85,7 @@ const documented = [...operations].filter(([, { isBelowApi }]) => isBelowApi).ma
 for (const prefix of prefixes) {
   const name = prefix === '' ? 'at the root' : `under ${prefix}`
 
-  test(`R-API-2: every answer with a body is JSON and has that Content-Type, and its links are those at the root, ${name}`, async () => {
+  test(`R-API-2, R-ERR-3, R-ERR-4: every operation has its status, every answer with a body is JSON and has that Content-Type, and its links are those at the root, ${name}`, async () => {
     await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const all = await calls(app, prefix)
     for (const each of all) {

@@ -4,7 +4,7 @@ import { AppError, fault } from '../../src/core/errors.ts'
 import type { Store } from '../../src/core/store.ts'
 import { serveHealth } from '../../src/server/health.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
-import { ask, RawConnection, sendRaw } from '../support/http.ts'
+import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { within } from '../support/wait.ts'
 
@@ -53,24 +53,4 @@ test('with a store that does not respond in time the service is not ready', asyn
   const response = await answer
   t.mock.timers.reset()
   assertRefusal(response, 503, away)
-})
-
-test('a service that is shutting down is live but not ready', async () => {
-  await using server = await startWith(async () => {})
-  using connection = await RawConnection.open(server.port)
-  connection.write(ready)
-  assert.equal((await connection.response()).status, 200)
-  server.lifecycle.draining = true
-  connection.write(ready)
-  const response = await connection.response()
-  assertRefusal(response, 503, away)
-  assert.equal(response.headers.get('connection'), 'close')
-  assert.equal((await ask(`${server.url}/health/live`)).status, 200)
-})
-
-test('health ignores Authorization', async () => {
-  await using app = await startTestApp({ METRICS_TOKEN: 'm' })
-  for (const authorization of ['Bearer nonsense', 'Basic eDp5', '']) {
-    assert.equal((await ask(`${app.url}/health/ready`, { headers: { authorization } })).status, 200)
-  }
 })

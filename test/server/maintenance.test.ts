@@ -40,11 +40,6 @@ test('under maintenance a request is refused before its body is read', async () 
   assertMaintenance(await sendRaw(app.port, head))
 })
 
-test('health works under maintenance', async () => {
-  await using app = await startTestApp({ MAINTENANCE: 'on' })
-  for (const state of ['live', 'ready']) assert.equal((await ask(`${app.url}/health/${state}`)).status, 200)
-})
-
 test('maintenance can be toggled while the service runs, and this is logged', async () => {
   await using app = await startTestApp()
   assert.equal((await ask(`${app.url}/metrics`)).status, 200)

@@ -188,23 +188,6 @@ test('R-API-3, R-API-4, R-API-5: paths consist of plural collections, ids and su
   }
 })
 
-test('every operation has each of its parameters once, including the id of its path', () => {
-  for (const [name, { parameters }] of operations) {
-    const names = parameters.map(parameter => `${parameter.in} ${parameter.name}`)
-    assert.equal(new Set(names).size, names.length, name)
-    const inPath = [...name.matchAll(/\{(\w+)\}/g)].map(([, placeholder]) => `path ${placeholder}`)
-    assert.deepEqual(
-      names.filter(each => each.startsWith('path ')),
-      inPath,
-      name,
-    )
-    for (const parameter of parameters) if (parameter.in === 'path') assert.equal(parameter.required, true, name)
-  }
-  const keyOf = (name: string) => operation(name).parameters.find(each => each.name === 'Idempotency-Key')
-  assert.deepEqual([keyOf('POST /payments')?.in, keyOf('POST /payments')?.required], ['header', true])
-  assert.equal(keyOf('POST /orders/{id}/payment')?.required ?? false, false)
-})
-
 test('every operation has an example of each request and response body, and every example matches its schema', () => {
   for (const [name, { parameters, requestBody, responses }] of operations) {
     const answers = Object.entries(responses).map(([status, { content }]) => [`${name} ${status}`, content] as const)
@@ -256,14 +239,14 @@ test('the fields and bounds of the document are those of the code', () => {
   }
 })
 
-/** Sends what Swagger UI has filled in when a person presses Execute, and what that person has typed. */
-async function execute(app: { url: string }, name: string, typed: Readonly<Record<string, string>> = {}) {
+/** Sends what Swagger UI has filled in when a person presses Execute. */
+async function execute(app: { url: string }, name: string) {
   const { parameters, security, bodies } = operation(name)
   const query = new URLSearchParams()
   const headers: Record<string, string> = {}
   let target = name
   for (const { name, in: place, example, schema } of parameters) {
-    const value = typed[name] ?? example ?? schema.default
+    const value = example ?? schema.default
     if (value === undefined) continue
     if (place === 'path') target = target.replace(`{${name}}`, String(value))
     else if (place === 'query') query.set(name, String(value))
@@ -276,19 +259,11 @@ async function execute(app: { url: string }, name: string, typed: Readonly<Recor
 }
 
 test('every request that the API reference prefills succeeds on the demo data', async () => {
+  await using unchanged = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
   for (const name of operations.keys()) {
-    await using app = await startTestApp({ DEMO_DATA: 'true' }) // a new one, because some requests delete
-    const { status, body } = await execute(app, name)
+    await using own = name.startsWith('GET ') ? undefined : await startTestApp({ DEMO_DATA: 'true' })
+    const { status, body } = await execute(own ?? unchanged, name)
     assert.ok([200, 201, 204].includes(status), `${name}: ${status} ${body}`)
-  }
-})
-
-test('after can be typed into the prefilled request of every list that takes it', async () => {
-  await using app = await startTestApp({ DEMO_DATA: 'true' })
-  for (const name of ['GET /users', 'GET /users/{id}/orders']) {
-    const { status, body } = await execute(app, name, { after: '1' })
-    assert.equal(status, 200, `${name}: ${body}`)
-    assert.equal(JSON.parse(body)[0].id, 2)
   }
 })
 

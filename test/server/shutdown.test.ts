@@ -4,7 +4,6 @@ import { Agent, get } from 'node:http'
 import { connect } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
-import { setTimeout as pause } from 'node:timers/promises'
 import { serveHealth } from '../../src/server/health.ts'
 import { cutAfterMs, shutDown } from '../../src/server/shutdown.ts'
 import { startTestServer } from '../support/app.ts'
@@ -82,44 +81,6 @@ test('until the server stops listening, new connections are served, each for one
   assert.ok(await isRefused(server.port))
 })
 
-test('requests on connections of any age are answered: one in flight, and the first one of an unused connection', async () => {
-  const go = Promise.withResolvers<object>()
-  await using server = await startTestServer(fastify => {
-    fastify.get('/quick', () => ({}))
-    fastify.get('/slow', () => go.promise)
-  })
-  const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
-  using old = await RawConnection.open(server.port)
-  using unused = await RawConnection.open(server.port)
-  old.write(request('/quick'))
-  assert.equal((await old.response()).status, 200)
-  await pause(3_100) // Connections of this age were once taken for abandoned ones.
-  old.write(request('/slow'))
-  await waitUntil(() => server.lifecycle.requestsInFlight === 1)
-  const shutdown = shutDown(server.server, server.lifecycle, 0)
-  await waitUntil(() => isRefused(server.port))
-  unused.write(request('/quick'))
-  assert.equal((await unused.response()).status, 200)
-  go.resolve({})
-  const { status, headers } = await old.response()
-  assert.deepEqual([status, headers.get('connection')], [200, 'close'])
-  await shutdown
-})
-
-test('the server keeps listening for the whole drain time while clients connect', async () => {
-  await using server = await startServer()
-  const begun = performance.now()
-  const windowMs = 600
-  using _waiting = await RawConnection.open(server.port)
-  const shutdown = shutDown(server.server, server.lifecycle, windowMs)
-  while (performance.now() - begun < windowMs - 50) {
-    using connection = await RawConnection.open(server.port)
-    connection.write(live)
-    assert.equal((await connection.response()).status, 200)
-  }
-  await shutdown
-})
-
 test('a keep-alive answer that ends during the shutdown does not delay the stop', async () => {
   const answer = new PassThrough()
   await using server = await startTestServer(fastify => fastify.get('/stream', () => answer))
@@ -185,18 +146,6 @@ describe('a process that gets a stop signal', { concurrency: 4 }, () => {
     const { code, stdout, stderr } = await ended(duet)
     assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
     assert.match(stdout, /"stopped"/)
-  })
-
-  test('while it drains, it answers that it is not ready', async () => {
-    await using duet = serveDuet({ DRAIN_MS: '3000' }) // long enough for a busy machine to send one more request
-    const { port } = await duet.address()
-    using kept = await RawConnection.open(port)
-    kept.write(ready)
-    assert.equal((await kept.response()).status, 200)
-    duet.child.kill('SIGTERM')
-    await waitUntil(() => duet.stdout.includes('"stopping"'))
-    kept.write(ready)
-    assertRefusal(await kept.response(), 503)
   })
 
   test('idle and unused connections do not delay the exit', async () => {

@@ -7,15 +7,14 @@ import { AppError } from '../../src/core/errors.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import type { CompiledChange } from '../../src/storage/entities/posts.ts'
 import { columnOf } from '../../src/storage/postgres/exchange.ts'
-import { type Row, type Statement, sql } from '../../src/storage/sql.ts'
+import { type Row, sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { numbering } from '../graphql/support/beginning.ts'
 import { type Data, insertsOf } from '../graphql/support/data.ts'
-import { catalogue, verbs } from '../graphql/support/planting-verbs.ts'
+import { verbs } from '../graphql/support/planting-verbs.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
 import { inForm, runs } from '../support/form.ts'
-import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const at = '2026-01-31T12:00:00.000Z'
@@ -95,22 +94,6 @@ for (const kind of engineKinds) {
       await fc.assert(property, { numRuns: runs(15, 200), endOnFailure: true })
       t.diagnostic(JSON.stringify(done))
       assert.ok(done.some > done.refused, 'most changes succeed')
-    })
-  })
-}
-
-for (const kind of engineKinds) {
-  describe(`Migration 3 on ${kind.name}`, { skip: kind.skip }, () => {
-    it('counts the comments that exist already', async () => {
-      await using database = await kind.createEmpty()
-      await database.migrate(migrationsOf(kind.kind).slice(0, 2))
-      const isUpdate = ({ text }: Statement) => text.includes('comment_count')
-      const inserts = insertsOf(data, kind.kind).filter(statement => !isUpdate(statement))
-      await using old = database.open(catalogue)
-      await old.write('run', inserts)
-      await database.migrate()
-      assert.deepEqual(await old.read(miscounted), [])
-      assert.deepEqual(await old.read(sql`select sum(comment_count) from posts`), [[data.comments.length]])
     })
   })
 }

@@ -11,7 +11,6 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
   let app: TestApp
   let token: string
   let posts: readonly string[]
-  const admins: pg.Client[] = []
   before(async () => {
     app = await startTestAppOn(postgres, { THREADS: '1', DATABASE_POOL_MAX: '5', RATE_LIMIT_MAX: '0' })
     token = (await createMember(app)).token
@@ -21,28 +20,12 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
     posts = [a.id, b.id]
   })
   after(async () => {
-    for (const admin of admins) await admin.end()
     await app[Symbol.asyncDispose]()
   })
 
   async function answer<Data>(query: string): Promise<Data> {
     const response = await send(app, 'POST /graphql', { query }, token)
     return bodyOf<{ data: Data }>(response).data
-  }
-
-  async function connect(): Promise<pg.Client> {
-    const admin = new pg.Client({ connectionString: app.database.location })
-    admins.push(admin)
-    await admin.connect()
-    return admin
-  }
-
-  async function waitingForLocks(admin: pg.Client): Promise<number> {
-    const { rows } = await admin.query(
-      `select count(*)::int as waiting from pg_stat_activity
-       where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    return rows[0].waiting
   }
 
   it('all succeed, however many of them overlap', async () => {
@@ -59,21 +42,6 @@ describe('Mutations on PostgreSQL that name the same posts in different orders',
       likes,
       Array.from({ length: 64 }, (_, n) => (likes[0] ?? 0) + n),
     )
-  })
-
-  it('lock the posts in one order, whatever the order of the changes', async () => {
-    const [lower, higher] = posts
-    const [admin, observer] = [await connect(), await connect()]
-    await admin.query(`begin; select * from posts where id = ${lower} for update`)
-    const waiting = answer(`mutation { a: likePost(id: ${higher}) { id } b: likePost(id: ${lower}) { id } }`)
-    try {
-      await waitUntil(async () => (await waitingForLocks(observer)) === 1)
-      // It waits for the lower id, so it has not locked the higher one yet.
-      await observer.query(`select * from posts where id = ${higher} for update nowait`)
-    } finally {
-      await admin.query('rollback')
-    }
-    await waiting
   })
 })
 

@@ -37,23 +37,6 @@ describe('A batch in which a verb fails', () => {
   })
 })
 
-describe('A COMMIT that fails', () => {
-  it('rejects every job that shared it, and none of their changes is kept', async t => {
-    const { connection, keys } = await prepared(t)
-    const results = commitTogether(connection, verbs, [put(1), orphan(2), put(3)], () => [])
-    assert.deepEqual(
-      outcomes(results),
-      [1, 2, 3].map(id => [id, 'unavailable']),
-    )
-    assert.deepEqual(keys(), [])
-    assert.deepEqual(
-      commitTogether(connection, verbs, [put(4)], () => []),
-      [[4, 'put']],
-    )
-    assert.deepEqual(keys(), ['k4'])
-  })
-})
-
 describe('A ROLLBACK that fails', () => {
   it('once does not affect the other jobs of the batch', async t => {
     const { connection, keys, failRollbacks } = await prepared(t)

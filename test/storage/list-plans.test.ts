@@ -98,35 +98,6 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
   }
 })
 
-describe('A page after an id on PostgreSQL', { skip: postgres.skip }, () => {
-  it('reads as much of the database at the end of a list as at its beginning', async () => {
-    const rows = 20_000
-    await using planted = await plantedPostgres(rows, 1)
-    await planted.analyze()
-    for (const [list, { selection }] of Object.entries(listsAfter)) {
-      if (list === 'users') continue // there is only one list of users
-      const isDescending = list !== "a post's comments"
-      const statement = compile(selection, postgresDialect)
-      const blocks = (id: number) => planted.blocks(statement, [10, id, 1])
-      const [first, last] = [await blocks(isDescending ? rows + 1 : 0), await blocks(isDescending ? 11 : rows - 10)]
-      assert.ok(last <= first + 3, `${list}: ${first} blocks at the beginning, ${last} at the end`)
-    }
-  })
-})
-
-describe('The size limit of answers on PostgreSQL', { skip: postgres.skip }, () => {
-  it('does not make the database read anything twice', async () => {
-    await using planted = await plantedPostgres(1_000, 1)
-    await planted.analyze()
-    const unlimited = { ...postgresDialect, statement: (answer: string) => `select ${answer}` }
-    for (const [list, { selection }] of Object.entries(lists)) {
-      const [limited, plain] = [postgresDialect, unlimited].map(dialect => compile(selection, dialect))
-      const values = [10, 0, 1, 1]
-      assert.equal(await planted.blocks(limited ?? '', values), await planted.blocks(plain ?? '', values), list)
-    }
-  })
-})
-
 describe('A mutation with several changes on PostgreSQL', { skip: postgres.skip }, () => {
   it('finds the rows that it locks first by their ids, without reading other ones', async () => {
     await using planted = await plantedPostgres(20_000, 2_000)
@@ -275,17 +246,6 @@ async function plantedPostgres(rows: number, owners: number) {
       const values = Array.from({ length: counted[0].n }, () => 'null').join(', ')
       const { rows: explained } = await client.query(`explain (format json) execute ${called}(${values})`)
       return nodesOf(explained[0]['QUERY PLAN'][0].Plan)
-    },
-    /** The number of blocks that the statement reads on a connection of the service. */
-    async blocks(statement: string, values: readonly number[]): Promise<number> {
-      const called = `read_${++prepared}`
-      await client.query(`prepare ${called} as ${statement}`)
-      const given = values.slice(0, slotsIn(statement)).join(', ')
-      const explain = `explain (analyze, buffers, format json) execute ${called}(${given})`
-      await client.query(explain) // the first call also reads the system catalogue
-      const { rows: explained } = await client.query(explain)
-      const { Plan: plan } = explained[0]['QUERY PLAN'][0]
-      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks']
     },
     async [Symbol.asyncDispose]() {
       await client.end()

@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { loginKeyOf } from '../../src/core/users/user.ts'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { type EngineKind, engineKinds, postgres } from '../support/engines.ts'
@@ -70,17 +69,6 @@ for (const kind of engineKinds) {
 
 describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, () => {
   const all = migrationsOf('postgres')
-
-  it('are applied once when many instances start at the same moment', async () => {
-    for (let round = 0; round < 5; round++) {
-      await using database = await postgres.createEmpty()
-      const runs = await Promise.all(Array.from({ length: 8 }, () => database.migrate()))
-      assert.deepEqual(
-        runs.filter(applied => applied.length > 0),
-        [all],
-      )
-    }
-  })
 
   it('wait while another instance migrates, and are applied when that one is killed', async () => {
     await using database = await postgres.createEmpty()
@@ -165,32 +153,4 @@ function loaded(files: Readonly<Record<string, string>>): readonly Migration[] {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
-}
-
-for (const kind of engineKinds) {
-  describe(`The migration that adds lower-cased e-mails, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('lower-cases the e-mails of all existing users with the same rule as logins, including letters beyond ASCII', async () => {
-      await using database = await kind.createEmpty()
-      const all = migrationsOf(kind.kind)
-      await database.migrate(
-        all.slice(
-          0,
-          all.findIndex(({ name }) => name === 'list-filters'),
-        ),
-      )
-      const emails = ['Ada@Example.COM', 'ÉLODIE@example.com', 'İZMİR@EXAMPLE.COM', 'ΣΊΣΥΦΟΣ@example.com', 'i@x']
-      for (let count = 0; count < 1_001; count++) emails.push(`Ü${count}@EXAMPLE.com`)
-      await using engine = database.open(catalogue)
-      const insert = (email: string, index: number) =>
-        sql`insert into users (id, name, email, token_mark, created_at)
-            values (${index + 1}, 'N', ${email}, 'm', '2026-01-31T12:00:00.000Z')`
-      await engine.write('run', emails.map(insert))
-      await database.migrate()
-      const rows = await engine.read(sql`select email_key from users order by id`)
-      assert.deepEqual(
-        rows.map(([key]) => key),
-        emails.map(loginKeyOf),
-      )
-    })
-  })
 }

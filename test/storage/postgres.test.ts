@@ -98,16 +98,6 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await read(), [['a', '1', null]])
   })
 
-  it('is not ready on a read-only server', async () => {
-    await using setup = await prepared()
-    const admin = await connectTo(setup.url)
-    await admin.query(`alter database ${new URL(setup.url).pathname.slice(1)} set default_transaction_read_only = on`)
-    await admin.end()
-    await using engine = postgresAt(setup.url).open(catalogue, { timeouts: impatient })
-    await assert.rejects(engine.ping(), isUnavailable)
-    await answersUnavailable(engine.write('put', 'a', '1'))
-  })
-
   it('answers 503 in time while the database hangs, and recovers', async () => {
     await using setup = await preparedThroughProxy({ timeouts: impatient })
     const { engine, proxy } = setup

@@ -120,31 +120,6 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('allows two users without a password to share an e-mail, and several callers to use the same key', async () => {
-      await using database = await kind.create()
-      await database.migrate()
-      await using engine = database.open(catalogue)
-      const second = { ...user, text: user.text.replace('(1,', '(2,') }
-      await engine.write('run', [user, second, payment, key(null, 1), key(1, 1), key(2, 1)])
-    })
-
-    it('deletes posts, comments and keys with their user, and keeps the ledger without an owner', async () => {
-      await using database = await kind.create()
-      await database.migrate()
-      await using engine = database.open(catalogue)
-      await engine.write('run', [user, payment, order, ship(1, 'DHL', at), order, key(1, 1), post, comment])
-      await engine.write('run', [sql`delete from users where id = 1`, user])
-      const count = async (statement: Statement) => (await engine.read(statement))[0]?.[0]
-      assert.equal(await count(sql`select count(*) from posts`), 0)
-      assert.equal(await count(sql`select count(*) from comments`), 0)
-      assert.equal(await count(sql`select count(*) from idempotency_keys`), 0)
-      assert.deepEqual(await engine.read(sql`select user_id, status from orders order by id`), [
-        [null, 'shipped'],
-        [null, 'pending_payment'],
-      ])
-      assert.deepEqual(await engine.read(sql`select payer_id, amount_cents from payments`), [[null, 5000]])
-    })
-
     it('never uses the id of a deleted row again', async () => {
       await using database = await kind.create()
       await database.migrate()

@@ -2,16 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync, symlinkSync } from 'node:fs'
-import { constants } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import type { Engine } from '../../src/storage/engine.ts'
-import { orderReads } from '../../src/storage/entities/orders.ts'
-import { userReads } from '../../src/storage/entities/users.ts'
-import { sqliteDialect } from '../../src/storage/select/dialect.ts'
-import { compile } from '../../src/storage/select/select.ts'
-import { type Statement, sql } from '../../src/storage/sql.ts'
-import { inSqlite, SqliteConnection } from '../../src/storage/sqlite/connection.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
 import { commitTogether } from '../../src/storage/sqlite/group-commit.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
@@ -109,16 +104,6 @@ describe('Group commit', () => {
       [[5, [[[1]]]]],
     )
   })
-
-  it('uses the clock that it was given', async t => {
-    let now = Date.parse('2030-05-05T05:05:05.005Z')
-    const { engine } = await prepared(t, { clock: { now: () => now } })
-    const currentTime = async () => (await engine.write('run', [sql`select now_plus(0)`]))[0]?.[0]?.[0]
-    assert.equal(await currentTime(), '2030-05-05T05:05:05.005Z')
-    now += 86_400_000
-    assert.equal(await currentTime(), '2030-05-06T05:05:05.005Z')
-    assert.deepEqual(await engine.read(sql`select now_plus(1)`), [['2030-05-06T05:05:06.005Z']])
-  })
 })
 
 describe('Reads of one turn of the event loop', () => {
@@ -130,18 +115,6 @@ describe('Reads of one turn of the event loop', () => {
     assert.deepEqual([first, other], [[['old']], []])
     assert.equal(second, first, 'read twice')
     assert.notEqual(await noteOf('a'), first)
-  })
-
-  it('return every write that was acknowledged before them', async t => {
-    const { engine } = await prepared(t)
-    await Promise.all(
-      Array.from({ length: 20 }, async (_, key) => {
-        for (let n = 0; n < 20; n++) {
-          await engine.write('put', `${key}`, `${n}`)
-          assert.deepEqual(await engine.read(sql`select value from notes where key = ${`${key}`}`), [[`${n}`]])
-        }
-      }),
-    )
   })
 
   it('fail independently of each other', async t => {
@@ -169,16 +142,6 @@ describe('Reads of one turn of the event loop', () => {
     assert.ok(answered.length < 20)
     await Promise.all(reads)
     assert.deepEqual(answered, [...answered.keys()])
-  })
-
-  it('that still wait when the engine is closed are answered, and later ones are rejected', async () => {
-    await using database = await sqlite.create()
-    await database.migrate()
-    const engine = database.open(catalogue)
-    const waiting = engine.read(sql`select 1`)
-    await engine[Symbol.asyncDispose]()
-    assert.deepEqual(await waiting, [[1]])
-    await assert.rejects(engine.read(sql`select 1`), isUnavailable)
   })
 })
 
@@ -249,50 +212,6 @@ describe('A SQLite file', () => {
   it('is refused if the SQLite version could lose writes', () => {
     for (const version of ['3.51.2', '3.9.9', '2.99.99']) assert.throws(() => checkVersion(version), /too old/)
     for (const version of ['3.51.3', '3.52.0', '3.100.0', '4.0.0']) checkVersion(version)
-  })
-
-  it('gets statements in its own dialect', () => {
-    assert.equal(
-      inSqlite('select a from t where b = $1 and c = $12 FOR UPDATE'),
-      'select a from t where b = ?1 and c = ?12',
-    )
-    assert.equal(inSqlite('select 1 from t for no key update'), 'select 1 from t')
-  })
-
-  it('has each statement planned once, for all bound values', async t => {
-    const { path } = await prepared(t)
-    using connection = new SqliteConnection(path, 'read')
-    let planned = 0
-    connection.database.setAuthorizer(() => {
-      planned++
-      return constants.SQLITE_OK
-    })
-    const values = { kind: 'value', key: 'id', name: 'id' } as const
-    const list = {
-      kind: 'many',
-      key: 'posts',
-      name: 'posts',
-      after: undefined,
-      publishedAfter: undefined,
-      publishedBefore: undefined,
-    } as const
-    const posts = compile({ fields: [{ ...list, limit: 0, offset: 1, fields: [values] }] }, sqliteDialect)
-    const statements: readonly ((n: number) => Statement)[] = [
-      n => ({ text: posts, values: [n, n] }),
-      n => userReads.list(sqliteDialect)({ limit: n, offset: n }),
-      n => userReads.list(sqliteDialect)({ limit: n, offset: 0, after: n }),
-      n => userReads.list(sqliteDialect)({ limit: n, offset: n, email: `${n}@example.com` }),
-      n => orderReads.listOf(sqliteDialect)(n, { limit: n, offset: n }),
-      n => orderReads.listOf(sqliteDialect)(n, { limit: n, offset: 0, after: n }),
-      n => orderReads.listOf(sqliteDialect)(n, { limit: n, offset: n, status: 'shipped' }),
-    ]
-    for (const statement of statements) {
-      connection.run(statement(1))
-      assert.ok(planned > 0)
-      planned = 0
-      for (const n of [1, 2, 1000, 0]) connection.run(statement(n))
-      assert.equal(planned, 0, statement(1).text)
-    }
   })
 })
 
