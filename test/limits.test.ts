@@ -131,11 +131,10 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/socket-limits: count by their size',
   ],
   'operations of a socket at once': [
-    'subscriptions/conversation: enforces the limits on the length of ids and the number of operations',
+    'subscriptions/protocol: of 101 subscriptions 100 are accepted, the last gets SUBSCRIPTION_LIMIT_EXCEEDED',
   ],
   'different subscriptions': [
     'subscriptions/expensive-groups: are limited over all its sockets with SUBSCRIPTION_LIMIT_EXCEEDED, and other clients are not affected',
-    'subscriptions/isolation: and all others together have a limit of groups, but may join existing groups',
   ],
   'time to read an event for a subscription': [
     'subscriptions/expensive-groups: is ended with SUBSCRIPTION_TOO_EXPENSIVE',

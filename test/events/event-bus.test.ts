@@ -6,7 +6,6 @@ import pg from 'pg'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { PostgresEventBus } from '../../src/events/postgres-event-bus.ts'
 import { ThreadEventBus } from '../../src/events/thread-event-bus.ts'
-import { Wire } from '../faults/wire.ts'
 import { postgres } from '../support/engines.ts'
 import { newPostgresDatabase } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -74,20 +73,6 @@ describe('Every event bus', () => {
 })
 
 describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
-  it('notifies the other instances on the same database, and no instance on another database', async () => {
-    const url = await newPostgresDatabase('nothing')
-    await using one = postgresBus(url)
-    await using other = postgresBus(url)
-    await using stranger = postgresBus(await newPostgresDatabase('nothing'))
-    await waitUntil(() => one.listening && other.listening && stranger.listening)
-    const [mine, theirs, strangers] = [heard(one), heard(other), heard(stranger)]
-    one.announce()
-    await waitUntil(() => theirs.times > 0)
-    other.announce()
-    await waitUntil(() => mine.times > 0)
-    assert.equal(strangers.times, 0)
-  })
-
   it('sends one notification for many events at the same moment, and one more for later events', async () => {
     const url = await newPostgresDatabase('nothing')
     await using one = postgresBus(url)
@@ -103,54 +88,6 @@ describe('The event bus on PostgreSQL', { skip: postgres.skip }, () => {
     await listener.query('select 1')
     assert.equal(received, 2)
     await listener.end()
-  })
-
-  it('sends one notification for all events that happen until the previous notification is answered, however long that takes', async () => {
-    const { hostname, port, pathname, username } = new URL(await newPostgresDatabase('nothing'))
-    await using wire = await Wire.to({ host: hostname, port: Number(port) })
-    await using bus = postgresBus(`postgres://${username}@127.0.0.1:${wire.port}${pathname}`)
-    await waitUntil(() => bus.listening)
-    let sent = 0
-    let answer = () => {}
-    wire.fromClient = data => {
-      if (data.includes('pg_notify')) sent++
-      return 'pass'
-    }
-    wire.fromServer = (data, { client }) => {
-      answer = () => client.write(data)
-      return 'handled'
-    }
-    bus.announce()
-    await waitUntil(() => sent === 1)
-    for (let n = 0; n < 5; n++) {
-      bus.announce()
-      await delay(20) // longer than the pause between two notifications
-    }
-    wire.fromServer = () => 'pass'
-    answer()
-    await waitUntil(() => sent >= 2)
-    await delay(20)
-    assert.equal(sent, 2)
-  })
-
-  it('ignores its own notifications', async () => {
-    const url = await newPostgresDatabase('nothing')
-    await using one = postgresBus(url)
-    await using other = postgresBus(url)
-    await waitUntil(() => one.listening && other.listening)
-    const [mine, theirs] = [heard(one), heard(other)]
-    one.announce()
-    await waitUntil(() => theirs.times === 1)
-    const sender = new pg.Client({ connectionString: url })
-    await sender.connect()
-    // All connections get notifications in the same order, so its own would come before these.
-    for (let n = 2; n <= 4; n++) {
-      await sender.query("select pg_notify('duet_events', 'somebody')")
-      await waitUntil(() => theirs.times === n)
-    }
-    await sender.end()
-    await waitUntil(() => mine.times >= 3)
-    assert.deepEqual([mine.times, theirs.times], [3, 4])
   })
 
   it('opens a new connection whenever its connection is lost, says so, and then notifies its listeners', async () => {

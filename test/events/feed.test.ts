@@ -122,21 +122,13 @@ async function withTimers(work: (pass: (ms: number) => Promise<void>) => Promise
 }
 
 describe('The feed', () => {
-  it('starts at the end of the log', async () => {
+  it('starts at the end of the log, and tells of all later events once and in order', async () => {
     const stage = new Stage()
     stage.log.add(5)
     await using feed = await stage.start()
     assert.equal(feed.position, 5)
-    await stage.write(2)
-    assert.deepEqual([stage.woken, feed.position], [[6, 7], 7])
-  })
-
-  it('tells of all events, portion by portion, once and in order', async () => {
-    const stage = new Stage()
-    await using _feed = await stage.start()
-    await stage.write(10)
-    await stage.write(1)
-    assert.deepEqual(stage.woken, upTo(11))
+    await stage.write(10) // in several portions
+    assert.deepEqual([stage.woken, feed.position], [upTo(15, 6), 15])
   })
 
   it('begins again at the end of a log that has lost events, and tells of every loss once', async () => {
@@ -222,31 +214,6 @@ describe('The feed', () => {
     }
   })
 
-  it('remembers that events were written here until the log could be read', () =>
-    withTimers(async pass => {
-      const stage = new Stage()
-      await using _feed = await stage.start()
-      stage.log.failure = unavailable(new Error('away'))
-      await stage.write(1)
-      stage.log.failure = undefined
-      await pass(250)
-      assert.deepEqual([stage.woken, stage.bus.announced], [[1], 1])
-    }))
-
-  it('waits a moment between two rounds, so that events that come fast are read together', () =>
-    withTimers(async pass => {
-      const stage = new Stage()
-      stage.pauseMs = 10
-      await using _feed = await stage.start()
-      await stage.write(1)
-      const reads = stage.log.asked.length
-      for (let n = 0; n < 2; n++) await stage.write(1)
-      await pass(9)
-      assert.deepEqual([stage.woken, stage.log.asked.length], [upTo(1), reads])
-      await pass(1)
-      assert.deepEqual([stage.woken, stage.log.asked.length], [upTo(3), reads + 1])
-    }))
-
   it('reads the log every second without a notification', () =>
     withTimers(async pass => {
       const stage = new Stage()
@@ -315,31 +282,6 @@ describe('The feed', () => {
       await settle()
       assert.deepEqual([stage.woken, stage.revoked], [[1, 2, 3], [77]])
     }))
-
-  it('keeps the latest thousand events, by topic', async () => {
-    const stage = new Stage()
-    stage.log.portion = 500
-    stage.log.add(1)
-    await using feed = await stage.start()
-    const posts = { kind: 'posts' } as const
-    const commentsOf = (postId: number) => ({ kind: 'comments', postId }) as const
-    stage.log.events.push({ position: 2, at: 20, kind: 'comment-added', postId: 7, commentId: 1 })
-    stage.log.events.push({ position: 3, at: 30, kind: 'post-deleted', postId: 7 })
-    stage.log.events.push({ position: 4, at: 40, kind: 'user-revoked', userId: 7 })
-    await stage.write(997)
-    const nextOf = (postId: number, after: number) => feed.next(commentsOf(postId), after)?.position
-    assert.deepEqual([feed.reaches(0), feed.reaches(1)], [false, true])
-    assert.deepEqual([nextOf(7, 1), nextOf(7, 2), nextOf(7, 3), nextOf(8, 1)], [2, 3, undefined, undefined])
-    assert.deepEqual(
-      [1, 4, 5, 1_000, 1_001].map(after => feed.next(posts, after)?.position),
-      [5, 5, 6, 1_001, undefined],
-    )
-    await stage.write(1)
-    assert.deepEqual([feed.reaches(1), feed.reaches(2), nextOf(7, 1), nextOf(7, 2)], [false, true, 3, 3])
-    await stage.write(1_000)
-    assert.deepEqual([feed.reaches(1_001), feed.reaches(1_002), feed.position], [false, true, 2_002])
-    assert.deepEqual([nextOf(7, 1_002), feed.next(posts, 1_002)?.position], [undefined, 1_003])
-  })
 
   it('tells since when an event waits: one without a position, or one whose turn has not come', async () => {
     const stage = new Stage()

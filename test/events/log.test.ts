@@ -211,17 +211,6 @@ for (const kind of engineKinds) {
       assert.equal(await log.keeps({ ...after, position: 2 }), false)
     })
 
-    it('keeps its positions when all events were purged', async () => {
-      await using stage = await Stage.open(kind)
-      const { log } = stage
-      await stage.write(postAdded(1), postAdded(2))
-      await log.end()
-      await stage.setNow(noon + 2 * hour)
-      assert.equal(await log.purge(), 2)
-      await stage.write(postAdded(3))
-      assert.deepEqual(positionsIn((await log.after({ position: 2, at: noon }, true)).events), [3])
-    })
-
     it('purges events an hour and a minute old, in portions, and only a whole beginning', async () => {
       await using stage = await Stage.open(kind)
       const { log } = stage

@@ -9,7 +9,7 @@ import type { Catalogue, Steps } from '../../src/storage/verb.ts'
 import { catalogue as full } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
-import { migrationsOf, newPostgresDatabase } from '../support/templates.ts'
+import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const catalogue: Catalogue<typeof outboxVerbs> = { url: full.url, verbs: outboxVerbs }
@@ -58,43 +58,6 @@ describe('The order of events on PostgreSQL', { skip: postgres.skip }, () => {
   after(() => parts.disposeAsync())
 
   const client = (index: number) => clients[index] ?? assert.fail()
-
-  it('an event of a late commit delays no other, and comes after its commit', async () => {
-    const from = await log.end()
-    await client(0).query(`begin; ${insertOf(1)}`)
-    await client(1).query(insertOf(2))
-    const { events, waitingSince, more } = await log.after(from, true)
-    assert.deepEqual([postsIn(events), waitingSince, more], [[2], undefined, false])
-    await client(0).query('commit')
-    const late = await log.after(events[0] ?? assert.fail(), false)
-    assert.deepEqual([postsIn(late.events), late.events[0]?.position], [[1], from.position + 2])
-  })
-
-  it('a rolled back transaction leaves no gap', async () => {
-    const from = await log.end()
-    await client(0).query(`begin; ${insertOf(1)}`)
-    await client(1).query(insertOf(2))
-    await client(0).query('rollback')
-    await client(1).query(insertOf(3))
-    const { events } = await log.after(from, true)
-    assert.deepEqual(
-      events.map(({ position }) => position - from.position),
-      [1, 2],
-    )
-    assert.deepEqual(postsIn(events), [2, 3])
-  })
-
-  it('open transactions of other programs, in this database or another, delay nothing', async () => {
-    await using own = new AsyncDisposableStack()
-    const elsewhere = await connect(await newPostgresDatabase('nothing'), own)
-    await elsewhere.query('begin; create table t (x int); insert into t values (1)')
-    await client(0).query('begin; update counters set next = next')
-    await client(1).query('begin isolation level repeatable read; select * from outbox')
-    const from = await log.end()
-    await client(2).query(insertOf(1))
-    assert.deepEqual(postsIn((await log.after(from, false)).events), [1])
-    for (const each of [client(0), client(1)]) await each.query('rollback')
-  })
 
   it('who first gives an event its position has news for others, and so has who wrote it', async () => {
     const from = await log.end()

@@ -1,154 +1,131 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { startTestApp } from '../support/app.ts'
 import { createMember } from '../support/rest.ts'
 import { clientFrame, opcodes, RawSocket, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const posts = 'subscription { postAdded { id } }'
 
-for (const kind of engineKinds) {
-  describe(`Sockets under attack, on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let token: string
-    const warnings: Error[] = []
-    const note = (warning: Error) => warnings.push(warning)
-    before(async () => {
-      process.on('warning', note) // Node warns about accumulating listeners
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
-      token = (await createMember(app)).token
-    })
-    after(async () => {
-      await app[Symbol.asyncDispose]()
-      process.off('warning', note)
-    })
-    // After each attack the other clients are served, and nothing of the attack is left. Uncaught errors and unhandled
-    // rejections fail the test automatically.
-    afterEach(async () => {
-      await untilNoSocketIsLeft(app)
-      using client = await SocketClient.connect(app, { token })
-      assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
-      await client.close()
-      assert.deepEqual(warnings, [])
-      assert.deepEqual(
-        app.logs.filter(({ level }) => Number(level) >= 50),
-        [],
-      )
-    })
-
-    it('a message may come in fragments, with control frames between them', async () => {
-      using socket = await RawSocket.connect(app.port)
-      const message = Buffer.from(JSON.stringify({ type: 'ping', payload: { word: 'Zoë 🎈' } }))
-      for (let at = 0; at < message.length; at++) {
-        const isFinal = at === message.length - 1
-        const opcode = at === 0 ? opcodes.text : opcodes.continuation
-        socket.write(clientFrame(message.subarray(at, at + 1), { opcode, isFinal }))
-        if (at % 10 === 0) socket.write(clientFrame('x', { opcode: opcodes.ping }))
-      }
-      await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('Zoë 🎈')))
-    })
-
-    it('a message in tens of thousands of fragments is refused, and so is one that never ends', async () => {
-      using socket = await RawSocket.connect(app.port)
-      socket.write(clientFrame(' ', { isFinal: false }))
-      const piece = clientFrame('', { opcode: opcodes.continuation, isFinal: false })
-      socket.write(Buffer.concat(Array.from({ length: 20_000 }, () => piece)))
-      await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
-      assert.equal(socket.closeCode, 1008)
-    })
-
-    it('tens of thousands of tiny messages do not prevent answers to others', async () => {
-      using socket = await RawSocket.connect(app.port)
-      const pong = clientFrame('{"type":"pong"}')
-      const bytes = Buffer.concat(Array.from({ length: 1_000 }, () => pong))
-      using other = await SocketClient.connect(app)
-      for (let n = 0; n < 30; n++) socket.write(bytes)
-      await other.read('{ __typename }')
-      socket.say({ type: 'ping' })
-      await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('pong')))
-    })
-
-    it('invalid frames close the socket: reserved bits, unknown opcodes, long or fragmented control frames', async () => {
-      const flawed = [
-        Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), // compression, which was not negotiated
-        Buffer.from([0x83, 0x80, 0, 0, 0, 0]), // an unknown opcode
-        clientFrame('x', { opcode: opcodes.continuation }), // without a first frame
-        clientFrame('x', { opcode: opcodes.ping, isFinal: false }),
-        clientFrame('x'.repeat(126), { opcode: opcodes.ping }),
-        clientFrame(Buffer.from([0]), { opcode: opcodes.close }),
-        clientFrame(Buffer.from([0x03, 0xe7]), { opcode: opcodes.close }), // the invalid close code 999
-        Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), // 2^64 - 1 bytes
-      ]
-      for (const bytes of flawed) {
-        using socket = await RawSocket.connect(app.port)
-        socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
-        socket.write(bytes)
-        await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
-        assert.ok([1002, 1009, undefined].includes(socket.closeCode), `${socket.closeCode}`)
-      }
-    })
-
-    it('messages after the close of a socket, by either side, are not processed', async () => {
-      using socket = await RawSocket.connect(app.port)
-      socket.write(clientFrame(Buffer.from([0x03, 0xe8]), { opcode: opcodes.close }))
-      socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
-      await waitUntil(() => socket.closeCode === 1000)
-      using refused = await RawSocket.connect(app.port)
-      refused.say({ type: 'nonsense' })
-      for (let n = 0; n < 10; n++) refused.say({ type: 'subscribe', id: `${n}`, payload: { query: posts } })
-      await waitUntil(() => refused.closeCode === 4400)
-      assert.ok(!refused.frames.some(({ payload }) => payload.includes('"next"')))
-    })
-
-    it('names of built-in JavaScript properties work as ids and variables', async () => {
-      using client = await SocketClient.connect(app)
-      const query = 'query ($id: ID!) { post(id: $id) { id } }'
-      for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-        const text = `{"type":"subscribe","id":"${name}","payload":{"query":"${query}","variables":{"id":"0","${name}":{"x":1}},"${name}":{"polluted":1}}}`
-        client.sendText(text)
-        await client.until(() => client.messages.some(({ id, type }) => id === name && type === 'complete'))
-      }
-      assert.equal(Object(Object.prototype).polluted, undefined)
-    })
-
-    it('many subscriptions that are completed at once cause no error', async () => {
-      using client = await SocketClient.connect(app)
-      for (let n = 0; n < 500; n++) {
-        const id = `${n % 7}`
-        client.send({ type: 'subscribe', id, payload: { query: posts } })
-        client.send({ type: 'complete', id })
-        if (n % 50 === 0) await turn()
-      }
-      await waitUntil(async () => (await client.ask('{ post(id: 0) { id } }')).errors === undefined)
-      client.websocket.close()
-    })
-
-    it('operations whose socket closes, in every state, cause no error', async () => {
-      const create = 'mutation { createPost(title: "T", content: "C") { id } }'
-      const clients = await Promise.all(Array.from({ length: 40 }, () => SocketClient.connect(app, { token })))
-      for (const [index, client] of clients.entries()) {
-        for (const text of [posts, '{ posts { id author { name } } }', create, posts]) client.begin(text)
-        if (index % 3 === 0) client.websocket.close()
-        if (index % 3 === 1) client.websocket.terminate()
-        if (index % 3 === 2) turn().then(() => client.websocket.terminate())
-      }
-      await Promise.all(clients.map(({ closed }) => closed))
-    })
-
-    it('sockets that close during authentication cause no error', async () => {
-      const open = async (index: number) => {
-        const client = await SocketClient.open(
-          app,
-          index % 2 === 0 ? {} : { headers: { authorization: `Bearer ${token}` } },
-        )
-        client.send({ type: 'connection_init', payload: index % 2 === 0 ? { Authorization: `Bearer ${token}` } : {} })
-        if (index % 4 > 1) await turn()
-        client.websocket.terminate()
-        await client.closed
-      }
-      await Promise.all(Array.from({ length: 60 }, (_, index) => open(index)))
-    })
+describe('Sockets under attack', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let token: string
+  const warnings: Error[] = []
+  const note = (warning: Error) => warnings.push(warning)
+  before(async () => {
+    process.on('warning', note) // Node warns about accumulating listeners
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+    token = (await createMember(app)).token
   })
-}
+  after(async () => {
+    await app[Symbol.asyncDispose]()
+    process.off('warning', note)
+  })
+  // After each attack the other clients are served, and nothing of the attack is left. Uncaught errors and unhandled
+  // rejections fail the test automatically.
+  afterEach(async () => {
+    await untilNoSocketIsLeft(app)
+    using client = await SocketClient.connect(app, { token })
+    assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
+    await client.close()
+    assert.deepEqual(warnings, [])
+    assert.deepEqual(
+      app.logs.filter(({ level }) => Number(level) >= 50),
+      [],
+    )
+  })
+
+  it('a message may come in fragments, with control frames between them', async () => {
+    using socket = await RawSocket.connect(app.port)
+    const message = Buffer.from(JSON.stringify({ type: 'ping', payload: { word: 'Zoë 🎈' } }))
+    for (let at = 0; at < message.length; at++) {
+      const isFinal = at === message.length - 1
+      const opcode = at === 0 ? opcodes.text : opcodes.continuation
+      socket.write(clientFrame(message.subarray(at, at + 1), { opcode, isFinal }))
+      if (at % 10 === 0) socket.write(clientFrame('x', { opcode: opcodes.ping }))
+    }
+    await waitUntil(() => socket.frames.some(({ payload }) => payload.includes('Zoë 🎈')))
+  })
+
+  it('invalid frames close the socket: reserved bits, unknown opcodes, long or fragmented control frames', async () => {
+    const flawed = [
+      Buffer.from([0xc1, 0x80, 0, 0, 0, 0]), // compression, which was not negotiated
+      Buffer.from([0x83, 0x80, 0, 0, 0, 0]), // an unknown opcode
+      clientFrame('x', { opcode: opcodes.continuation }), // without a first frame
+      clientFrame('x', { opcode: opcodes.ping, isFinal: false }),
+      clientFrame('x'.repeat(126), { opcode: opcodes.ping }),
+      clientFrame(Buffer.from([0]), { opcode: opcodes.close }),
+      clientFrame(Buffer.from([0x03, 0xe7]), { opcode: opcodes.close }), // the invalid close code 999
+      Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]), // 2^64 - 1 bytes
+    ]
+    for (const bytes of flawed) {
+      using socket = await RawSocket.connect(app.port)
+      socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
+      socket.write(bytes)
+      await waitUntil(() => socket.closeCode !== undefined || socket.isEnded)
+      assert.ok([1002, 1009, undefined].includes(socket.closeCode), `${socket.closeCode}`)
+    }
+  })
+
+  it('messages after the close of a socket, by either side, are not processed', async () => {
+    using socket = await RawSocket.connect(app.port)
+    socket.write(clientFrame(Buffer.from([0x03, 0xe8]), { opcode: opcodes.close }))
+    socket.say({ type: 'subscribe', id: '1', payload: { query: posts } })
+    await waitUntil(() => socket.closeCode === 1000)
+    using refused = await RawSocket.connect(app.port)
+    refused.say({ type: 'nonsense' })
+    for (let n = 0; n < 10; n++) refused.say({ type: 'subscribe', id: `${n}`, payload: { query: posts } })
+    await waitUntil(() => refused.closeCode === 4400)
+    assert.ok(!refused.frames.some(({ payload }) => payload.includes('"next"')))
+  })
+
+  it('names of built-in JavaScript properties work as ids and variables', async () => {
+    using client = await SocketClient.connect(app)
+    const query = 'query ($id: ID!) { post(id: $id) { id } }'
+    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+      const text = `{"type":"subscribe","id":"${name}","payload":{"query":"${query}","variables":{"id":"0","${name}":{"x":1}},"${name}":{"polluted":1}}}`
+      client.sendText(text)
+      await client.until(() => client.messages.some(({ id, type }) => id === name && type === 'complete'))
+    }
+    assert.equal(Object(Object.prototype).polluted, undefined)
+  })
+
+  it('many subscriptions that are completed at once cause no error', async () => {
+    using client = await SocketClient.connect(app)
+    for (let n = 0; n < 500; n++) {
+      const id = `${n % 7}`
+      client.send({ type: 'subscribe', id, payload: { query: posts } })
+      client.send({ type: 'complete', id })
+      if (n % 50 === 0) await turn()
+    }
+    await waitUntil(async () => (await client.ask('{ post(id: 0) { id } }')).errors === undefined)
+    client.websocket.close()
+  })
+
+  it('operations whose socket closes, in every state, cause no error', async () => {
+    const create = 'mutation { createPost(title: "T", content: "C") { id } }'
+    const clients = await Promise.all(Array.from({ length: 40 }, () => SocketClient.connect(app, { token })))
+    for (const [index, client] of clients.entries()) {
+      for (const text of [posts, '{ posts { id author { name } } }', create, posts]) client.begin(text)
+      if (index % 3 === 0) client.websocket.close()
+      if (index % 3 === 1) client.websocket.terminate()
+      if (index % 3 === 2) turn().then(() => client.websocket.terminate())
+    }
+    await Promise.all(clients.map(({ closed }) => closed))
+  })
+
+  it('sockets that close during authentication cause no error', async () => {
+    const open = async (index: number) => {
+      const client = await SocketClient.open(
+        app,
+        index % 2 === 0 ? {} : { headers: { authorization: `Bearer ${token}` } },
+      )
+      client.send({ type: 'connection_init', payload: index % 2 === 0 ? { Authorization: `Bearer ${token}` } : {} })
+      if (index % 4 > 1) await turn()
+      client.websocket.terminate()
+      await client.closed
+    }
+    await Promise.all(Array.from({ length: 60 }, (_, index) => open(index)))
+  })
+})

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { unavailable } from '../../src/core/errors.ts'
 import { placeToText } from '../../src/core/events.ts'
 import { runs } from '../support/form.ts'
-import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted, soon } from './fakes.ts'
+import { commentAdded, FakeSubscriber, FanOutStage, postAdded, soon } from './fakes.ts'
 
 const posts = 'subscription { postAdded { id } }'
 const comments = 'subscription ($postId: ID!) { commentAdded(postId: $postId) { id } }'
@@ -144,54 +144,6 @@ describe('A subscriber that begins at an earlier position', () => {
     assert.deepEqual(same[0]?.subscriber.positions, stage.log.events.slice(4).map(placeToText))
   })
 
-  it('begins the live group if there is none', async () => {
-    const stage = await stageAfter(3)
-    const first = await stage.resume(posts, eventAt(stage, 1))
-    await soon(() => first.received.length === 2)
-    const second = await stage.resume(posts, eventAt(stage, 3))
-    await stage.happen(postAdded(4))
-    assert.deepEqual([idsIn(first.received), idsIn(second.received)], [[2, 3, 4], [4]])
-    assert.deepEqual(stage.delivered, [[2, 0.25]])
-  })
-
-  it('gets events that its thread does not know yet, although another has begun after them', async () => {
-    const stage = await stageAfter(1)
-    stage.log.shown = 1
-    stage.log.add(postAdded(2))
-    const fresh = await stage.subscribe(posts, {}, 'another', { positions: true })
-    const resumed = await stage.resume(posts, eventAt(stage, 1))
-    stage.log.shown = 3
-    await stage.happen(postAdded(3))
-    assert.deepEqual([idsIn(fresh.received), idsIn(resumed.received)], [[3], [2, 3]])
-  })
-
-  it('gets every event once, although the live group is behind when they meet', async () => {
-    const stage = await stageAfter(1)
-    const live = await stage.subscribe(posts, {}, 'another', { positions: true })
-    const { answer } = stage.store
-    const released = Promise.withResolvers<void>()
-    let reads = 0
-    stage.store.answer = async (id, selection) => {
-      if (id === 3 && ++reads === 1) await released.promise
-      return answer(id, selection)
-    }
-    await stage.add(postAdded(2), postAdded(3))
-    await soon(() => reads === 1)
-    const resumed = await stage.resume(posts, eventAt(stage, 1))
-    for (let n = 0; n < 20; n++) await turn()
-    assert.deepEqual([idsIn(live.received), idsIn(resumed.received)], [[2], [2, 3]])
-    released.resolve()
-    await stage.happen(postAdded(4))
-    assert.deepEqual(
-      [idsIn(live.received), idsIn(resumed.received)],
-      [
-        [2, 3, 4],
-        [2, 3, 4],
-      ],
-    )
-    assert.equal(stage.store.reads.length, 5)
-  })
-
   it('gets positions only if it asks for them', async () => {
     const stage = new FanOutStage()
     const plain = await stage.subscribe(posts)
@@ -199,18 +151,6 @@ describe('A subscriber that begins at an earlier position', () => {
     const [event] = await stage.happen(postAdded(1))
     assert.deepEqual(plain.subscriber.positions, [undefined])
     assert.deepEqual(placed.subscriber.positions, [placeToText(event ?? assert.fail())])
-  })
-
-  it('reads pages of its topic if the events are no longer in memory', async () => {
-    const stage = await stageAfter(0)
-    await stage.add(...numbers(1, 3_000).map(n => (n % 3 === 0 ? postAdded(n) : commentAdded(1, n))))
-    const { subscriber, received } = await stage.resume(posts, eventAt(stage, 1))
-    await stage.add(postAdded(3_001))
-    await soon(() => received.length >= 1_001)
-    assert.deepEqual(idsIn(received), [...numbers(1, 1_000).map(n => 3 * n), 3_001])
-    assert.equal(new Set(subscriber.positions).size, 1_001)
-    assert.ok(stage.log.pages <= 3, `${stage.log.pages} pages`)
-    assert.equal(stage.store.reads.length, 1_001)
   })
 
   it('gets an event that happens while it reads a page without events of its topic', async () => {
@@ -269,32 +209,6 @@ describe('A subscriber that begins at an earlier position', () => {
     const { length: reads } = stage.store.reads
     for (let n = 0; n < 50; n++) await turn()
     assert.ok(received.length === length && stage.store.reads.length <= reads + 1)
-    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
-  })
-
-  it('leaves the live group as it is when it leaves before it has caught up', async () => {
-    const stage = await stageAfter(500)
-    slowDown(stage)
-    const first = await stage.subscribe(posts, {}, 'another', { positions: true })
-    const { received, leave } = await stage.resume(posts, eventAt(stage, 1))
-    await soon(() => received.length >= 10)
-    leave()
-    const second = await stage.subscribe(posts, {}, 'another', { positions: true })
-    const { length } = stage.store.reads
-    await stage.happen(postAdded(501))
-    assert.deepEqual([idsIn(first.received), idsIn(second.received)], [[501], [501]])
-    assert.deepEqual(stage.delivered, [[2, 0.25]])
-    assert.ok(stage.store.reads.length <= length + 1)
-  })
-
-  it('to the comments of a deleted post gets them and its end, or an error if that was before', async () => {
-    const stage = await stageAfter(1)
-    await stage.add(commentAdded(1, 11), commentAdded(2, 21), commentAdded(1, 12), postDeleted(1))
-    stage.store.hasPost = async () => false
-    const { received } = await stage.resume(comments, eventAt(stage, 2), { postId: '1' })
-    await soon(() => received.includes('complete'))
-    assert.deepEqual(idsIn(received), [12, 'complete'])
-    await assert.rejects(stage.resume(comments, eventAt(stage, 5), { postId: '1' }), { code: 'NOT_FOUND' })
     assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
   })
 })

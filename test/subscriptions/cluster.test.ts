@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { startTestApp } from '../support/app.ts'
-import { postgres, postgresAt, type TestDatabase } from '../support/engines.ts'
+import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { PostgresServer } from '../support/postgres.ts'
-import { type DuetProcess, serveDuet } from '../support/process.ts'
 import { createMember, send } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
+import { type Operation, SocketClient } from '../support/sockets.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -115,21 +113,6 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     }
   })
 
-  it('a rolled back transaction sends no event and delays nothing', async () => {
-    using writer = await SocketClient.connect(one, { token })
-    using reader = await SocketClient.connect(one)
-    const subscription = await reader.begin(posts).listening(text => write(writer, text))
-    const failing = new pg.Client({ connectionString: database.location })
-    await failing.connect()
-    await failing.query('begin')
-    await failing.query(`insert into outbox (kind, post_id, created_at) values ('post-added', 1, now_plus(0))`)
-    const id = await write(writer, 'told')
-    await failing.query('rollback')
-    await failing.end()
-    await subscription.received(1)
-    assert.deepEqual(idsIn(subscription), [id])
-  })
-
   it('4403: deleting a user on one instance closes its sockets on the other', async () => {
     const { id, token: own } = await createMember(one)
     using socket = await SocketClient.connect(other, { token: own })
@@ -184,77 +167,5 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       !app.logs.some(({ level }) => Number(level) >= 50),
       JSON.stringify(app.logs.filter(l => Number(l.level) >= 50)),
     )
-  })
-})
-
-describe('Two processes on one PostgreSQL database', { skip: postgres.skip }, () => {
-  const count = inForm(300, 10_000)
-
-  it(`F26: of ${count} posts on one instance subscribers on both get each once and in order`, {
-    timeout: 300_000,
-  }, async t => {
-    await using database = await postgres.create()
-    await using one = serveDuet({ ...settingsFor(database.location), LOG_LEVEL: 'warn' })
-    const served = await one.address()
-    await using other = serveDuet({ ...settingsFor(database.location), LOG_LEVEL: 'warn' })
-    const alsoServed = await other.address()
-    const { token } = await createMember(served)
-    const writers = await Promise.all(Array.from({ length: 8 }, () => SocketClient.connect(served, { token })))
-    const [writer] = writers
-    if (writer === undefined) return assert.fail()
-    const subscriptions: Operation[] = []
-    const readers: SocketClient[] = []
-    for (const app of [served, alsoServed]) {
-      const reader = await SocketClient.connect(app)
-      readers.push(reader)
-      subscriptions.push(await reader.begin(posts).listening(text => write(writer, text)))
-    }
-    await discardEventsSoFar(subscriptions, writer)
-    const begun = performance.now()
-    await Promise.all(
-      writers.map(async (each, hand) => {
-        for (let n = hand; n < count; n += writers.length) await write(each, `post ${n}`)
-      }),
-    )
-    const written = performance.now()
-    const expected = await orderIn(database.location, count)
-    for (const each of subscriptions) await each.received(count)
-    const received = performance.now()
-    for (const each of subscriptions) assert.deepEqual(idsIn(each), expected)
-    t.diagnostic(
-      `${count} posts written in ${Math.round(written - begun)} ms; ` +
-        `both instances had received all of them ${Math.round(received - written)} ms after the last`,
-    )
-    for (const each of [...writers, ...readers]) each[Symbol.dispose]()
-  })
-
-  it('subscribers miss no event if PostgreSQL is killed and restarted', { timeout: 120_000 }, async () => {
-    await using server = await PostgresServer.start()
-    const { location } = postgresAt(server.url)
-    await using app: DuetProcess = serveDuet({ ...settingsFor(location), LOG_LEVEL: 'warn' })
-    const served = await app.address()
-    const { token } = await createMember(served)
-    using writer = await SocketClient.connect(served, { token })
-    using reader = await SocketClient.connect(served)
-    const subscription = await reader.begin(posts).listening(text => write(writer, text))
-    const reads = () => metricOf(served, 'duet_store_read_seconds_count')
-    const { length } = await orderIn(location, 100_000)
-    for (let round = 0; round < inForm(1, 3); round++) {
-      const hands = Array.from({ length: 4 }, async () => {
-        for (let n = 0; n < 50; n++) await writer.ask(create, { text: 'under a crash' })
-      })
-      const begun = subscription.events.length
-      await subscription.until(events => events.length > begun + 5)
-      await server.end('SIGQUIT')
-      // Only the feed reads now. After two more reads, at least one whole attempt has failed.
-      const tried = await reads()
-      await waitUntil(async () => (await reads()) >= tried + 2)
-      await server.resume()
-      await Promise.all(hands)
-    }
-    await waitUntil(async () => (await writer.ask(create, { text: 'last' })).errors === undefined)
-    const expected = (await orderIn(location, 100_000)).slice(length)
-    await subscription.until(() => idsIn(subscription).at(-1) === expected.at(-1))
-    assert.deepEqual(idsIn(subscription), expected)
   })
 })

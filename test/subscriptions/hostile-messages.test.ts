@@ -2,8 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { startTestApp, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
-import { ask } from '../support/http.ts'
-import { serveDuet } from '../support/process.ts'
 import { clientFrame, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -26,67 +24,55 @@ async function closedFor(app: { readonly url: string }, text: string): Promise<n
 }
 
 describe('A deeply nested message', () => {
-  it('before connection_init closes its socket with 4400, and the process keeps running', async () => {
-    await using duet = serveDuet({ ...unlimited, LOG_LEVEL: 'warn' })
-    const served = await duet.address()
-    using bystander = await SocketClient.connect(served)
-    for (const depth of [5_000, 6_000, 20_000, 100_000]) {
-      assert.equal(await closedFor(served, pingOf(depth)), 4400, `depth ${depth}`)
-      assert.equal((await ask(`${served.url}/health/live`)).status, 200)
-    }
-    assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
+  let app: Omit<TestApp, 'database'>
+  before(async () => {
+    app = await startTestApp(unlimited)
+  })
+  after(() => app[Symbol.asyncDispose]())
+
+  it('is accepted up to 64 levels, and closes its socket above, for every type', async () => {
+    using client = await SocketClient.connect(app)
+    client.sendText(pingOf(64))
+    await client.until(() => client.messages.some(({ type }) => type === 'pong'))
+    const messages = [
+      pingOf(65),
+      pingOf(100_000),
+      `{"type":"pong","payload":{"a":${nested(63)}}}`,
+      `{"type":"connection_init","payload":{"a":${nested(63)}}}`,
+      `{"type":"subscribe","id":"1","payload":{"query":"{ __typename }","variables":{"a":${nested(62)}}}}`,
+      `{"type":"ping","ignored":${nested(64)}}`,
+      `{"type":"ping","payload":{"a":${'{"b":'.repeat(63)}1${'}'.repeat(63)}}}`,
+    ]
+    for (const message of messages) assert.equal(await closedFor(app, message), 4400, message)
   })
 
-  describe('on one app', () => {
-    let app: Omit<TestApp, 'database'>
-    before(async () => {
-      app = await startTestApp(unlimited)
-    })
-    after(() => app[Symbol.asyncDispose]())
+  it('is distinguished from a message with brackets in its strings, with any escapes', async () => {
+    using client = await SocketClient.connect(app)
+    const brackets = '[{'.repeat(50)
+    for (const text of [brackets, `\\"${brackets}`, `\\\\\\"${brackets}`, `${brackets}\\\\`, `"${brackets}"`]) {
+      client.messages.length = 0
+      client.send({ type: 'ping', payload: { text } })
+      await client.until(() => client.messages.length > 0)
+      assert.deepEqual(client.messages, [{ type: 'pong', payload: { text } }])
+    }
+  })
 
-    it('is accepted up to 64 levels, and closes its socket above, for every type', async () => {
-      using client = await SocketClient.connect(app)
-      client.sendText(pingOf(64))
-      await client.until(() => client.messages.some(({ type }) => type === 'pong'))
-      const messages = [
-        pingOf(65),
-        `{"type":"pong","payload":{"a":${nested(63)}}}`,
-        `{"type":"connection_init","payload":{"a":${nested(63)}}}`,
-        `{"type":"subscribe","id":"1","payload":{"query":"{ __typename }","variables":{"a":${nested(62)}}}}`,
-        `{"type":"ping","ignored":${nested(64)}}`,
-        `{"type":"ping","payload":{"a":${'{"b":'.repeat(63)}1${'}'.repeat(63)}}}`,
-      ]
-      for (const message of messages) assert.equal(await closedFor(app, message), 4400, message)
-    })
-
-    it('is distinguished from a message with brackets in its strings, with any escapes', async () => {
-      using client = await SocketClient.connect(app)
-      const brackets = '[{'.repeat(50)
-      for (const text of [brackets, `\\"${brackets}`, `\\\\\\"${brackets}`, `${brackets}\\\\`, `"${brackets}"`]) {
-        client.messages.length = 0
-        client.send({ type: 'ping', payload: { text } })
-        await client.until(() => client.messages.length > 0)
-        assert.deepEqual(client.messages, [{ type: 'pong', payload: { text } }])
-      }
-    })
-
-    it('a ping is answered with its payload up to 1 KiB of JSON, and closes its socket with 4400 above', async () => {
-      const payloadOf = (bytes: number, character: string) => {
-        const room = bytes - Buffer.byteLength('{"a":""}')
-        return { a: character.repeat(room / Buffer.byteLength(character)) }
-      }
-      using client = await SocketClient.connect(app)
-      for (const character of ['x', 'é', '€']) {
-        const payload = payloadOf(1024, character)
-        client.messages.length = 0
-        client.send({ type: 'ping', payload })
-        await client.until(() => client.messages.length > 0)
-        assert.deepEqual(client.messages, [{ type: 'pong', payload }])
-      }
-      for (const payload of [payloadOf(1025, 'x'), payloadOf(1026, 'é'), payloadOf(200_000, 'x')]) {
-        assert.equal(await closedFor(app, JSON.stringify({ type: 'ping', payload })), 4400)
-      }
-    })
+  it('a ping is answered with its payload up to 1 KiB of JSON, and closes its socket with 4400 above', async () => {
+    const payloadOf = (bytes: number, character: string) => {
+      const room = bytes - Buffer.byteLength('{"a":""}')
+      return { a: character.repeat(room / Buffer.byteLength(character)) }
+    }
+    using client = await SocketClient.connect(app)
+    for (const character of ['x', 'é', '€']) {
+      const payload = payloadOf(1024, character)
+      client.messages.length = 0
+      client.send({ type: 'ping', payload })
+      await client.until(() => client.messages.length > 0)
+      assert.deepEqual(client.messages, [{ type: 'pong', payload }])
+    }
+    for (const payload of [payloadOf(1025, 'x'), payloadOf(1026, 'é'), payloadOf(200_000, 'x')]) {
+      assert.equal(await closedFor(app, JSON.stringify({ type: 'ping', payload })), 4400)
+    }
   })
 })
 

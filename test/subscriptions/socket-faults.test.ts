@@ -100,15 +100,6 @@ describe('An internal error in the work for a socket', () => {
     assert.equal(server.streams[0]?.destroyed, true)
     assert.deepEqual([server.sockets.size, stage.reported.map(({ code }) => code)], [0, ['fault']])
   })
-
-  it('during its closing destroys it', async () => {
-    await using server = await serveSockets(new FanOutStage())
-    using client = await SocketClient.connect(server)
-    server.sockets.closeAll(1005, 'a code that cannot be sent')
-    assert.equal(server.streams[0]?.destroyed, true)
-    assert.equal((await client.closed).code, 1006)
-    await waitUntil(() => server.sockets.size === 0)
-  })
 })
 
 describe('A socket whose token was revoked', () => {
@@ -153,23 +144,6 @@ describe('A socket whose token was revoked', () => {
     await turn()
     const [message] = talk.wire.sent as { type: string }[]
     assert.deepEqual([message?.type, talk.wire.closed, talk.stage.store.reads], ['error', undefined, []])
-  })
-
-  it('causes one read for all sockets with the same token', async () => {
-    const stage = new FanOutStage()
-    let asked = 0
-    let isValid = true
-    const isStillValid = async () => {
-      asked++
-      return isValid
-    }
-    await using server = await serveSockets(stage, { authenticate: async () => authenticated, isStillValid })
-    const clients = await Promise.all(Array.from({ length: 20 }, () => SocketClient.connect(server, { token: 'x' })))
-    asked = 0
-    isValid = false
-    await server.sockets.revoke(1)
-    for (const client of clients) assert.equal((await client.closed).code, 4403)
-    assert.equal(asked, 1)
   })
 
   it('is closed if the check fails with an internal error, and checked again if the store is unavailable', async () => {

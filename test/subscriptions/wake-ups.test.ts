@@ -5,7 +5,7 @@ import { Feed } from '../../src/events/feed.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
-import { assertRefused, query, read } from '../support/graphql.ts'
+import { read } from '../support/graphql.ts'
 import { createMember, send } from '../support/rest.ts'
 
 /** Records for each notification of the bus: whether the feed read at once, and the newest visible event. */
@@ -57,16 +57,4 @@ test('every change with an event notifies the feed, after its commit and before 
     await change()
     assert.deepEqual(notifications.splice(0), [{ looks: 1, newest: event }], what)
   }
-})
-
-test('a mutation of several fields notifies the feed once, and one that is rolled back does not', async t => {
-  await using app = await startTestAppOn(sqlite, { THREADS: '1', RATE_LIMIT_MAX: '0' })
-  const notifications = watchTheBus(t, () => undefined)
-  const member = await createMember(app)
-  const create = (key: string) => `${key}: createPost(title: "T", content: "C") { id }`
-  await read(app, `mutation { ${create('a')} ${create('b')} }`, member)
-  assert.equal(notifications.length, 1)
-  const refused = await query(app, `mutation { ${create('a')} likePost(id: 987654321) { id } }`, member)
-  assertRefused(refused, 404, 'NOT_FOUND')
-  assert.equal(notifications.length, 1)
 })
