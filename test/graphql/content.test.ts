@@ -148,16 +148,6 @@ for (const kind of engineKinds) {
       }
     })
 
-    it('none of them sends an event', async () => {
-      const post = await newPost()
-      const comment = await newComment(post, ann)
-      const before = (await state()).outbox
-      const text = `mutation { updatePost(id: ${post}, title: "New") { id } updateComment(id: ${comment}, text: "New") { id }
-        deleteComment(id: ${comment}) }`
-      await read(app, text, ann)
-      assert.deepEqual((await state()).outbox, before)
-    })
-
     it('of several changes all take effect or none, with the numbers of comments', async () => {
       const post = await newPost()
       const comment = await newComment(post, ann)

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { dateTimeOf } from '../../src/graphql/language/date-time.ts'
-import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { startTestApp } from '../support/app.ts'
 import { assertRefused, query, read } from '../support/graphql.ts'
 
@@ -102,12 +101,6 @@ test('every text is either rejected or read as an instant in the form that the s
   )
 })
 
-test('DateTime of the schema is parsed in this way, for variables and for literals', () => {
-  const type = loadSchema().getType('DateTime')
-  assert.ok(type !== undefined && 'coerceInputValue' in type)
-  assert.equal(type.coerceInputValue('2026-01-31T13:00+01:00'), '2026-01-31T12:00:00.000Z')
-})
-
 test('R-GQL-11: a wrong DateTime is refused with 400, as a literal, as a variable and as its default', async () => {
   await using app = await startTestApp()
   const asVariable = 'query ($at: DateTime) { posts(publishedAfter: $at) { id } }'
@@ -127,11 +120,4 @@ test('R-GQL-11: a wrong DateTime is refused with 400, as a literal, as a variabl
   }
   assert.deepEqual(await read(app, asVariable, { variables: { at: null } }), { posts: [] })
   assert.deepEqual(await read(app, '{ posts(publishedAfter: """2026-01-31T12:00Z""") { id } }'), { posts: [] })
-})
-
-test('the error about a wrong DateTime in a document contains its location', async () => {
-  await using app = await startTestApp()
-  const refusal = await query(app, '{ posts(publishedAfter: "soon") { id } }')
-  const { locations } = assertRefused(refusal, 400, 'GRAPHQL_VALIDATION_FAILED')
-  assert.deepEqual(locations, [{ line: 1, column: 25 }])
 })

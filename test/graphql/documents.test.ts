@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Refusal } from '../../src/graphql/errors.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
-import { notInQuick, onlyInFull } from '../support/form.ts'
+import { notInQuick } from '../support/form.ts'
 import { repeat } from '../support/graphql.ts'
 import { growthOf, megabytes } from '../support/memory.ts'
 
@@ -12,15 +12,6 @@ const schema = loadSchema()
 function newDocuments(): Documents {
   return new Documents({ schema, maxDepth: 5, suggestions: false })
 }
-
-test('a document is prepared once and then found by its text', () => {
-  const documents = newDocuments()
-  const text = '{ posts { id } }'
-  const prepared = documents.prepare(text)
-  assert.equal(documents.prepare(text), prepared)
-  assert.equal(documents.prepare(text).operation(undefined), prepared.operation(undefined))
-  assert.notEqual(documents.prepare(`${text} `), prepared)
-})
 
 test('an invalid document is refused every time, and not cached', { skip: notInQuick }, () => {
   const documents = newDocuments()
@@ -55,26 +46,6 @@ for (const [what, others, text] of [
     assert.equal(documents.prepare(text(0)), prepared)
     for (let count = 1; count <= others; count++) documents.prepare(text(10_000 + count))
     assert.notEqual(documents.prepare(text(0)), prepared)
-  })
-}
-
-for (const [name, make] of [
-  ['comments', (count: number, filler: string) => `{ __typename } # ${count} ${filler}`],
-  [
-    'texts',
-    (count: number, filler: string) => `mutation { createPost(title: "${count}", content: "${filler}") { id } }`,
-  ],
-] as const) {
-  test(`a stream of documents of long ${name} takes at most 64 MiB`, { skip: onlyInFull }, t => {
-    const documents = newDocuments()
-    const filler = `€${'x'.repeat(60_000)}`
-    const grown = growthOf(() => {
-      // As in real requests, each text comes from a different body.
-      for (let count = 0; count < 1100; count++) documents.prepare(JSON.parse(JSON.stringify(make(count, filler))))
-    })
-    t.diagnostic(`1,100 documents of 60,000 characters took ${megabytes(grown)}`)
-    assert.ok(grown < 80 * 1024 * 1024, megabytes(grown))
-    assert.ok(documents.prepare('{ __typename }'))
   })
 }
 

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { execute } from '../faults/execute.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
@@ -55,13 +54,6 @@ for (const kind of engineKinds) {
       outbox: await rowsOf(engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
     })
 
-    /** The events that some work writes into the outbox. */
-    const eventsOf = async (work: () => Promise<unknown>) => {
-      const { length } = (await state()).outbox
-      await work()
-      return (await state()).outbox.slice(length).map(row => row.map(value => (value === null ? null : String(value))))
-    }
-
     /** Checks that a mutation is refused with this error and has changed nothing. */
     const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
       const before = await state()
@@ -88,19 +80,6 @@ for (const kind of engineKinds) {
       assert.deepEqual(post, { ...values, author, publishedAt })
     })
 
-    it("addComment adds a comment of the token's user and returns the selected fields", async () => {
-      const post = await newPost()
-      const text = `mutation { addComment(postId: ${post}, text: "Well said") { text author { id name posts { id } } } }`
-      const author = { id: String(bob.id), name: bob.name }
-      const { addComment } = await read<{ addComment: { author: object } }>(app, text, bob)
-      assert.deepEqual(
-        { ...addComment, author: { ...addComment.author, posts: [] } },
-        { text: 'Well said', author: { ...author, posts: [] } },
-      )
-      const { post: now } = await read(app, `{ post(id: ${post}) { comments { text author { id name } } } }`)
-      assert.deepEqual(now, { comments: [{ text: 'Well said', author }] })
-    })
-
     it('R-GQL-29: likePost adds one like at every call, by any caller, also within one operation, and returns the post', async () => {
       const post = await newPost()
       const like = `mutation { likePost(id: ${post}) { id likes author { name } } }`
@@ -124,13 +103,6 @@ for (const kind of engineKinds) {
       assert.deepEqual(await read(app, `{ post(id: ${post}) { likes } }`), { post: { likes: 50 } })
     })
 
-    it('likes stop at the largest value of Int', async () => {
-      const post = await newPost()
-      await execute(app.database, `update posts set likes = 2147483646 where id = ${post}`)
-      const twice = `mutation { a: likePost(id: ${post}) { likes } b: likePost(id: ${post}) { likes } }`
-      assert.deepEqual(await read(app, twice), { a: { likes: 2147483647 }, b: { likes: 2147483647 } })
-    })
-
     it('R-GQL-28: deletePost deletes a post with its comments and returns true, or false if there is no such post', async () => {
       for (const who of [ann, admin]) {
         const post = await newPost()
@@ -144,13 +116,6 @@ for (const kind of engineKinds) {
         const text = 'mutation ($id: ID!) { deletePost(id: $id) }'
         assert.deepEqual(await read(app, text, { variables: { id }, token: bob.token }), { deletePost: false }, id)
       }
-    })
-
-    it('deletePost is refused with 403 for callers other than the author and admins, and with 401 without a token', async () => {
-      const text = `mutation { gone: deletePost(id: ${await newPost()}) }`
-      assert.deepEqual((await refused(text, bob, 403, 'FORBIDDEN')).path, ['gone'])
-      await refused(text, undefined, 401, 'UNAUTHENTICATED')
-      await refused('mutation { deletePost(id: 123456789) }', undefined, 401, 'UNAUTHENTICATED')
     })
 
     it('likePost and addComment of an absent post are refused with 404 and no data', async () => {
@@ -239,28 +204,6 @@ for (const kind of engineKinds) {
       assert.equal(long.message, 'title must be at most 300 characters long')
     })
 
-    it('arguments that are missing, null or of another type are refused with 400', async () => {
-      for (const text of [
-        'mutation { createPost(title: "T") { id } }',
-        'mutation { createPost(title: "T", content: null) { id } }',
-        'mutation { createPost(title: 1, content: "C") { id } }',
-        'mutation { likePost { id } }',
-        'mutation { deletePost(id: 1.5) }',
-        'mutation { deletePost(id: 1) { id } }',
-        'mutation { likePost(id: 1) }',
-      ]) {
-        await refused(text, ann, 400, 'GRAPHQL_VALIDATION_FAILED')
-      }
-      for (const variables of [
-        {},
-        { title: 'T', content: null },
-        { title: 1, content: 'C' },
-        { title: ['T'], content: 'C' },
-      ]) {
-        await refused(create, ann, 400, 'BAD_USER_INPUT', variables)
-      }
-    })
-
     it('all fields of a mutation take effect or none: a failing field rolls back those before it', async () => {
       const mine = await newPost()
       const others = await newPost(bob)
@@ -269,28 +212,14 @@ for (const kind of engineKinds) {
         said: addComment(postId: ${mine}, text: "Undone") { id }
         liked: likePost(id: ${mine}) { likes }
         gone: deletePost(id: ${mine})`
-      const absent = await refused(
-        `mutation { ${doings} fails: likePost(id: 123456789) { id } }`,
-        ann,
-        404,
-        'NOT_FOUND',
-      )
-      assert.deepEqual([absent.message, absent.path], ['Post not found', ['fails']])
-      const gone = await refused(
-        `mutation { ${doings} fails: addComment(postId: ${mine}, text: "x") { id } }`,
-        ann,
-        404,
-        'NOT_FOUND',
-      )
-      assert.deepEqual(gone.path, ['fails'])
-      const forbidden = await refused(`mutation { ${doings} fails: deletePost(id: ${others}) }`, ann, 403, 'FORBIDDEN')
-      assert.deepEqual([forbidden.message, forbidden.path], ['Not permitted', ['fails']])
-      await refused(
-        `mutation { ${doings} fails: createPost(title: "T", content: "") { id } }`,
-        ann,
-        400,
-        'BAD_USER_INPUT',
-      )
+      for (const [fails, status, code] of [
+        ['fails: likePost(id: 123456789) { id }', 404, 'NOT_FOUND'],
+        [`fails: addComment(postId: ${mine}, text: "x") { id }`, 404, 'NOT_FOUND'],
+        [`fails: deletePost(id: ${others})`, 403, 'FORBIDDEN'],
+        ['fails: createPost(title: "T", content: "") { id }', 400, 'BAD_USER_INPUT'],
+      ] as const) {
+        assert.deepEqual((await refused(`mutation { ${doings} ${fails} }`, ann, status, code)).path, ['fails'])
+      }
       await refused(`mutation { ${doings} }`, undefined, 401, 'UNAUTHENTICATED')
       const { gone: deleted } = await read(app, `mutation { ${doings} }`, ann)
       assert.equal(deleted, true, 'without the failing change all changes take effect')
@@ -305,70 +234,6 @@ for (const kind of engineKinds) {
       for (const answer of await Promise.all(failing)) assertRefused(answer, 404, 'NOT_FOUND')
       await Promise.all(likes)
       assert.deepEqual(await read(app, `{ post(id: ${post}) { likes } }`), { post: { likes: 20 } })
-    })
-
-    it('fields are executed one after the other, and the result of each is read right after it', async () => {
-      const text = `mutation {
-        first: createPost(title: "One", content: "C") { author { posts(limit: 1) { title } } }
-        second: createPost(title: "Two", content: "C") { id author { posts(limit: 2) { title } } }
-      }`
-      const { first, second } = await read<Record<string, { id: string; author: object }>>(app, text, ann)
-      assert.deepEqual(first?.author, { posts: [{ title: 'One' }] })
-      assert.deepEqual(second?.author, { posts: [{ title: 'Two' }, { title: 'One' }] })
-      const id = second?.id
-      const later = `mutation {
-        said: addComment(postId: ${id}, text: "New") { author { posts(limit: 1) { comments { text } } } }
-        liked: likePost(id: ${id}) { likes comments { text } }
-        gone: deletePost(id: ${id})
-        again: deletePost(id: ${id})
-        __typename
-      }`
-      assert.deepEqual(await read(app, later, ann), {
-        said: { author: { posts: [{ comments: [{ text: 'New' }] }] } },
-        liked: { likes: 1, comments: [{ text: 'New' }] },
-        gone: true,
-        again: false,
-        __typename: 'Mutation',
-      })
-    })
-
-    it('skipped fields are not executed, and fields with the same key are executed once', async () => {
-      const post = await newPost()
-      const text = `mutation ($no: Boolean!) {
-        likePost(id: ${post}) { likes } likePost(id: ${post}) { title }
-        ...Again @include(if: $no)
-        gone: deletePost(id: ${post}) @skip(if: true)
-      }
-      fragment Again on Mutation { again: likePost(id: ${post}) { likes } }`
-      assert.deepEqual(await read(app, text, { variables: { no: false }, token: ann.token }), {
-        likePost: { likes: 1, title: 'T' },
-      })
-      assert.deepEqual(await read(app, 'mutation { deletePost(id: 1) @skip(if: true) __typename }'), {
-        __typename: 'Mutation',
-      })
-    })
-
-    it('the outbox gets an event for a new post, a new comment and a deleted post, and for nothing else', async () => {
-      let post = ''
-      const added = await eventsOf(async () => {
-        post = await newPost()
-      })
-      assert.deepEqual(added, [['post-added', post, null, null]])
-      const commented = await eventsOf(() => read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token }))
-      const [[id] = []] = await rowsOf(engine, `select id from comments where post_id = ${post}`)
-      assert.deepEqual(commented, [['comment-added', post, String(id), null]])
-      assert.deepEqual(await eventsOf(() => read(app, `mutation { likePost(id: ${post}) { id } }`)), [])
-      const deleted = await eventsOf(() =>
-        read(app, `mutation { deletePost(id: ${post}) again: deletePost(id: ${post}) }`, ann),
-      )
-      assert.deepEqual(deleted, [['post-deleted', post, null, null]])
-      const several = await eventsOf(() =>
-        read(app, `mutation { ${repeat(3, n => `p${n}: createPost(title: "T", content: "C") { id }`)} }`, ann),
-      )
-      assert.deepEqual(
-        several.map(([happened]) => happened),
-        ['post-added', 'post-added', 'post-added'],
-      )
     })
 
     it('deleting a user deletes its posts and comments, and their ids are not used again', async () => {

@@ -5,7 +5,7 @@ import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
-import { createMember, createUser, send } from '../support/rest.ts'
+import { createMember, createUser } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 interface Id {
@@ -42,41 +42,6 @@ for (const kind of engineKinds) {
       assert.deepEqual(await ids('{ users(after: 3) { id } }'), [4, 5])
       assert.deepEqual(await ids('{ users(limit: 1, after: 3) { id } }'), [4])
       assert.deepEqual(await ids('{ users(after: 5) { id } }'), [])
-    })
-
-    it('applies to the list of each parent', async () => {
-      type Users = { readonly users: readonly { readonly posts: readonly Id[] }[] }
-      const { users } = await read<Users>(app, '{ users { posts(after: 6, limit: 2) { id } } }')
-      assert.deepEqual(
-        users.map(({ posts }) => idsIn(posts)),
-        [[5, 3], [4, 2], [], [], []],
-      )
-      type Posts = { readonly posts: readonly { readonly comments: readonly Id[] }[] }
-      const { posts } = await read<Posts>(app, '{ posts(after: 3) { comments(after: 2) { id } } }')
-      assert.deepEqual(
-        posts.map(({ comments }) => idsIn(comments)),
-        [
-          [4, 6],
-          [3, 5],
-        ],
-      )
-    })
-
-    it('begins at the place of that id even if no item has it', async () => {
-      assert.deepEqual(await ids('{ posts(after: 1000, limit: 2) { id } }'), [8, 7])
-      assert.deepEqual(await ids(`{ posts(after: ${Number.MAX_SAFE_INTEGER}, limit: 1) { id } }`), [8])
-      assert.deepEqual(await ids(`{ users(after: "${Number.MAX_SAFE_INTEGER}") { id } }`), [])
-    })
-
-    it('takes its id from a variable, and null has the same effect as no id', async () => {
-      const text = 'query ($after: ID, $n: Int = 2) { posts(limit: $n, after: $after) { id } }'
-      assert.deepEqual(await ids(text, { after: '7' }), [6, 5])
-      assert.deepEqual(await ids(text, { after: 3, n: 5 }), [2, 1])
-      assert.deepEqual(await ids(text, { after: null }), [8, 7])
-      assert.deepEqual(await ids(text, {}), [8, 7])
-      assert.deepEqual(await ids(text, { after: '7' }), [6, 5])
-      assert.deepEqual(await ids('{ posts(limit: 1, after: null, offset: 1) { id } }'), [7])
-      assert.deepEqual(await ids('{ posts(limit: 1, after: 3, offset: null, publishedAfter: null) { id } }'), [2])
     })
 
     it('is refused for an id that cannot name a row, before it is executed', async () => {
@@ -125,13 +90,6 @@ for (const kind of engineKinds) {
   })
 
   describe(`A list that is read page by page, on ${kind.name}`, { skip: kind.skip }, () => {
-    it('continues after an item that was deleted meanwhile', async () => {
-      await using app = await startTestAppOn(kind)
-      const [one, other] = [await createUser(app), await createUser(app)]
-      assert.equal((await send(app, `DELETE /users/${one.id}`)).status, 204)
-      assert.deepEqual(await read(app, `{ users(after: ${one.id}) { id } }`), { users: [{ id: String(other.id) }] })
-    })
-
     it('gives every item that is there all the time exactly once, while others are added and deleted', async () => {
       await using app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
       const ann = await createMember(app)

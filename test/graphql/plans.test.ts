@@ -86,23 +86,6 @@ describe('Plans', () => {
   const newPlans = () =>
     new Plans<QueryPlan>((operation, variables, size) => planQuery(schema, operation, variables, size))
 
-  it('are made once for an operation and the shape of its variables', () => {
-    const plans = newPlans()
-    const operation = prepared('query ($n: Int, $yes: Boolean!) { posts(limit: $n) { id title @include(if: $yes) } }')
-    const plan = (inputs: object) => plans.get(operation, operation.coerce({ ...inputs }))
-    const first = plan({ n: 1, yes: true })
-    assert.equal(plan({ n: 7, yes: true }), first)
-    const others = [
-      plan({ n: 1, yes: false }),
-      plan({ n: 0, yes: true }),
-      plan({ n: null, yes: true }),
-      plan({ yes: true }),
-    ]
-    assert.equal(new Set([first, ...others]).size, 5)
-    const again = prepared('query ($n: Int, $yes: Boolean!) { posts(limit: $n) { id title @include(if: $yes) } }')
-    assert.notEqual(plans.get(again, again.coerce({ n: 1, yes: true })), first, 'another operation has another plan')
-  })
-
   // As in a store: compiled statements live as long as their selection.
   const compiled = new WeakMap<Selection, string>()
   const compileAll = ({ selection }: QueryPlan) => {

@@ -81,77 +81,7 @@ function statements(kind: EngineKind): void {
     })
     await fc.assert(property, { numRuns })
   })
-
-  it('has the same statement for all values, which are bound as parameters', async t => {
-    const { service, seen } = await watched(t, kind)
-    const read = async (text: string, variables = {}): Promise<Statement | undefined> => {
-      seen.clear()
-      await service(text, variables, actorOf(1))
-      return seen.statements[0]
-    }
-    const byVariables = `query ($id: ID!, $n: Int, $m: Int, $after: DateTime, $before: DateTime) {
-      user(id: $id) { posts(limit: $n, offset: $m) { id } }
-      posts(limit: $n, offset: $m, publishedAfter: $after, publishedBefore: $before) { id } }`
-    const byLiterals = ({ id, n, m, after, before }: Values) => `{
-      user(id: ${JSON.stringify(id)}) { posts(limit: ${n}, offset: ${m}) { id } }
-      posts(limit: ${n}, offset: ${m}, publishedAfter: "${after}", publishedBefore: "${before}") { id } }`
-    const usual = { id: '1', n: 1, m: 1, after: instants[0] ?? '', before: instants[1] ?? '' }
-    const expected = await read(byVariables, usual)
-    await fc.assert(
-      fc.asyncProperty(anyValues, async values => {
-        for (const statement of [await read(byVariables, values), await read(byLiterals(values))]) {
-          assert.equal(statement?.text, expected?.text)
-          const bound = [values.n, values.m, values.after, values.before]
-          for (const value of bound) assert.ok(statement?.values.includes(value), `${value} is bound`)
-        }
-      }),
-      { numRuns },
-    )
-  })
-
-  it('makes its changes with the same statements for all values', async t => {
-    const { service, seen } = await watched(t, kind)
-    const text = `mutation ($title: String!, $text: String!, $id: ID!, $n: Int) {
-      createPost(title: $title, content: $text) { title author { posts(limit: $n) { id } } }
-      deletePost(id: $id) }`
-    const changed = async (variables: object) => {
-      seen.clear()
-      await service(text, { ...variables }, actorOf(1))
-      return [...JSON.stringify(seen.changes).matchAll(/"text":"(select (?:[^"\\]|\\.)*)"/g)].map(([, sent]) => sent)
-    }
-    const expected = await changed({ title: 'a', text: 'b', id: '9', n: 1 })
-    assert.equal(expected.length, 1)
-    const words = fc.string({ minLength: 1 }).filter(each => each.trim() !== '' && !each.includes('\0'))
-    await fc.assert(
-      fc.asyncProperty(words, words, words, fc.integer({ min: 1, max: 50 }), async (title, content, id, n) => {
-        assert.deepEqual(await changed({ title, text: content, id: `${id} or 1 = 1`, n }), expected)
-      }),
-      { numRuns: Math.ceil(numRuns / 5) },
-    )
-  })
 }
-
-interface Values {
-  readonly id: string
-  readonly n: number
-  readonly m: number
-  readonly after: string
-  readonly before: string
-}
-
-const instant = fc
-  .date({ min: new Date('0001-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true })
-  .map(date => date.toISOString())
-const anyValues: fc.Arbitrary<Values> = fc.record({
-  id: fc.oneof(
-    fc.string({ unit: 'grapheme-ascii' }),
-    fc.constantFrom("1' or '1' = '1", '$1', '1); drop table posts; --'),
-  ),
-  n: fc.integer({ min: 1, max: 1000 }),
-  m: fc.integer({ min: 0, max: 50_000 }),
-  after: instant,
-  before: instant,
-})
 
 /**
  * Checks that quoted names are keys of the document or known names, and that the only numbers are those of slots and
@@ -176,7 +106,6 @@ class Seen {
   reads = 0
   writes = 0
   statements: Statement[] = []
-  changes: unknown[] = []
 
   get texts(): readonly string[] {
     return this.statements.map(({ text }) => text)
@@ -186,7 +115,6 @@ class Seen {
     this.reads = 0
     this.writes = 0
     this.statements = []
-    this.changes = []
   }
 }
 
@@ -202,10 +130,6 @@ async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Ser
     readText(statement) {
       seen.statements.push(statement)
       return engine.readText(statement)
-    },
-    write(name, ...args) {
-      seen.changes.push(args)
-      return engine.write(name, ...args)
     },
   })
   seen.clear()

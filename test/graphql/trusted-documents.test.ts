@@ -7,7 +7,6 @@ import { ConfigError } from '../../src/config.ts'
 import { documentsIn, ManifestError } from '../../src/graphql/persisted/manifest.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { assertRefused, query } from '../support/graphql.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { persisted, sha256, transports } from './support/requests.ts'
 
@@ -107,13 +106,6 @@ for (const [format, manifest] of Object.entries({ 'of a map': mapped, "in Apollo
       const { POST: send } = transports
       assert.deepEqual((await send?.(app, { documentId: 5, doc_id: null, id: md5 }))?.data, { posts: [] })
       for (const id of [5, null, [md5], {}, '']) assert.equal((await send?.(app, { id }))?.code, 'BAD_REQUEST')
-    })
-
-    it('a document that was refused is not remembered', async () => {
-      const text = '{ a: __typename }'
-      for (let n = 0; n < 2; n++) {
-        assertRefused(await query(app, text, persisted(sha256(text))), 400, 'DOCUMENT_NOT_TRUSTED')
-      }
     })
 
     it('a subscription runs by its id, and a mutation not by GET', async () => {

@@ -18,19 +18,6 @@ describe('Limits that threads share', () => {
     assert.equal(sum, workerData.times, 'of three times the limit exactly the limit is allowed')
   })
 
-  it('are taken at a time that is read under the lock, never at one that is older than the window of another thread', () => {
-    const memory = limitsMemory()
-    const lock = new Int32Array(memory, 0, 1)
-    const locks: (number | undefined)[] = []
-    const now = () => {
-      locks.push(lock[0])
-      return 1_000
-    }
-    const limiter = new MemoryLimits({ now }, memory).limiter('x', 2, 60_000)
-    assert.deepEqual([limiter.take('a client').remaining, limiter.take('a client').remaining], [1, 0])
-    assert.deepEqual([...locks, ...lock], [1, 1, 0])
-  })
-
   it('go on when a thread was ended while it counted', () => {
     const memory = limitsMemory()
     const limiter = new MemoryLimits(new TestClock(), memory).limiter('x', 2, hour)
