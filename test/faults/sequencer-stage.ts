@@ -6,7 +6,7 @@ import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import type { PostgresServer } from '../support/postgres.ts'
 import { createMember } from '../support/rest.ts'
-import { waitUntil } from '../support/wait.ts'
+import { testTimeoutMs, waitUntil } from '../support/wait.ts'
 import { Instance } from './instance.ts'
 import { runWorkers } from './payers.ts'
 import { startPgBouncer } from './pgbouncer.ts'
@@ -25,6 +25,7 @@ interface Side {
 
 interface StageOptions {
   readonly isPooled?: boolean
+  readonly isWithoutLock?: boolean
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -38,14 +39,14 @@ export class Stage implements AsyncDisposable {
   /** The ids of the posts whose writing was answered. */
   readonly answered: string[] = []
 
-  static async on(server: PostgresServer, { isPooled, env }: StageOptions): Promise<Stage> {
+  static async on(server: PostgresServer, { isPooled, isWithoutLock, env }: StageOptions): Promise<Stage> {
     const parts = new AsyncDisposableStack()
     const database = await newDatabase(server)
     const entrance = new URL(database)
     if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
     const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
     const start = async (): Promise<Side> => {
-      const wire = parts.use(await SequencerWire.to(entrance))
+      const wire = parts.use(await SequencerWire.to(entrance, isWithoutLock ?? false))
       const own = new URL(entrance)
       own.port = String(wire.port)
       const started = { wire, location: own.href, settings: { ...settings, PORT: String(await freePort()) } }
@@ -119,13 +120,16 @@ export class Stage implements AsyncDisposable {
     return state === '55P03'
   }
 
-  /** Compares what the subscribers were told with the log, when they were told its end. */
-  async judge() {
-    await waitUntil(async () => (await this.#query('select id from outbox where position is null')).length === 0)
+  /** Compares what the subscribers were told with the log, when they were told its end or the time is over. */
+  async judge(patienceMs = testTimeoutMs) {
+    const deadline = performance.now() + patienceMs
+    const settle = async (isSettled: () => boolean | Promise<boolean>) =>
+      waitUntil(async () => performance.now() > deadline || (await isSettled()))
+    await settle(async () => (await this.#query('select id from outbox where position is null')).length === 0)
     await this.write(1, this.second)
     const log = await this.#query("select post_id from outbox where kind = 'post-added' order by position, id")
     const posts = log.map(([id]) => String(id))
-    await waitUntil(() => this.#sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
+    await settle(() => this.#sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
     const positions = await this.#query('select position from outbox order by position')
     const differs = (one: readonly unknown[], other: readonly unknown[]) =>
       one.findIndex((value, at) => value !== other[at])
