@@ -9,11 +9,10 @@ export function preferredType<Type extends string>(
   if (accept === undefined || accept === '*/*' || accept.length > longest) return types[0]
   const ranges = accept.split(',').map(rangeOf)
   let best: Type | undefined
-  let rank: Rank = { quality: 0, precision: 0 }
+  let most = 0
   for (const type of types) {
-    const own = rankOf(type, ranges)
-    const isBetter = own.quality === rank.quality ? own.precision > rank.precision : own.quality > rank.quality
-    if (own.quality > 0 && isBetter) [best, rank] = [type, own]
+    const rank = rankOf(type, ranges)
+    if (rank > most) [best, most] = [type, rank]
   }
   return best
 }
@@ -21,29 +20,19 @@ export function preferredType<Type extends string>(
 /** Nobody needs more characters, and they take time. */
 const longest = 2048
 
-interface Range {
-  readonly type: string
-  readonly quality: number
-}
+type Range = readonly [type: string, quality: number]
 
 function rangeOf(text: string): Range {
   const [type = '', ...parameters] = text.split(';').map(part => part.trim().toLowerCase())
   const quality = parameters.find(parameter => parameter.startsWith('q='))
-  return { type, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
+  return [type, quality === undefined ? 1 : Number(quality.slice(2)) || 0]
 }
 
-interface Rank {
-  readonly quality: number
-  /** How exactly the header names the type. */
-  readonly precision: number
-}
-
-// An exact type takes precedence over a range that includes it.
-function rankOf(type: string, ranges: readonly Range[]): Rank {
-  const patterns = ['*/*', `${type.split('/')[0]}/*`, type]
-  for (let precision = patterns.length - 1; precision >= 0; precision--) {
-    const range = ranges.find(each => each.type === patterns[precision])
-    if (range !== undefined) return { quality: range.quality, precision }
+/** The quality of the range that names the type most exactly. Between equal qualities, that exactness decides. */
+function rankOf(type: string, ranges: readonly Range[]): number {
+  for (const [distance, pattern] of [type, `${type.split('/')[0]}/*`, '*/*'].entries()) {
+    const range = ranges.find(([name]) => name === pattern)
+    if (range !== undefined) return range[1] === 0 ? 0 : range[1] - distance / 1e6
   }
-  return { quality: 0, precision: 0 }
+  return 0
 }

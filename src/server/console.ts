@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { compress, once, sendCompressed, serveAssets } from './assets.ts'
-import { pageHeaders } from './page-headers.ts'
+import { compress, once, pageHeaders, sendCompressed, serveAssets } from './assets.ts'
 
 /** The committed build of `console/`. `npm run build` writes it. */
 const built = fileURLToPath(new URL('../../console/dist', import.meta.url))

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { hasMoreValues } from './json-values.ts'
 
 /** Request bodies must be JSON in UTF-8: any other type gets 415, any other encoding or invalid syntax gets 400. */
 export function acceptJsonBodies(server: FastifyInstance): void {
@@ -45,3 +44,24 @@ function isJson(type = ''): boolean {
 // Parameters are allowed, but the only charset of JSON is UTF-8.
 const parameter = String.raw`;\s*(?:charset=(?:utf-?8|"utf-?8")|(?!charset=)[\w.-]+=(?:[\w.+-]+|"[^"\\]*"))\s*`
 const jsonType = new RegExp(String.raw`^application/json\s*(?:${parameter})*;?$`, 'i')
+
+/**
+ * Whether the text of JSON has more values than this. It counts the characters that come before a value, outside of
+ * strings. Parsing many small values takes much longer than parsing long strings.
+ */
+export function hasMoreValues(json: Buffer, most: number): boolean {
+  if (json.length <= most) return false
+  let values = 0
+  let inString = false
+  for (let at = 0; at < json.length; at++) {
+    const character = json[at]
+    if (character === quote) inString = !inString
+    else if (inString) at += character === backslash ? 1 : 0
+    else if (character === comma || character === bracket || character === brace) {
+      if (++values > most) return true
+    }
+  }
+  return false
+}
+
+const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{')

@@ -1,7 +1,8 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
-import { traceOf } from './request-id.ts'
+import type { Randomness } from '../core/ports.ts'
 
 /** Structured logs, one JSON object per line. Headers, bodies and query strings hold secrets and are never logged. */
 export function createLogger(level: string, destination: DestinationStream): Logger {
@@ -100,4 +101,23 @@ function pathOf(request: FastifyRequest): string {
 
 function elapsed(reply: FastifyReply): number {
   return Math.round(reply.elapsedTime * 100) / 100
+}
+
+/** The request id that the client sent if it is safe to log and return, otherwise a new one. */
+export function requestIdOf(headers: IncomingHttpHeaders | undefined, randomness: Randomness): string {
+  const id = headers?.['x-request-id']
+  return typeof id === 'string' && /^[\w.:-]{1,128}$/.test(id) ? id : randomness.id()
+}
+
+/** The fields that identify the request in every log line. */
+export function traceOf({ id, headers }: FastifyRequest): { requestId: string; traceparent?: string } {
+  const traceparent = traceparentOf(headers)
+  return traceparent === undefined ? { requestId: id } : { requestId: id, traceparent }
+}
+
+/** The W3C Trace Context header, version 00, if it is well formed. */
+function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
+  return typeof traceparent === 'string' && /^00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(traceparent)
+    ? traceparent
+    : undefined
 }

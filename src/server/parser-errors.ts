@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
+import { requestIdOf } from './logging.ts'
 import { nodeHttp } from './node-http.ts'
 import type { CountUnserved } from './rate-limit.ts'
-import { requestIdOf } from './request-id.ts'
 import { endsAfterAnswers } from './upgrades.ts'
 
 /** The tools for responses to requests that never reach Fastify. */

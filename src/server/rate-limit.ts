@@ -3,9 +3,8 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { tooManyRequests } from '../core/errors.ts'
 import type { Allowance, RateLimiter, RefusedClients } from '../core/ports.ts'
+import { hasBody, ignoreBody } from './bodies.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
-import { ignoreBody } from './ignored-bodies.ts'
-import { hasBody } from './slow-bodies.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
 import { type Fields, isObject } from '../../server/fields.ts'
-import { hasMoreValues } from '../../server/json-values.ts'
+import { hasMoreValues } from '../../server/json-body.ts'
 import { type OperationRequest, operationIn } from '../request.ts'
 import { fromNow, type Resume } from './fan-out.ts'
 

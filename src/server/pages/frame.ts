@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { serveAssets } from '../assets.ts'
-import { pageHeaders } from '../page-headers.ts'
+import { pageHeaders, serveAssets } from '../assets.ts'
 
 export interface Page {
   readonly title: string

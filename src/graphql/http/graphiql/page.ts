@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { compress, once, sendCompressed, serveAssets } from '../../../server/assets.ts'
-import { pageHeaders } from '../../../server/page-headers.ts'
+import { compress, once, pageHeaders, sendCompressed, serveAssets } from '../../../server/assets.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
 const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {
