@@ -183,7 +183,7 @@ test("ARCHITECTURE.md names each use of a library's private parts, with its file
     const [, name = '', files = ''] = row.split('|')
     return [...files.matchAll(/`([^`]+)`/g)].map(([, file]) => `${/`(\w+)`/.exec(name)?.[1]} in ${file}`)
   })
-  assert.ok(uses.length > 2)
+  assert.ok(uses.length > 0)
   assert.deepEqual(
     [...new Set(uses)].filter(use => !named.includes(use)),
     [],

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import { compress, once, pageHeaders, sendCompressed, serveAssets } from './assets.ts'
+import { escapeHtml } from './pages/frame.ts'
 
 /** The committed build of `console/`. `npm run build` writes it. */
 const built = fileURLToPath(new URL('../../console/dist', import.meta.url))
@@ -33,7 +34,7 @@ export interface ConsoleSettings {
 export function serveConsole(server: FastifyInstance, settings: ConsoleSettings): void {
   const page = once(async () => {
     const html = await readFile(join(built, 'index.html'), 'utf8')
-    return compress(html.replace('data-settings=""', () => `data-settings="${escaped(JSON.stringify(settings))}"`))
+    return compress(html.replace('data-settings=""', () => `data-settings="${escapeHtml(JSON.stringify(settings))}"`))
   })
   server.get('/console', async (request, reply) => {
     reply.headers(headers)
@@ -44,8 +45,4 @@ export function serveConsole(server: FastifyInstance, settings: ConsoleSettings)
   const files = readdirSync(join(built, 'console')).map(file => `console/${file}`)
   const loaders = files.map(file => [file, () => readFile(join(built, file))] as const)
   serveAssets(server, Object.fromEntries(loaders), 'immutable')
-}
-
-function escaped(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;')
 }

@@ -9,6 +9,12 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, object>>
 }
 
+export interface OpenApiOperation {
+  readonly summary: string
+  readonly operationId: string
+  readonly tags: readonly string[]
+}
+
 /** `api/openapi.yaml`. It is read at its first use, because many processes never show it. */
 export const openApiDocument = once(async () => {
   const [{ load }, text] = await Promise.all([import('js-yaml'), readFile(file, 'utf8')])

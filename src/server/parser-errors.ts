@@ -1,11 +1,11 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
 import { requestIdOf } from './logging.ts'
 import { nodeHttp } from './node-http.ts'
 import type { CountUnserved } from './rate-limit.ts'
-import { endsAfterAnswers } from './upgrades.ts'
+import { answerOn, endsAfterAnswers, lingerMs } from './upgrades.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
 export interface RawAnswers {
@@ -19,7 +19,7 @@ export function answerParserError(error: Error & { code?: string }, socket: Sock
   if (error.code !== 'ECONNRESET') tools.count({ socket, headers: {} })
   // The error response has been sent already; the client has `lingerMs` to read it.
   if (socket.writableEnded) return
-  const current = (socket as Socket & { _httpMessage?: ServerResponse<IncomingMessage> | null })._httpMessage
+  const current = answerOn(socket)
   // After a reset nobody reads. After the head of a response was sent, a second response would count as its body. A client
   // that sends its next request byte by byte, while it reads nothing, would keep the connection from timing out.
   const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' || !current?.req.complete
@@ -49,9 +49,6 @@ export function refuseTunnels(server: FastifyInstance, tools: RawAnswers): void 
     if (!endsAfterAnswers(socket)) answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
   })
 }
-
-/** How long a refused client that is still sending may read our response before its connection is closed. */
-const lingerMs = 1_000
 
 function answerRaw(
   socket: Socket,

@@ -64,12 +64,13 @@ export function endsAfterAnswers(stream: Socket): boolean {
   return answer !== undefined
 }
 
-function answerOn(stream: Socket): ServerResponse | undefined {
-  return (stream as Socket & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+/** The response that is in progress on a connection. */
+export function answerOn(stream: Socket): ServerResponse<IncomingMessage> | undefined {
+  return (stream as Socket & { _httpMessage?: ServerResponse<IncomingMessage> | null })._httpMessage ?? undefined
 }
 
-/** How long a refused client may read our response before its connection is closed. */
-const lingerMs = 1_000
+/** How long a refused client that is still sending may read our response before its connection is closed. */
+export const lingerMs = 1_000
 
 /** Takes the stream of a WebSocket request away from HTTP, so that no HTTP response is sent. */
 export function takeUpgrade(request: FastifyRequest, reply: FastifyReply, lifecycle: Lifecycle): Upgrade | undefined {

@@ -91,7 +91,7 @@ describe('GET /console', () => {
       await using other = await startTestApp(env)
       const { body } = await ask(`${other.url}/console`)
       const text = /data-settings="([^"]*)"/.exec(body)?.[1] ?? assert.fail()
-      return JSON.parse(text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&'))
+      return JSON.parse(text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code))))
     }
     assert.deepEqual(await settings({}), { metrics: 'open' })
     const demoLogin = { email: 'ada@example.com', password: 'demo-password' }

@@ -3,10 +3,9 @@ import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
 import { type Compressed, compress, once, sendCompressed, serveAssets } from '../assets.ts'
-import { openApiDocument } from '../openapi.ts'
+import { type OpenApiDocument, type OpenApiOperation, openApiDocument } from '../openapi.ts'
 import { type Chapter, type Contents, type Guide, projectFolder, readContents } from './contents.ts'
 import { asPage, escapeHtml, frame, type Page, placesOf } from './frame.ts'
-import { indexPage } from './guides-index.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
 
 /**
@@ -86,4 +85,55 @@ function contentsOf({ name, guides }: Chapter, present: Guide, { headings }: Ren
     return `<li><a href="#content" aria-current="page">${title}</a>${below}</li>`
   })
   return `<p>${name}</p>\n<ul>${items.join('\n')}</ul>`
+}
+
+/** The page that lists all others, and every operation of the HTTP interface. The last chapter, a long one, comes last. */
+function indexPage(chapters: readonly Chapter[], openApiDocument: OpenApiDocument): string {
+  return `<main id="content" class="index">
+<h1>Documentation</h1>
+<p class="lead">Guides for those who use this service, run it, or work on it.</p>
+<nav class="chapters" aria-label="Guides">
+${chapters.slice(0, -1).map(chapterOf).join('\n')}
+</nav>
+<section aria-labelledby="api">
+<h2 id="api">The API, operation by operation</h2>
+<p><a href="docs/api">The API reference</a> (Swagger UI) shows every operation of the HTTP interface and lets you try it;
+<a href="openapi.json">openapi.json</a> is the same as an OpenAPI document. <a href="graphql">GraphiQL</a> does this for
+GraphQL, and <a href="docs/schema.graphql">schema.graphql</a> is its schema.</p>
+<div class="table" tabindex="0"><table>
+<thead><tr><th scope="col">Operation</th><th scope="col">What it does</th></tr></thead>
+<tbody>
+${operationsIn(openApiDocument).join('\n')}
+</tbody>
+</table></div>
+</section>
+<nav class="decisions" aria-label="Decisions">
+${chapters.slice(-1).map(chapterOf).join('')}
+</nav>
+</main>`
+}
+
+function chapterOf({ name, guides }: Chapter): string {
+  const items = guides.map(({ address, title }) => `<li><a href="${address}">${escapeHtml(title)}</a></li>`)
+  const id = name.toLowerCase().replaceAll(' ', '-')
+  return `<section aria-labelledby="${id}"><h2 id="${id}">${name}</h2>
+<ul>${items.join('\n')}</ul></section>`
+}
+
+/** The rows of all operations, in the order of the document's tags. */
+function operationsIn({ paths, tags }: OpenApiDocument): readonly string[] {
+  const all = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, part]) => {
+      if (method === 'servers') return []
+      const {
+        summary,
+        operationId,
+        tags: [tag],
+      } = part as OpenApiOperation
+      const name = `${method.toUpperCase()} ${escapeHtml(path)}`
+      const row = `<tr><td><a href="docs/api#/${tag}/${operationId}"><code>${name}</code></a></td><td>${escapeHtml(summary)}</td></tr>`
+      return [{ tag, row }]
+    }),
+  )
+  return tags.flatMap(({ name }) => all.filter(({ tag }) => tag === name).map(({ row }) => row))
 }

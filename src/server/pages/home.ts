@@ -1,17 +1,27 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { preferredType } from '../accept.ts'
 import type { TrustedProxies } from '../client-address.ts'
-import { version } from '../version.ts'
-import { asPage, placesOf } from './frame.ts'
-import { type Facts, homePage, type Links } from './home-page.ts'
+import { projectFolder } from './contents.ts'
+import { asPage, escapeHtml, frame, placesOf } from './frame.ts'
 
-export interface HomeOptions extends Facts {
+export interface HomeOptions {
+  /** The database engine that runs here. */
+  readonly engine: string
+  /** The login of the demo data, if it exists and works. */
+  readonly demoLogin: { readonly email: string; readonly password: string } | undefined
+  /** Whether callers without a token may read users. */
+  readonly isOpen: boolean
   /** Whether browsers get a page. */
   readonly withPage: boolean
   /** Goes before every path in a link. */
   readonly linkPrefix: string
   readonly proxies: TrustedProxies
 }
+
+/** The version of this service. */
+export const { version } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as { version: string }
 
 /** Where clients can go from here. A server that has no such route does not show the link. */
 const paths = {
@@ -21,7 +31,9 @@ const paths = {
   openapi: '/openapi.json',
   health: '/health/ready',
   client: '/client.js',
-} as const satisfies Links
+} as const
+
+type Links = Readonly<Partial<Record<keyof typeof paths, string>>>
 
 /** `GET /` says what runs here: to browsers as a page, to other clients as JSON. `/api` and `/api/` are JSON only. */
 export function serveHome(server: FastifyInstance, options: HomeOptions): void {
@@ -38,7 +50,8 @@ export function serveHome(server: FastifyInstance, options: HomeOptions): void {
     reply.header('vary', 'Origin, Accept').header('cache-control', 'no-cache')
     if (preferredType(request.headers.accept, types) !== 'text/html') return reply.send(described())
     const base = /^https?:/.test(linkPrefix) ? linkPrefix : origin(request, proxies) + linkPrefix
-    return asPage(reply).send(homePage({ ...options, base, links: described().links, places: placesOf(server) }))
+    const body = homePage(options, base, described().links)
+    return asPage(reply).send(frame({ title: 'Duet: a content and account service', root: '', body }, placesOf(server)))
   })
   for (const path of ['/api', '/api/']) {
     server.get(path, (_request, reply) => reply.header('cache-control', 'no-cache').send(described()))
@@ -57,4 +70,58 @@ const plainHost = /^(?:[a-z\d](?:[a-z\d.-]{0,252}[a-z\d])?|\[[\da-f:.]{2,45}\])(
 function lazily<Value>(make: () => Value): () => Value {
   let made: Value | undefined
   return () => (made ??= make())
+}
+
+const engines: Readonly<Record<string, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+
+/** One screen: what runs here, where to go, and two requests to try. */
+function homePage({ engine, demoLogin, isOpen }: HomeOptions, base: string, links: Links): string {
+  const card = (name: keyof Links, address: string, title: string, text: string) =>
+    links[name] === undefined
+      ? ''
+      : `<a class="card" href="${address}"><strong>${title}</strong><span>${text}</span></a>\n`
+  const more = (name: keyof Links, address: string, title: string) =>
+    links[name] === undefined ? '' : `<li><a href="${address}">${title}</a></li>`
+  const login =
+    demoLogin === undefined
+      ? ''
+      : `<p class="note">There is demo data to play with. Sign in as <code>${escapeHtml(demoLogin.email)}</code> with
+the password <code>${escapeHtml(demoLogin.password)}</code>.</p>`
+  const path = isOpen && demoLogin !== undefined ? '/users/1' : '/health/ready'
+  return `<main id="content" class="home">
+<h1>One service, two interfaces</h1>
+<p class="lead">GraphQL for users, posts and comments. HTTP and JSON for users, orders and payments. Both work on the same
+data, with live updates.</p>
+<p class="facts"><span class="fact good">Running</span><span class="fact">Duet ${version}</span><span
+class="fact">${engines[engine] ?? escapeHtml(engine)}</span>${demoLogin === undefined ? '' : '<span class="fact">Demo data</span>'}</p>
+<nav class="cards" aria-label="Start here">
+${card('console', 'console', 'Console', 'Sign in and look around: posts as they arrive, users, orders, payments.')}${card(
+  'graphql',
+  'graphql',
+  'GraphiQL',
+  'Write GraphQL operations, with completion, and run them.',
+)}${card('docs', 'docs/tutorial', 'Tutorial', 'A live page of your own in ten minutes.')}${card(
+  'docs',
+  'docs',
+  'Documentation',
+  'Guides, and every operation of both interfaces.',
+)}</nav>
+${login}
+<section class="try" aria-labelledby="try">
+<h2 id="try">Try it in a terminal</h2>
+<pre tabindex="0" aria-label="A request over HTTP"><code>${escapeHtml(`curl -s ${base}${path}`)}</code></pre>
+<pre tabindex="0" aria-label="A request in GraphQL"><code>${escapeHtml(graphqlExample(base))}</code></pre>
+</section>
+<ul class="more" aria-label="For programs">${more('openapi', 'openapi.json', 'OpenAPI document')}${more(
+    'docs',
+    'docs/schema.graphql',
+    'GraphQL schema',
+  )}${more('client', 'client.js', 'Typed client')}${more('health', 'health/ready', 'Health')}</ul>
+</main>`
+}
+
+/** The first example of the README. */
+function graphqlExample(base: string): string {
+  return `curl -s ${base}/graphql -H 'Content-Type: application/json' \\
+    -d '{"query":"query($n: Int) { posts(limit: $n) { title author { name } comments { text } } }","variables":{"n":1}}'`
 }
