@@ -218,13 +218,13 @@ class Stage implements AsyncDisposable {
   }
 
   #post(actor: Actor): Promise<{ readonly id: number }> {
-    return this.#changed(actor, { kind: 'create post', title: 'T', content: 'C', show })
+    return this.#changed(actor, { kind: 'create a post', title: 'T', content: 'C', show })
   }
 
   /** The comment is on a post of another user, who may delete the comment too. */
   async #comment(actor: Actor): Promise<{ readonly id: number }> {
     const post = await this.#post(await this.#actorOf(await this.person(null)))
-    return this.#changed(actor, { kind: 'add comment', postId: post.id, text: 'Hi', show })
+    return this.#changed(actor, { kind: 'add a comment', postId: post.id, text: 'Hi', show })
   }
 
   async #changed(actor: Actor, change: CompiledChange): Promise<{ readonly id: number }> {

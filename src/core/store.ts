@@ -173,17 +173,17 @@ export interface PostStore {
 
 /** `null` as id stands for an id that no row can have. */
 export type Change =
-  | { readonly kind: 'create post'; readonly title: string; readonly content: string; readonly show: Show }
+  | { readonly kind: 'create a post'; readonly title: string; readonly content: string; readonly show: Show }
   | UpdatePost
-  | { readonly kind: 'delete post'; readonly id: number | null; readonly reach: Reach }
-  | { readonly kind: 'like post'; readonly id: number | null; readonly show: Show }
-  | { readonly kind: 'add comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
+  | { readonly kind: 'delete a post'; readonly id: number | null; readonly reach: Reach }
+  | { readonly kind: 'like a post'; readonly id: number | null; readonly show: Show }
+  | { readonly kind: 'add a comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
   | UpdateComment
-  | { readonly kind: 'delete comment'; readonly commentId: number | null; readonly reach: Reach }
+  | { readonly kind: 'delete a comment'; readonly commentId: number | null; readonly reach: Reach }
 
 /** A title or content that is `null` stays as it is. */
 export interface UpdatePost {
-  readonly kind: 'update post'
+  readonly kind: 'update a post'
   readonly id: number | null
   readonly title: string | null
   readonly content: string | null
@@ -192,7 +192,7 @@ export interface UpdatePost {
 }
 
 export interface UpdateComment {
-  readonly kind: 'update comment'
+  readonly kind: 'update a comment'
   readonly commentId: number | null
   readonly text: string
   readonly reach: Reach

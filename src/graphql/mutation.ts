@@ -86,20 +86,20 @@ type Mutation =
 export const mutations: Readonly<Record<string, Mutation>> = {
   createPost: {
     shows: 'post',
-    change: ({ text }, show) => ({ kind: 'create post', title: text('title'), content: text('content'), show }),
+    change: ({ text }, show) => ({ kind: 'create a post', title: text('title'), content: text('content'), show }),
   },
   addComment: {
     shows: 'comment',
-    change: ({ id, text }, show) => ({ kind: 'add comment', postId: id('postId'), text: text('text'), show }),
+    change: ({ id, text }, show) => ({ kind: 'add a comment', postId: id('postId'), text: text('text'), show }),
   },
   likePost: {
     shows: 'post',
-    change: ({ id }, show) => ({ kind: 'like post', id: id('id'), show }),
+    change: ({ id }, show) => ({ kind: 'like a post', id: id('id'), show }),
   },
   updatePost: {
     shows: 'post',
     change: ({ id, optionalText }, show) => ({
-      kind: 'update post',
+      kind: 'update a post',
       id: id('id'),
       title: optionalText('title'),
       content: optionalText('content'),
@@ -108,8 +108,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   updateComment: {
     shows: 'comment',
-    change: ({ id, text }, show) => ({ kind: 'update comment', commentId: id('id'), text: text('text'), show }),
+    change: ({ id, text }, show) => ({ kind: 'update a comment', commentId: id('id'), text: text('text'), show }),
   },
-  deletePost: { change: ({ id }) => ({ kind: 'delete post', id: id('id') }) },
-  deleteComment: { change: ({ id }) => ({ kind: 'delete comment', commentId: id('id') }) },
+  deletePost: { change: ({ id }) => ({ kind: 'delete a post', id: id('id') }) },
+  deleteComment: { change: ({ id }) => ({ kind: 'delete a comment', commentId: id('id') }) },
 }

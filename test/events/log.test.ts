@@ -105,11 +105,11 @@ for (const kind of engineKinds) {
           id: 0,
         }) as const
       const store = createStore(engine)
-      await store.changePosts(actor, [{ kind: 'create post', title: 'T', content: 'C', show: showing('post') }])
+      await store.changePosts(actor, [{ kind: 'create a post', title: 'T', content: 'C', show: showing('post') }])
       const postId = Number((await rowsOf(engine, 'select max(id) from posts'))[0]?.[0])
-      await store.changePosts(actor, [{ kind: 'add comment', postId, text: 'x', show: showing('comment') }])
+      await store.changePosts(actor, [{ kind: 'add a comment', postId, text: 'x', show: showing('comment') }])
       const commentId = Number((await rowsOf(engine, 'select max(id) from comments'))[0]?.[0])
-      await store.changePosts(actor, [{ kind: 'delete post', id: postId, reach: 'everyone' }])
+      await store.changePosts(actor, [{ kind: 'delete a post', id: postId, reach: 'everyone' }])
       await engine.write('setRole', { id: userId }, 'admin', 'new version')
       const { events, lost } = await log.after(beginning, true)
       assert.equal(lost, false)

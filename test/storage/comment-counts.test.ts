@@ -39,25 +39,25 @@ const show = { text: 'select cast($1 as text)', values: [null], id: 0 } as const
 const reach = 'everyone'
 const commentId = fc.integer({ min: 1, max: 48 })
 const change: fc.Arbitrary<CompiledChange> = fc.oneof(
-  { weight: 4, arbitrary: anyPost().map(postId => ({ kind: 'add comment', postId, text: 'New', show }) as const) },
-  { weight: 4, arbitrary: commentId.map(id => ({ kind: 'delete comment', commentId: id, reach }) as const) },
+  { weight: 4, arbitrary: anyPost().map(postId => ({ kind: 'add a comment', postId, text: 'New', show }) as const) },
+  { weight: 4, arbitrary: commentId.map(id => ({ kind: 'delete a comment', commentId: id, reach }) as const) },
   {
     weight: 2,
-    arbitrary: commentId.map(id => ({ kind: 'update comment', commentId: id, text: 'X', reach, show }) as const),
+    arbitrary: commentId.map(id => ({ kind: 'update a comment', commentId: id, text: 'X', reach, show }) as const),
   },
-  { weight: 1, arbitrary: anyPost().map(id => ({ kind: 'like post', id, show }) as const) },
+  { weight: 1, arbitrary: anyPost().map(id => ({ kind: 'like a post', id, show }) as const) },
   {
     weight: 1,
-    arbitrary: anyPost().map(id => ({ kind: 'update post', id, title: 'U', content: null, reach, show }) as const),
+    arbitrary: anyPost().map(id => ({ kind: 'update a post', id, title: 'U', content: null, reach, show }) as const),
   },
-  { weight: 1, arbitrary: fc.constant({ kind: 'create post', title: 'T', content: 'C', show } as const) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'create a post', title: 'T', content: 'C', show } as const) },
 )
-const deletion = anyPost().map(id => ({ kind: 'delete post', id, reach }) as const)
+const deletion = anyPost().map(id => ({ kind: 'delete a post', id, reach }) as const)
 const actor = fc.constantFrom(...users).map(id => actorOf(id))
 /** Changes of the same few rows, which many clients make concurrently. */
 const hotChange: fc.Arbitrary<CompiledChange> = fc.oneof(
-  fc.constant({ kind: 'add comment', postId: 1, text: 'New', show } as const),
-  fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete comment', commentId: id, reach }) as const),
+  fc.constant({ kind: 'add a comment', postId: 1, text: 'New', show } as const),
+  fc.constantFrom(1, 7, 13).map(id => ({ kind: 'delete a comment', commentId: id, reach }) as const),
 )
 const anyWork: fc.Arbitrary<Work> = fc.oneof(
   { weight: 20, arbitrary: fc.record({ actor, changes: hotChange.map(each => [each]) }) },
@@ -144,8 +144,8 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
       await connected(parts, stage.database.location),
     ]
     const pid = (deleting as unknown as { processID: number }).processID
-    const like = { kind: 'like post', id: 3, show } as const
-    const update = { kind: 'update comment', commentId: 1, text: 'X', reach, show } as const
+    const like = { kind: 'like a post', id: 3, show } as const
+    const update = { kind: 'update a comment', commentId: 1, text: 'X', reach, show } as const
     let isOver = false
     for (let statements = 1; !isOver; statements++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])

@@ -71,6 +71,12 @@ export const verbs = {
     process.exit(7) // in a thread this ends only the thread
   },
 
+  /** Blocks the thread that writes, like a disk that hangs. */
+  *hang(key: string, milliseconds: number): Steps<void> {
+    yield sql`insert into notes (key, value) values (${key}, 'v')`
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
+  },
+
   /** Locks the rows in the given order, so that two calls can deadlock. */
   *transfer(from: string, to: string): Steps<'moved'> {
     const [source] = yield sql`select value from notes where key = ${from} for update`

@@ -131,7 +131,7 @@ async function createAuthor(session: Session): Promise<IdentifiedUser> {
 
 function createPost(author: IdentifiedUser) {
   const show = { text: 'select cast($1 as text)', values: [null], id: 0 } as const
-  return verbs.changePosts(author, [{ kind: 'create post', title: 'Title', content: 'Content', show }])
+  return verbs.changePosts(author, [{ kind: 'create a post', title: 'Title', content: 'Content', show }])
 }
 
 async function createUnlessLocked(session: Session, author: IdentifiedUser): Promise<number | undefined> {

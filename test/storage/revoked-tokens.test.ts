@@ -74,14 +74,14 @@ const attempts: Attempts = {
     ],
   },
   changePosts: {
-    'create a post': actor => [actor, [{ kind: 'create post', title: 'Title', content: 'Content', show }]],
-    'add a comment': (actor, { postId }) => [actor, [{ kind: 'add comment', postId, text: 'Text', show }]],
-    'like a post': (actor, { postId }) => [actor, [{ kind: 'like post', id: postId, show }]],
+    'create a post': actor => [actor, [{ kind: 'create a post', title: 'Title', content: 'Content', show }]],
+    'add a comment': (actor, { postId }) => [actor, [{ kind: 'add a comment', postId, text: 'Text', show }]],
+    'like a post': (actor, { postId }) => [actor, [{ kind: 'like a post', id: postId, show }]],
     'update a post': (actor, { postId: id }) => [
       actor,
-      [{ kind: 'update post', id, title: 'New', content: null, reach: 'everyone', show }],
+      [{ kind: 'update a post', id, title: 'New', content: null, reach: 'everyone', show }],
     ],
-    'delete a post': (actor, { postId }) => [actor, [{ kind: 'delete post', id: postId, reach: 'everyone' }]],
+    'delete a post': (actor, { postId }) => [actor, [{ kind: 'delete a post', id: postId, reach: 'everyone' }]],
   },
 }
 
@@ -160,7 +160,7 @@ async function createScene(engine: Engine<typeof verbs>): Promise<Scene> {
   const order = await engine.write('createOrder', author.id, [{ name: 'Card', quantity: 2, price: 3 }], author)
   assert.ok(typeof order === 'object')
   const created = await engine.write('changePosts', author, [
-    { kind: 'create post', title: 'Title', content: 'Content', show },
+    { kind: 'create a post', title: 'Title', content: 'Content', show },
   ])
   assert.ok(Array.isArray(created))
   return { userId: author.id, orderId: order.id, postId: Number(created[0]) }

@@ -32,9 +32,9 @@ for (const kind of engineKinds) {
         id: 0,
       }
       const outcome = await store.changePosts(actorOf(1), [
-        { kind: 'like post', id: 1, show },
-        { kind: 'like post', id: 1, show },
-        { kind: 'delete post', id: 1, reach: 'everyone' },
+        { kind: 'like a post', id: 1, show },
+        { kind: 'like a post', id: 1, show },
+        { kind: 'delete a post', id: 1, reach: 'everyone' },
       ])
       assert.deepEqual(outcome, [answerOf({ likes: 1 }), answerOf({ likes: 2 }), true])
     })
@@ -59,7 +59,7 @@ function like(posts: number): Change {
   const author = { kind: 'one', key: 'author', name: 'author', id: undefined } as const
   const inner = [{ ...author, fields: [{ ...list, limit: 1, offset: 2, fields: [content] }] }]
   const selection = { fields: [{ kind: 'one', key: 'post', name: 'post', id: 0, fields: inner } as const] }
-  return { kind: 'like post', id: 1, show: { selection, values: [null, posts, 0], id: 0 } }
+  return { kind: 'like a post', id: 1, show: { selection, values: [null, posts, 0], id: 0 } }
 }
 
 async function stageWithData(kind: EngineKind): Promise<Stage> {

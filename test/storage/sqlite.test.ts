@@ -9,6 +9,7 @@ import { sql } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { checkVersion, claimSqliteFile } from '../../src/storage/sqlite/file.ts'
 import { commitTogether } from '../../src/storage/sqlite/group-commit.ts'
+import { timeoutsOf } from '../../src/storage/timeouts.ts'
 import { type OpenOptions, sqlite } from '../support/engines.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -41,12 +42,21 @@ describe('Group commit', () => {
     await engine.write('put', 'later', 'v')
   })
 
-  it('rejects waiting writes with 503 if the writer thread ends, and continues with a new thread', async t => {
+  it('says that the outcome of a write is unknown if the disk hangs, and continues afterwards', async t => {
+    const { engine } = await prepared(t, { timeouts: timeoutsOf(20) })
+    await assert.rejects(engine.write('hang', 'late', 1000), isUnknown)
+    const late = () => engine.read(sql`select key from notes`)
+    await waitUntil(async () => (await late()).length > 0)
+    await engine.write('put', 'next', 'v')
+    assert.deepEqual(await late(), [['late'], ['next']])
+  })
+
+  it('says that the outcome is unknown if the writer thread ends, and continues with a new thread', async t => {
     const troubles: string[] = []
     const { engine } = await prepared(t, { observer: { trouble: message => troubles.push(message) } })
     await engine.ping()
     const outcomes = await Promise.allSettled([engine.write('put', 'a', 'v'), engine.write('endThread')])
-    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnavailable(outcome.reason))
+    for (const outcome of outcomes) assert.ok(outcome.status === 'rejected' && isUnknown(outcome.reason))
     await waitUntil(() =>
       engine.write('put', 'b', 'v').then(
         () => true,
@@ -227,6 +237,10 @@ async function prepared(
     await database[Symbol.asyncDispose]()
   })
   return { engine, path: database.location }
+}
+
+function isUnknown(error: unknown): boolean {
+  return isUnavailable(error) && /^The outcome is unknown\. /.test(String((error as Error).message))
 }
 
 function isUnavailable(error: unknown): boolean {

@@ -25,7 +25,9 @@ for (const kind of engineKinds) {
         const expected = JSON.stringify({ post: Object.fromEntries(keys.map(key => [key, 'Words'])) })
         assert.equal(compact(await store.select(selection, [1])), expected, `${width} keys of ${keyLength} characters`)
         const show = { selection, values: [null], id: 0 }
-        const [shown] = (await store.changePosts(actorOf(1), [{ kind: 'like post', id: 1, show }])) as readonly string[]
+        const [shown] = (await store.changePosts(actorOf(1), [
+          { kind: 'like a post', id: 1, show },
+        ])) as readonly string[]
         assert.equal(compact(shown ?? ''), expected, `${width} keys of ${keyLength} characters, shown`)
       }
       for (const width of widths) for (const length of isQuick ? [64] : [5, 64, 128]) await answered(width, length)

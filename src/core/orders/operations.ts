@@ -23,12 +23,10 @@ export interface OrdersParts {
 
 /** All operations on orders except payment. An order that the caller may not see looks absent. */
 export class Orders {
-  readonly #store: OrderStore
-  readonly #access: Access
+  readonly #parts: OrdersParts
 
-  constructor({ store, access }: OrdersParts) {
-    this.#store = store
-    this.#access = access
+  constructor(parts: OrdersParts) {
+    this.#parts = parts
   }
 
   async listOf(
@@ -36,38 +34,38 @@ export class Orders {
     userId: number | undefined,
     decode: Decode<OrderListRequest>,
   ): Promise<Page<Order, OrderListRequest>> {
-    this.#access.require(actor, 'list orders', userId)
+    this.#parts.access.require(actor, 'list orders', userId)
     const request = decode()
-    const orders = userId === undefined ? 'absent' : await this.#store.listOrders(userId, request)
+    const orders = userId === undefined ? 'absent' : await this.#parts.store.listOrders(userId, request)
     if (orders === 'absent') throw absentUser()
     return pageOf(orders, request)
   }
 
   async create(actor: Actor, userId: number | undefined, decode: Decode<readonly OrderItem[]>): Promise<Order> {
-    this.#access.require(actor, 'create an order', userId)
+    this.#parts.access.require(actor, 'create an order', userId)
     const items = decode()
     checkAmount(items)
-    const outcome = userId === undefined ? 'absent' : await this.#store.createOrder(userId, items, actor)
+    const outcome = userId === undefined ? 'absent' : await this.#parts.store.createOrder(userId, items, actor)
     if (outcome === 'absent') throw absentUser()
     if (outcome === 'token revoked') throw invalidToken()
     return outcome
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<Order>> {
-    const reach = this.#access.reach(actor, 'read an order')
-    return present(id === undefined ? undefined : await this.#store.readOrder(id, reach))
+    const reach = this.#parts.access.reach(actor, 'read an order')
+    return present(id === undefined ? undefined : await this.#parts.store.readOrder(id, reach))
   }
 
   async items(actor: Actor, id: number | undefined): Promise<readonly StoredItem[]> {
-    const reach = this.#access.reach(actor, 'read an order')
-    const items = id === undefined ? [] : await this.#store.orderItems(id, reach)
+    const reach = this.#parts.access.reach(actor, 'read an order')
+    const items = id === undefined ? [] : await this.#parts.store.orderItems(id, reach)
     if (items.length === 0) throw absentOrder() // every order has items
     return items
   }
 
   async tracking(actor: Actor, id: number | undefined): Promise<Tracking> {
-    const reach = this.#access.reach(actor, 'read an order')
-    const { order, tracking } = present(id === undefined ? undefined : await this.#store.trackOrder(id, reach))
+    const reach = this.#parts.access.reach(actor, 'read an order')
+    const { order, tracking } = present(id === undefined ? undefined : await this.#parts.store.trackOrder(id, reach))
     if (!allows(order, 'track') || tracking === null) throw new AppError('not-found', 'Order is not shipped yet')
     return tracking
   }
@@ -77,9 +75,9 @@ export class Orders {
     id: number | undefined,
     decodeCondition: Decode<Condition> = () => unconditional,
   ): Promise<void> {
-    const reach = this.#access.reach(actor, 'cancel an order')
+    const reach = this.#parts.access.reach(actor, 'cancel an order')
     const condition = decodeCondition()
-    const outcome = id === undefined ? 'gone' : await this.#store.cancelOrder(id, actor, reach, condition)
+    const outcome = id === undefined ? 'gone' : await this.#parts.store.cancelOrder(id, actor, reach, condition)
     if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('order', outcome)
     if (outcome === 'already shipped') throw new AppError('conflict', 'Order is already shipped')
     if (outcome === 'token revoked') throw invalidToken()

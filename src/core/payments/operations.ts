@@ -21,27 +21,23 @@ export interface PaymentsParts {
  * written in the same transaction as the payment.
  */
 export class Payments {
-  readonly #store: PaymentStore
-  readonly #access: Access
-  readonly #keyTtlSeconds: number
+  readonly #parts: PaymentsParts
   readonly #inFlight = new SingleFlight<Paid>()
 
-  constructor({ store, access, keyTtlSeconds }: PaymentsParts) {
-    this.#store = store
-    this.#access = access
-    this.#keyTtlSeconds = keyTtlSeconds
+  constructor(parts: PaymentsParts) {
+    this.#parts = parts
   }
 
   /** Throws if the actor may not pay at all. This check needs no other part of the request. */
   checkAccess(actor: Actor, operation: 'make a payment' | 'pay an order'): void {
-    this.#access.reach(actor, operation)
+    this.#parts.access.reach(actor, operation)
   }
 
   async pay(actor: Actor, decodeKey: Decode<IdempotencyKey>, decodeCents: Decode<number>): Promise<Paid> {
-    this.#access.require(actor, 'make a payment')
+    this.#parts.access.require(actor, 'make a payment')
     const claim = this.#claim(actor, decodeKey())
     return this.#once(claim, async () => {
-      const known = await this.#store.claimedPayment(claim)
+      const known = await this.#parts.store.claimedPayment(claim)
       if (known !== undefined) return { payment: known, order: null, replayed: true }
       return this.#execute(actor, { cents: decodeCents() }, claim)
     })
@@ -53,7 +49,7 @@ export class Payments {
     decodeKey: Decode<IdempotencyKey | undefined>,
     decodeCondition: Decode<Condition>,
   ): Promise<PaidOrder> {
-    const reach = this.#access.reach(actor, 'pay an order')
+    const reach = this.#parts.access.reach(actor, 'pay an order')
     const key = decodeKey()
     const claim = key === undefined ? null : this.#claim(actor, key)
     const work = async () => {
@@ -67,8 +63,8 @@ export class Payments {
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<Payment>> {
-    const reach = this.#access.reach(actor, 'read a payment')
-    const payment = id === undefined ? undefined : await this.#store.readPayment(id, reach)
+    const reach = this.#parts.access.reach(actor, 'read a payment')
+    const payment = id === undefined ? undefined : await this.#parts.store.readPayment(id, reach)
     if (payment === undefined) throw new AppError('not-found', 'Payment not found')
     return payment
   }
@@ -78,13 +74,13 @@ export class Payments {
     try {
       return decode()
     } catch (error) {
-      if (claim !== null && (await this.#store.claimedPayment(claim)) !== undefined) return unconditional
+      if (claim !== null && (await this.#parts.store.claimedPayment(claim)) !== undefined) return unconditional
       throw error
     }
   }
 
   #claim(actor: Actor, key: IdempotencyKey): Claim {
-    return { ...key, callerId: actor.kind === 'user' ? actor.id : null, ttlSeconds: this.#keyTtlSeconds }
+    return { ...key, callerId: actor.kind === 'user' ? actor.id : null, ttlSeconds: this.#parts.keyTtlSeconds }
   }
 
   async #once(claim: Claim, work: () => Promise<Paid>): Promise<Paid> {
@@ -94,7 +90,7 @@ export class Payments {
   }
 
   async #execute(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid> {
-    const outcome = await this.#store.pay(actor, purpose, claim)
+    const outcome = await this.#parts.store.pay(actor, purpose, claim)
     if (outcome === 'order absent') throw absentOrder()
     if (outcome === 'order already paid') throw new AppError('conflict', 'Order is already paid')
     if (outcome === 'changed' || outcome === 'exists') throw unmetCondition('order', outcome)

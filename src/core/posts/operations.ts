@@ -4,15 +4,7 @@ import { AppError } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { type SelectedField, type SelectedObject, type Selection, type SlotValues, showsPrivate } from '../selection.ts'
 import type { Change, ChangeResult, PostStore } from '../store.ts'
-import {
-  changeError,
-  checkStoredBytes,
-  checkTexts,
-  isByCaller,
-  isForOwner,
-  operationOf,
-  type RequestedChange,
-} from './change.ts'
+import { changeError, checkStoredBytes, checkTexts, type RequestedChange } from './change.ts'
 
 export interface PostsParts {
   readonly store: PostStore
@@ -22,27 +14,24 @@ export interface PostsParts {
 
 /** Operations on posts and comments, and the rules about which fields of their authors a caller may read. */
 export class Posts {
-  readonly #store: PostStore
-  readonly #access: Access
-  readonly #bus: EventBus
+  readonly #parts: PostsParts
 
-  constructor({ store, access, bus }: PostsParts) {
-    this.#store = store
-    this.#access = access
-    this.#bus = bus
+  constructor(parts: PostsParts) {
+    this.#parts = parts
   }
 
   /** Throws at once if the actor may not read all selected fields. */
   read(actor: Actor, selection: Selection, values: SlotValues): Promise<string> {
     this.authorise(actor, selection, values)
-    return this.#store.select(selection, values)
+    return this.#parts.store.select(selection, values)
   }
 
   /** Throws if the actor may not read all selected fields. It decides from the selection, before anything is read. */
   authorise(actor: Actor, { fields }: Selection, values: SlotValues): void {
-    this.#access.require(actor, 'read posts')
-    if (fields.some(field => field.kind === 'one' && field.name === 'me')) this.#access.require(actor, 'read oneself')
-    if (this.#access.allows(actor, "read others' e-mails")) return
+    this.#parts.access.require(actor, 'read posts')
+    if (fields.some(field => field.kind === 'one' && field.name === 'me'))
+      this.#parts.access.require(actor, 'read oneself')
+    if (this.#parts.access.allows(actor, "read others' e-mails")) return
     const isOwn = (field: SelectedObject) =>
       actor.kind === 'user' && isUser(field) && values[field.id ?? -1] === actor.id
     const shown = (field: SelectedField) =>
@@ -52,28 +41,25 @@ export class Posts {
   }
 
   async change(actor: Actor, asked: readonly RequestedChange[]): Promise<readonly ChangeResult[]> {
-    for (const [at, change] of asked.entries()) aboutChange(at, () => this.#authoriseChange(actor, change))
+    const changes = asked.map((change, at) => aboutChange(at, () => this.#authorised(actor, change)))
     checkStoredBytes(asked)
-    const changes = asked.map((change, at) => aboutChange(at, () => this.#checked(actor, change)))
-    const outcome = await this.#store.changePosts(actor, changes)
+    for (const [at, change] of asked.entries()) aboutChange(at, () => checkTexts(change))
+    const outcome = await this.#parts.store.changePosts(actor, changes)
     if ('refused' in outcome) throw changeError(outcome)
-    this.#bus.notify()
+    this.#parts.bus.notify()
     return outcome
   }
 
-  #authoriseChange(actor: Actor, change: RequestedChange): void {
-    const operation = operationOf[change.kind]
-    if (isForOwner(change)) this.#access.reach(actor, operation)
-    else this.#access.require(actor, operation)
-    if (!('show' in change) || this.#access.allows(actor, "read others' e-mails")) return
-    const readable = isByCaller[change.kind] ? "its author's" : undefined
+  /** Only the store reads who the owner of a post or comment is, so it compares the owner with the reach. */
+  #authorised(actor: Actor, change: RequestedChange): Change {
+    const { access } = this.#parts
+    const authorised = { ...change, reach: access.reach(actor, change.kind) }
+    if (!('show' in change) || access.allows(actor, "read others' e-mails")) return authorised
+    // In these changes the caller is the author, so the private fields of the author may be read.
+    const readable = change.kind === 'create a post' || change.kind === 'add a comment' ? "its author's" : undefined
     if (change.show.selection.fields.some(field => field.kind === 'one' && showsPrivate(field, readable)))
       throw notPermitted(actor)
-  }
-
-  #checked(actor: Actor, change: RequestedChange): Change {
-    checkTexts(change)
-    return isForOwner(change) ? { ...change, reach: this.#access.reach(actor, operationOf[change.kind]) } : change
+    return authorised
   }
 }
 

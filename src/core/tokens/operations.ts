@@ -41,46 +41,30 @@ export interface AuthenticatedUser {
 
 /** Logging in and out, renewing tokens and checking them. */
 export class Tokens {
-  readonly #store: UserStore
-  readonly #passwords: Passwords
-  readonly #signer: TokenSigner
-  readonly #limits: LoginLimits
-  readonly #sessionTtlSeconds: number
-  readonly #access: Access
-  readonly #clock: Clock
-  readonly #randomness: Randomness
-  readonly #bus: EventBus
+  readonly #parts: TokensParts
 
   constructor(parts: TokensParts) {
-    this.#store = parts.store
-    this.#passwords = parts.passwords
-    this.#signer = parts.signer
-    this.#limits = parts.limits
-    this.#sessionTtlSeconds = parts.sessionTtlSeconds
-    this.#access = parts.access
-    this.#clock = parts.clock
-    this.#randomness = parts.randomness
-    this.#bus = parts.bus
+    this.#parts = parts
   }
 
   async logIn(client: string, { email, password }: Login): Promise<string> {
     const loginKey = loginKeyOf(email)
     const attempt = `${client} ${loginKey}`
-    await take(this.#limits.perClient, client)
+    await take(this.#parts.limits.perClient, client)
     // Counted before the result is known, so that concurrent attempts cannot exceed the limit together.
-    await take(this.#limits.perEmail, attempt)
+    await take(this.#parts.limits.perEmail, attempt)
     const user = await this.#userOf(loginKey, password).catch(async error => {
-      await this.#limits.perEmail.giveBack(attempt) // the attempt did not reveal whether the password was right
+      await this.#parts.limits.perEmail.giveBack(attempt) // the attempt did not reveal whether the password was right
       throw error
     })
     if (user === undefined) throw new AppError('unauthenticated', 'Invalid email or password')
-    await this.#limits.perEmail.giveBack(attempt)
-    return this.#signer.issue(user, this.#sessionOf(Math.floor(this.#clock.now() / 1000)))
+    await this.#parts.limits.perEmail.giveBack(attempt)
+    return this.#parts.signer.issue(user, this.#sessionOf(Math.floor(this.#parts.clock.now() / 1000)))
   }
 
   async #userOf(loginKey: string, password: string): Promise<Credentials | undefined> {
-    const user = await this.#store.credentials(loginKey)
-    return (await this.#passwords.matches(password, user?.passwordHash)) ? user : undefined
+    const user = await this.#parts.store.credentials(loginKey)
+    return (await this.#parts.passwords.matches(password, user?.passwordHash)) ? user : undefined
   }
 
   /** Gives a new token for a valid one. This is not a login, so it does not count as an attempt. */
@@ -88,22 +72,22 @@ export class Tokens {
     const { claims, tokenState } = await this.#check(token)
     const session = this.#sessionOf(claims.loggedInAt)
     // A token outlives its session only if it was issued when SESSION_TTL_SECONDS was longer, or by an older version.
-    if (session.endsAt * 1000 <= this.#clock.now())
+    if (session.endsAt * 1000 <= this.#parts.clock.now())
       throw new AppError('unauthenticated', 'The session has ended. Log in again.')
-    return this.#signer.issue({ id: claims.userId, ...tokenState }, session)
+    return this.#parts.signer.issue({ id: claims.userId, ...tokenState }, session)
   }
 
   #sessionOf(loggedInAt: number): Session {
-    return { loggedInAt, endsAt: loggedInAt + this.#sessionTtlSeconds }
+    return { loggedInAt, endsAt: loggedInAt + this.#parts.sessionTtlSeconds }
   }
 
   /** Revokes all tokens of the user. */
   async revokeAll(actor: Actor): Promise<void> {
-    this.#access.require(actor, 'revoke own tokens')
+    this.#parts.access.require(actor, 'revoke own tokens')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
-    const outcome = await this.#store.revokeTokens(actor, this.#randomness.id())
+    const outcome = await this.#parts.store.revokeTokens(actor, this.#parts.randomness.id())
     if (outcome === 'token revoked') throw invalidToken()
-    this.#bus.notify()
+    this.#parts.bus.notify()
   }
 
   async identify(token: string): Promise<Actor> {
@@ -118,8 +102,8 @@ export class Tokens {
   }
 
   async #check(token: string): Promise<{ claims: Claims; tokenState: TokenState }> {
-    const claims = await this.#signer.verify(token)
-    const tokenState = claims === undefined ? undefined : await this.#store.tokenState(claims.userId)
+    const claims = await this.#parts.signer.verify(token)
+    const tokenState = claims === undefined ? undefined : await this.#parts.store.tokenState(claims.userId)
     if (claims === undefined || tokenState === undefined || tokenState.tokenVersion !== claims.tokenVersion)
       throw invalidToken()
     return { claims, tokenState }
@@ -127,7 +111,7 @@ export class Tokens {
 
   /** Whether a user whose token was accepted earlier would still be accepted, ignoring the expiry of the token. */
   async isStillValid({ id, tokenVersion }: IdentifiedUser): Promise<boolean> {
-    return (await this.#store.tokenState(id))?.tokenVersion === tokenVersion
+    return (await this.#parts.store.tokenState(id))?.tokenVersion === tokenVersion
   }
 }
 

@@ -19,40 +19,32 @@ export interface UsersParts {
 
 /** Operations on users. An id that no row can have is passed as `undefined` and counts as absent. */
 export class Users {
-  readonly #store: UserStore
-  readonly #access: Access
-  readonly #passwords: Passwords
-  readonly #randomness: Randomness
-  readonly #bus: EventBus
+  readonly #parts: UsersParts
 
-  constructor({ store, access, passwords, randomness, bus }: UsersParts) {
-    this.#store = store
-    this.#access = access
-    this.#passwords = passwords
-    this.#randomness = randomness
-    this.#bus = bus
+  constructor(parts: UsersParts) {
+    this.#parts = parts
   }
 
   async list(actor: Actor, decode: Decode<UserListRequest>): Promise<Page<ListedUser, UserListRequest>> {
-    this.#access.require(actor, 'list users')
+    this.#parts.access.require(actor, 'list users')
     const request = decode()
-    return pageOf(await this.#store.listUsers(request), request)
+    return pageOf(await this.#parts.store.listUsers(request), request)
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
-    this.#access.require(actor, 'read a user', id)
-    return present(id === undefined ? undefined : await this.#store.readUser(id))
+    this.#parts.access.require(actor, 'read a user', id)
+    return present(id === undefined ? undefined : await this.#parts.store.readUser(id))
   }
 
   async readSelf(actor: Actor): Promise<Revised<User>> {
-    this.#access.require(actor, 'read oneself')
+    this.#parts.access.require(actor, 'read oneself')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
-    return present(await this.#store.readUser(actor.id))
+    return present(await this.#parts.store.readUser(actor.id))
   }
 
   async create(actor: Actor, decode: Decode<UserInput>): Promise<User> {
-    this.#access.require(actor, 'create a user')
-    return accepted(actor, await this.#store.createUser(await this.#valuesOf(decode()), actor))
+    this.#parts.access.require(actor, 'create a user')
+    return accepted(actor, await this.#parts.store.createUser(await this.#valuesOf(decode()), actor))
   }
 
   async replace(
@@ -61,15 +53,15 @@ export class Users {
     decode: Decode<UserInput>,
     decodeCondition = always,
   ): Promise<Replaced> {
-    this.#access.require(actor, 'replace a user', id)
+    this.#parts.access.require(actor, 'replace a user', id)
     const input = decode()
     const condition = decodeCondition()
     if (id === undefined) throw badInput('A user id is an integer from 1 to 9007199254740991')
     const values = await this.#valuesOf(input)
-    const outcome = await this.#store.replaceUser(id, values, this.#rights(actor, id), condition)
+    const outcome = await this.#parts.store.replaceUser(id, values, this.#rights(actor, id), condition)
     if (outcome === 'creation refused') throw notPermitted(actor)
     const replaced = accepted(actor, outcome)
-    this.#bus.notify()
+    this.#parts.bus.notify()
     return replaced
   }
 
@@ -79,36 +71,36 @@ export class Users {
     decode: Decode<Partial<UserInput>>,
     decodeCondition = always,
   ): Promise<User> {
-    this.#access.require(actor, 'change a user', id)
+    this.#parts.access.require(actor, 'change a user', id)
     const { password, ...values } = decode()
     const condition = decodeCondition()
     if (id === undefined) throw absentUser()
     const changes = { ...values, ...(password !== undefined && (await this.#newPassword(password))) }
-    const outcome = await this.#store.changeUser(id, changes, this.#rights(actor, id), condition)
+    const outcome = await this.#parts.store.changeUser(id, changes, this.#rights(actor, id), condition)
     if (outcome === 'absent') throw absentUser()
     const changed = accepted(actor, outcome)
-    this.#bus.notify()
+    this.#parts.bus.notify()
     return changed
   }
 
   /** Only the first step checks the condition: once a part of the content is deleted, the rest must be deleted too. */
   async delete(actor: Actor, id: number | undefined, decodeCondition = always): Promise<void> {
-    this.#access.require(actor, 'delete a user', id)
+    this.#parts.access.require(actor, 'delete a user', id)
     let condition = decodeCondition()
     if (id === undefined) return
     let outcome: 'gone' | 'more'
     do {
-      outcome = accepted(actor, await this.#store.deleteUser(id, actor, condition))
+      outcome = accepted(actor, await this.#parts.store.deleteUser(id, actor, condition))
       condition = unconditional
-      this.#bus.notify()
+      this.#parts.bus.notify()
     } while (outcome === 'more')
   }
 
   #rights(actor: Actor, id: number): WriteRights {
     return {
       actor,
-      mayChangePassword: this.#access.allows(actor, 'change an existing password', id),
-      mayCreate: this.#access.allows(actor, 'create a user'),
+      mayChangePassword: this.#parts.access.allows(actor, 'change an existing password', id),
+      mayCreate: this.#parts.access.allows(actor, 'create a user'),
     }
   }
 
@@ -116,13 +108,13 @@ export class Users {
     const { name, email, password } = input
     const stored =
       password === undefined
-        ? { password: null, tokenVersion: this.#randomness.id() }
+        ? { password: null, tokenVersion: this.#parts.randomness.id() }
         : await this.#newPassword(password)
     return { name, email, ...profileOf(field => input[field] ?? null), ...stored }
   }
 
   async #newPassword(password: string): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
-    return { password: { hash: await this.#passwords.hash(password) }, tokenVersion: this.#randomness.id() }
+    return { password: { hash: await this.#parts.passwords.hash(password) }, tokenVersion: this.#parts.randomness.id() }
   }
 }
 

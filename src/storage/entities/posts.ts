@@ -28,7 +28,7 @@ export const postVerbs = {
     changes: readonly CompiledChange[],
   ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
     // A new row refers to its author, which locks the author. Users are locked before posts.
-    const isInserting = changes.some(({ kind }) => kind === 'create post' || kind === 'add comment')
+    const isInserting = changes.some(({ kind }) => kind === 'create a post' || kind === 'add a comment')
     const revoked: ChangeRefusal = { refused: 'token revoked', at: 0 }
     return yield* unlessRevoked(actor, performAll(actor, changes), revoked, isInserting)
   },
@@ -76,9 +76,9 @@ function isRefusal(outcome: ChangeResult | Refused): outcome is Refused {
 
 function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Refused> {
   switch (change.kind) {
-    case 'create post':
+    case 'create a post':
       return answerOf(yield shown(yield* createPost(actor, change.title, change.content), change.show))
-    case 'like post': {
+    case 'like a post': {
       // GraphQL's Int has 32 bits.
       const like = sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
                        where id = ${change.id} returning id`
@@ -86,7 +86,7 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Re
       const [post] = yield { ...like, next }
       return post === undefined ? 'post absent' : answerOf(yield next)
     }
-    case 'update post': {
+    case 'update a post': {
       const { id, title, content } = change
       const post = yield* lockPost(id, change.reach)
       if (post === undefined) return 'post absent'
@@ -95,7 +95,7 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Re
                        where id = ${id}`)
       return answerOf(yield shown(post, change.show))
     }
-    case 'delete post': {
+    case 'delete a post': {
       const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
       if (post === 'not permitted') return post
@@ -103,15 +103,15 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Re
       yield unread(sql`delete from posts where id = ${post}`)
       return true
     }
-    case 'add comment': {
+    case 'add a comment': {
       const id = yield* addComment(change.postId, idOf(actor), change.text)
       return id === undefined ? 'post absent' : answerOf(yield shown(id, change.show))
     }
-    case 'update comment': {
+    case 'update a comment': {
       const id = yield* updateComment(change.commentId, change.text, change.reach)
       return typeof id === 'number' ? answerOf(yield shown(id, change.show)) : id
     }
-    case 'delete comment':
+    case 'delete a comment':
       return yield* deleteComment(change.commentId, change.reach)
   }
 }

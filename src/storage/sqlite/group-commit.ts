@@ -28,63 +28,56 @@ export function commitTogether(
     return next
   }
   try {
-    return transact(connection, verbs, jobs, takeMore, runBare)
+    beginOn(connection)
   } catch (error) {
-    if (error instanceof NotBegun) {
-      while (takeMore().length > 0);
-      return taken.map(refusedFor(error.cause))
-    }
+    // Usually another process has the file locked. Jobs that have arrived meanwhile have waited just as long.
+    while (takeMore().length > 0);
+    return taken.map(refusedFor(error))
+  }
+  try {
+    return finish(connection, jobs, takeMore, job => runBare(connection, verbs, job))
+  } catch {
     // A verb threw an error or must be rolled back, which is rare. Run all verbs again, each in a savepoint, so that
     // this affects only that verb. Savepoints cost about 20 % more time, so they are not used in the first attempt.
   }
   try {
-    return transact(connection, verbs, taken, () => [], runInSavepoint)
+    beginOn(connection)
+    return finish(
+      connection,
+      taken,
+      () => [],
+      job => runInSavepoint(connection, verbs, job),
+    )
   } catch (error) {
-    return taken.map(refusedFor(error instanceof NotBegun ? error.cause : error))
+    return taken.map(refusedFor(error))
   }
 }
-
-/**
- * The transaction could not begin, usually because another process has the file locked. Jobs that have arrived
- * meanwhile have waited just as long, so they are rejected too.
- */
-class NotBegun extends Error {}
 
 function refusedFor(cause: unknown): (job: Job) => Result {
   const refusal = unavailable(cause)
   return ([id]) => [id, undefined, refusal]
 }
 
-type Run = (connection: SqliteConnection, verbs: Verbs, job: Job) => Result
+function beginOn(connection: SqliteConnection): void {
+  // Roll back an earlier transaction whose rollback failed.
+  if (connection.database.isTransaction) connection.database.exec('rollback')
+  connection.run(begin)
+}
 
-function transact(
+function finish(
   connection: SqliteConnection,
-  verbs: Verbs,
   jobs: readonly Job[],
   more: () => readonly Job[],
-  run: Run,
+  run: (job: Job) => Result,
 ): Result[] {
   const results: Result[] = []
-  beginOn(connection)
   try {
-    for (let batch = jobs; batch.length > 0; batch = more()) {
-      for (const job of batch) results.push(run(connection, verbs, job))
-    }
+    for (let batch = jobs; batch.length > 0; batch = more()) for (const job of batch) results.push(run(job))
     connection.run(commit)
     return results
   } catch (error) {
     if (connection.database.isTransaction) connection.database.exec('rollback')
     throw error
-  }
-}
-
-function beginOn(connection: SqliteConnection): void {
-  try {
-    // Roll back an earlier transaction whose rollback failed.
-    if (connection.database.isTransaction) connection.database.exec('rollback')
-    connection.run(begin)
-  } catch (cause) {
-    throw new NotBegun('No transaction could be begun', { cause })
   }
 }
 

@@ -3,6 +3,7 @@ import { type AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { fromSent } from '../../core/sent-error.ts'
 import { bounds } from '../bounds.ts'
+import { outcomeUnknown } from '../engine.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { type Job, pingVerb } from './group-commit.ts'
 import type { FromWriter, SentResult, ToWriter } from './writer-thread.ts'
@@ -108,23 +109,22 @@ export class SqliteWriter implements FileState, AsyncDisposable {
     return settle
   }
 
-  // If the disk hangs, not even an error arrives. A write that is rejected here may still be committed.
+  // If the disk hangs, not even an error arrives.
   #refuseForgotten(): void {
     const late = performance.now() - this.#timeouts.hang
     for (const [id, { since }] of this.#waiting) {
       if (since > late) return
-      this.#take(id)?.reject(unavailable(new Error('The disk does not respond')))
+      this.#take(id)?.reject(outcomeUnknown(new Error('The disk does not respond')))
     }
     if (this.#waiting.size > 0) return
     clearInterval(this.#watch)
     this.#watch = undefined
   }
 
-  // The thread has ended. Waiting callers cannot know whether their write was committed. The next write starts a new
-  // one.
+  // The thread has ended. The next write starts a new one.
   #lost(port: MessagePort): void {
     if (this.#port === port) this.#port = undefined
-    const lost = unavailable(new Error('The writer thread ended'))
+    const lost = outcomeUnknown(new Error('The writer thread ended'))
     for (const id of this.#waiting.keys()) this.#take(id)?.reject(lost)
     this.#outgoing = []
   }
