@@ -14,11 +14,10 @@ import type { TrackedOrder } from '../../core/store.ts'
 import { integerIn, oneIn, textIn } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
-import type { Page } from '../select/page.ts'
+import { type List, type PageStart, startingAt } from '../select/page.ts'
 import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { unlessRevoked } from './actors.ts'
-import { filtered } from './filtered.ts'
 
 export const orderVerbs = {
   createOrder: (userId: number, items: readonly OrderItem[], actor: Actor) =>
@@ -72,21 +71,24 @@ export const orderReads = {
    * A user's orders, or those with a status, by id. Returns no row if there is no such user, and a row of nulls if there
    * are no orders.
    */
-  listOf(dialect: Pick<Dialect, 'page' | 'name'>) {
+  listOf(dialect: Pick<Dialect, 'page'>) {
     const columns = ['id', 'user_id', 'status', 'amount_cents']
-    const list = { table: 'orders', columns, limit: '$2', offset: '$3' } as const
+    const select = (equal: List['equal'], start: PageStart) => {
+      const list = { table: 'orders', columns, equal, published: [], order: 'asc', limit: '$2' } as const
+      const { rows, sorting } = dialect.page({ ...list, ...start })
+      return `select listed.id, status, amount_cents from users left join ${rows} as listed
+              on listed.user_id = users.id where users.id = $1
+              order by ${sorting.map(column => `listed.${column}`).join(', ')}`
+    }
     const owner = ['user_id', '$1'] as const
-    const select = ({ rows, sorting }: Page) =>
-      `select listed.id, status, amount_cents from users left join ${rows} as listed
-       on listed.user_id = users.id where users.id = $1
-       order by ${sorting.map(column => `listed.${column}`).join(', ')}`
-    const all = select(dialect.page({ ...list, owner, published: [], order: 'asc' }))
-    const after = select(filtered({ ...list, equal: [owner], after: '$4' }, dialect.name))
-    const withStatus = select(filtered({ ...list, equal: [['status', '$5'], owner], after: '$4' }, dialect.name))
-    return (userId: number, { limit, offset, after: last, status }: OrderListRequest): Statement => {
-      const page = [userId, limit, offset]
-      if (status !== undefined) return { text: withStatus, values: [...page, last ?? 0, status] }
-      return last === undefined ? { text: all, values: page } : { text: after, values: [...page, last] }
+    const texts = startingAt('$3', start => ({
+      all: select([owner], start),
+      withStatus: select([['status', '$4'], owner], start),
+    }))
+    return (userId: number, { limit, offset, after, status }: OrderListRequest): Statement => {
+      const { all, withStatus } = texts(after)
+      const values = [userId, limit, after ?? offset]
+      return status === undefined ? { text: all, values } : { text: withStatus, values: [...values, status] }
     }
   },
   byId: (id: number, reach: Reach) =>

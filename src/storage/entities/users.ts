@@ -20,12 +20,11 @@ import {
 import { integerIn, oneIn, textIn } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
-import type { Page } from '../select/page.ts'
+import { type List, type PageStart, startingAt } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
 import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { revoked, unlessRevoked } from './actors.ts'
-import { filtered } from './filtered.ts'
 import { deleteSomeContent } from './user-content.ts'
 
 export const userVerbs = {
@@ -128,17 +127,19 @@ function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | 
 export const userReads = {
   /** All users, or those with an e-mail, sorted by id. */
   list(dialect: Pick<Dialect, 'page' | 'name'>) {
-    const list = { table: 'users', columns: userColumns, limit: '$1', offset: '$2' } as const
-    const select = ({ rows, sorting }: Page) =>
-      `select id, ${userJson[dialect.name]} from ${rows} as listed order by ${sorting.join(', ')}`
-    const all = select(dialect.page({ ...list, owner: undefined, published: [], order: 'asc' }))
-    const after = select(filtered({ ...list, equal: [], after: '$3' }, dialect.name))
-    const withEmail = select(filtered({ ...list, equal: [['email_key', '$4']], after: '$3' }, dialect.name))
-    return ({ limit, offset, after: last, email }: UserListRequest): Statement => {
-      if (email !== undefined) return { text: withEmail, values: [limit, offset, last ?? 0, loginKeyOf(email)] }
-      return last === undefined
-        ? { text: all, values: [limit, offset] }
-        : { text: after, values: [limit, offset, last] }
+    const select = (equal: List['equal'], start: PageStart) => {
+      const list = { table: 'users', columns: userColumns, equal, published: [], order: 'asc', limit: '$1' } as const
+      const { rows, sorting } = dialect.page({ ...list, ...start })
+      return `select id, ${userJson[dialect.name]} from ${rows} as listed order by ${sorting.join(', ')}`
+    }
+    const texts = startingAt('$2', start => ({
+      all: select([], start),
+      withEmail: select([['email_key', '$3']], start),
+    }))
+    return ({ limit, offset, after, email }: UserListRequest): Statement => {
+      const { all, withEmail } = texts(after)
+      const values = [limit, after ?? offset]
+      return email === undefined ? { text: all, values } : { text: withEmail, values: [...values, loginKeyOf(email)] }
     }
   },
   byId: (id: number): Statement => ({ text: readById, values: [id] }),

@@ -5,8 +5,8 @@ interface Rows {
   readonly table: string
   /** The columns to select. The columns that the rows are sorted by are added. */
   readonly columns: Iterable<string>
-  /** The owner column, and the expression of the owner's id. If undefined, the rows of all owners are listed. */
-  readonly owner: readonly [column: string, id: string] | undefined
+  /** Columns and the expressions that they must equal. An index on these columns and `id` finds the rows. */
+  readonly equal: readonly (readonly [column: string, value: string])[]
   /** Conditions on `published_at`. If there are any, the rows are sorted by `published_at`. */
   readonly published: readonly string[]
   readonly order: 'asc' | 'desc'
@@ -31,10 +31,10 @@ export interface Page {
  * With offset 0, this search is left out.
  */
 export function sqlitePage(list: List): Page {
-  const { table, owner, published, order, limit } = list
+  const { table, equal, published, order, limit } = list
   const sorting = published.length > 0 ? ['published_at', 'id'] : ['id']
   const sorted = orderBy(sorting, order)
-  const wanted = [...(owner === undefined ? [] : [`${owner[0]} = ${owner[1]}`]), ...published]
+  const wanted = [...equal.map(([column, value]) => `${column} = ${value}`), ...published]
   const selected = `select ${columns(list, sorting)} from ${table}`
   if ('after' in list) {
     if (published.length > 0) throw unordered()
@@ -52,37 +52,38 @@ export function sqlitePage(list: List): Page {
 
 /**
  * PostgreSQL reads every row that it skips from the table. So the first row of each page is found by an index-only
- * query. For the list of an owner, a generic plan may choose the index on ids and then read the rows of all other
- * owners too. So an owner's rows are selected as a range of the index (owner, id) and sorted by both columns: no other
- * index has this order.
+ * query. For a list with conditions, such as the rows of one owner, a generic plan may choose the index on ids and then
+ * read all other rows too. So these rows are selected as a range of their index and sorted by all of its columns: no
+ * other index has this order.
  */
 export function postgresPage(list: List): Page {
-  const { table, owner, published, order, limit } = list
+  const { table, equal, published, order, limit } = list
   if (published.length > 0) return postgresByPublication(list)
-  const sorting = owner === undefined ? ['id'] : [owner[0], 'id']
+  const named = equal.map(([column]) => column)
+  const values = equal.map(([, value]) => value)
+  const sorting = [...named, 'id']
   const sorted = orderBy(sorting, order)
-  const [follows, start] = 'after' in list ? [beyond[order], list.after] : [from[order], firstId(list, sorted)]
-  const wanted =
-    owner === undefined
-      ? [`id ${follows} ${start}`]
-      : [`(${owner[0]}, id) ${follows} (${owner[1]}, ${start})`, `${owner[0]} ${to[order]} ${owner[1]}`]
-  return {
-    rows: `(select ${columns(list, sorting)} from ${table}${where(wanted)} order by ${sorted} limit ${limit})`,
-    sorting,
-  }
-}
-
-/** The id of the first row of a page. With offset 0 nothing is looked up. */
-function firstId({ table, owner, order, offset }: Extract<List, { offset: string }>, sorted: string): string {
-  const range = owner === undefined ? [] : [`${owner[0]} >= ${owner[1]}`, `${owner[0]} <= ${owner[1]}`]
-  const first = `(select id from ${table}${where(range)} order by ${sorted} limit 1 offset ${offset})`
-  return `case when ${offset}::bigint = 0 then ${outermost[order]} else ${first} end`
+  const range = (operator: string) =>
+    equal.length === 0 ? [] : [`(${named.join(', ')}) ${operator} (${values.join(', ')})`]
+  const selected = (columns: string, conditions: readonly string[]) =>
+    `select ${columns} from ${table}${where(conditions)} order by ${sorted} limit`
+  const begins = (operator: string, id: string) => `(${sorting.join(', ')}) ${operator} (${[...values, id].join(', ')})`
+  // With offset 0 nothing is looked up.
+  const begin =
+    'after' in list
+      ? begins(beyond[order], list.after)
+      : begins(
+          from[order],
+          `case when ${list.offset}::bigint = 0 then ${outermost[order]}
+           else (${selected('id', [...range('>='), ...range('<=')])} 1 offset ${list.offset}) end`,
+        )
+  return { rows: `(${selected(columns(list, sorting), [begin, ...range(to[order])])} ${limit})`, sorting }
 }
 
 function postgresByPublication(list: List): Page {
   if ('after' in list) throw unordered()
-  const { table, owner, published, order, limit, offset } = list
-  if (owner !== undefined) throw new Error('No index supports a filter by publication on the rows of one owner')
+  const { table, equal, published, order, limit, offset } = list
+  if (equal.length > 0) throw new Error('No index supports a filter by publication on the rows of one owner')
   const sorting = ['published_at', 'id']
   const sorted = orderBy(sorting, order)
   const first = `select published_at, id from ${table}${where(published)} order by ${sorted} limit 1 offset ${offset}`
@@ -100,6 +101,12 @@ const beyond = { asc: '>', desc: '<' } as const
 const to = { asc: '<=', desc: '>=' } as const
 /** An id that comes before all others in this order. */
 const outermost = { asc: '0', desc: '9223372036854775807' } as const
+
+/** What is made for a list that starts after so many rows, and for one that starts after an id. */
+export function startingAt<Made>(parameter: string, make: (start: PageStart) => Made) {
+  const [fromOffset, afterId] = [make({ offset: parameter }), make({ after: parameter })]
+  return (after: number | undefined): Made => (after === undefined ? fromOffset : afterId)
+}
 
 /** The id alone does not tell where a row is in a list that is sorted by publication. */
 function unordered(): Error {

@@ -105,7 +105,7 @@ class Compiler {
     const page = this.#dialect.page({
       table: entities[to].collection,
       columns: scope.columns,
-      owner: by === undefined ? undefined : [columnOf(by), `${parent.alias}.id`],
+      equal: by === undefined ? [] : [[columnOf(by), `${parent.alias}.id`]],
       published: publishedIn(field),
       order,
       limit: `$${field.limit + 1}`,
