@@ -33,30 +33,25 @@ test('client/src/schema.ts has the types of api/schema.graphql; `npm run build` 
   )
 })
 
-for (const [name, entry] of [
-  ['the built module', join(dist, 'duet-client.js')],
-  ['the sources', join(client, 'src', 'index.ts')],
-] as const) {
-  test(`a bundle that uses only users has no code for sockets and payments, from ${name}`, async () => {
-    using folder = temporaryFolder()
-    const bundled = async (used: string) => {
-      const path = join(folder.path, `${used}.js`)
-      writeFileSync(
-        path,
-        `import { connect, ${used} } from '${entry}'\nexport default ${used}(connect({ url: 'http://x' }))`,
-      )
-      const lib = { entry: path, formats: ['es' as const] }
-      const settings = { root: folder.path, configFile: false as const, logLevel: 'silent' as const }
-      const [result] = (await build({ ...settings, build: { write: false, lib } })) as Rollup.RollupOutput[]
-      return result?.output[0].code ?? assert.fail()
-    }
-    const parts = { sockets: /graphql-transport-ws/, payments: /idempotency-key/, session: /\/tokens/ }
-    const partsOf = (code: string) => Object.entries(parts).flatMap(([part, text]) => (text.test(code) ? [part] : []))
-    assert.deepEqual(partsOf(await bundled('users')), ['session'])
-    assert.deepEqual(partsOf(await bundled('live')), ['sockets', 'session'])
-    assert.deepEqual(partsOf(await bundled('payments')), ['payments', 'session'])
-  })
-}
+test('a bundle that uses only users has no code for sockets and payments', async () => {
+  using folder = temporaryFolder()
+  const bundled = async (used: string) => {
+    const path = join(folder.path, `${used}.js`)
+    writeFileSync(
+      path,
+      `import { connect, ${used} } from '${join(dist, 'duet-client.js')}'\nexport default ${used}(connect({ url: 'http://x' }))`,
+    )
+    const lib = { entry: path, formats: ['es' as const] }
+    const settings = { root: folder.path, configFile: false as const, logLevel: 'silent' as const }
+    const [result] = (await build({ ...settings, build: { write: false, lib } })) as Rollup.RollupOutput[]
+    return result?.output[0].code ?? assert.fail()
+  }
+  const parts = { sockets: /graphql-transport-ws/, payments: /idempotency-key/, session: /\/tokens/ }
+  const partsOf = (code: string) => Object.entries(parts).flatMap(([part, text]) => (text.test(code) ? [part] : []))
+  assert.deepEqual(partsOf(await bundled('users')), ['session'])
+  assert.deepEqual(partsOf(await bundled('live')), ['sockets', 'session'])
+  assert.deepEqual(partsOf(await bundled('payments')), ['payments', 'session'])
+})
 
 test('README: a page of another origin uses the client without a build', {
   skip: browserMissing || notInQuick,

@@ -26,35 +26,6 @@ async function refusedStart(env: Environment): Promise<void> {
 
 const setOf = (...keys: unknown[]) => JSON.stringify({ keys })
 
-test('key rotation: the first key signs, all keys verify, and tokens of a removed key are invalid', async () => {
-  using folder = temporaryFolder()
-  const DATABASE_URL = `sqlite:${join(folder.path, 'duet.db')}`
-  const [first, second] = [await newKey(), await newKey()]
-  const kidOf = (token: string) => decodeProtectedHeader(token).kid
-  const published = async (url: string) =>
-    JSON.parse((await ask(`${url}/.well-known/jwks.json`)).body).keys.map(({ kid }: JWK) => kid)
-  let old: string
-  let fresh: string
-  {
-    await using app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: setOf(first) })
-    await register(app.url)
-    old = await tokenOf(app.url)
-    assert.equal(kidOf(old), first.kid)
-  }
-  {
-    await using app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: setOf(second, first) })
-    assert.deepEqual(await published(app.url), [second.kid, first.kid])
-    fresh = await tokenOf(app.url)
-    assert.equal(kidOf(fresh), second.kid)
-    assert.ok(await isValid(fresh, app.url))
-    assert.ok(await isValid(old, app.url))
-  }
-  await using app = await startTestApp({ DATABASE_URL, TOKEN_KEYS: setOf(second) })
-  assert.deepEqual(await published(app.url), [second.kid])
-  assert.ok(await isValid(fresh, app.url))
-  assert.ok(!(await isValid(old, app.url)))
-})
-
 test('SIGHUP reloads the key file: new keys work at once, and tokens of removed keys become invalid', async () => {
   using folder = temporaryFolder()
   const path = join(folder.path, 'keys.json')

@@ -278,14 +278,4 @@ describe('the command line', { concurrency: 4 }, () => {
       /nowhere\/copy\.db cannot be written: its folder does not exist\n$/,
     )
   })
-
-  test('migrate applies missing migrations once, and exits with 0', async () => {
-    using folder = temporaryFolder()
-    const env = { DATABASE_URL: `sqlite:${folder.path}/duet.db` }
-    const first = await runDuet(['migrate'], { env })
-    assert.deepEqual([first.code, first.stderr], [0, ''])
-    assert.match(first.stdout, /^applied 1 init\n/)
-    const second = await runDuet(['migrate'], { env })
-    assert.deepEqual(second, { code: 0, stdout: 'The schema is up to date.\n', stderr: '' })
-  })
 })

@@ -79,12 +79,6 @@ test('the log contains no query, header, body or credential, for every outcome o
   assert.doesNotMatch(JSON.stringify(server.logs), /secret|password/)
 })
 
-test('the path of a request cannot break a log line, and is not logged if it has unusual characters', async () => {
-  await using server = await startTestServer(() => {})
-  await ask(`${server.url}/%0a%7B%22level%22:50%7D%22`)
-  assert.equal(server.logs.at(-1)?.path, '(unknown)')
-})
-
 test('apart from the greeting the process prints only JSON lines to stdout, and nothing to stderr', async () => {
   await using duet = serveDuet({ THREADS: '1' })
   const { url } = await duet.address()
@@ -120,6 +114,7 @@ test('a path with unusual characters is logged as its route, so that a secret pu
   for (const target of [
     'http://u:ada@example.com@h/api/users/1',
     '/users/ada@example.com',
+    '/%0a%7B%22level%22:50%7D%22ada@',
     '/users/1#token=eyJabc',
     '/users/me;token=eyJabc',
     `/users/${'1'.repeat(5000)}`,

@@ -183,16 +183,6 @@ function contract(kind: EngineKind): void {
     )
   })
 
-  it('has all data after it was closed and opened again', async () => {
-    await using database = await fresh(kind)
-    {
-      await using engine = database.open(catalogue)
-      await Promise.all(Array.from({ length: 20 }, (_, index) => engine.write('put', `k${index}`, 'v')))
-    }
-    await using engine = database.open(catalogue)
-    assert.deepEqual(await engine.read(sql`select count(*) from notes`), [[20]])
-  })
-
   it('finishes the calls before it was closed, and rejects later ones', async () => {
     await using database = await fresh(kind)
     const engine = database.open(catalogue)
