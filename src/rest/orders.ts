@@ -9,18 +9,14 @@ import type { Links } from './links.ts'
 import { checkFirst, decodeKey, markReplay } from './payments.ts'
 import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
 
-export interface OrdersCore {
-  readonly orders: Orders
-  readonly payments: Payments
-}
-
 /**
  * `/users/<id>/orders` and `/orders`. Each route decodes the request, calls one operation and builds the response, with
  * the links that the status of the order allows.
  */
 export function serveOrders(
   { server, authenticate, prefix }: RestServer,
-  { orders, payments }: OrdersCore,
+  orders: Orders,
+  payments: Payments,
   links: Links,
 ): void {
   const ofUser = `${prefix}/users/:id/orders`

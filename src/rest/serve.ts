@@ -25,7 +25,7 @@ export function serveRest(
   for (const prefix of prefixes) {
     const rest = { ...server, prefix }
     serveUsers(rest, users, links)
-    serveOrders(rest, { orders, payments }, links)
+    serveOrders(rest, orders, payments, links)
     servePayments(rest, payments, links)
     serveTokens(rest, tokens)
   }

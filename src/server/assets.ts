@@ -33,23 +33,24 @@ export function once<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded>
 
 /**
  * Serves files for browsers, by their addresses relative to the root. Few processes need them, so each is loaded and
- * compressed at its first request. What never changes at its address, because that contains a version, is `immutable`;
- * anything else browsers check each time.
+ * compressed at its first request. An address without an extension is that of a page.
  */
 export function serveAssets(
   server: FastifyInstance,
   files: Readonly<Record<string, () => Promise<Content>>>,
-  caching: 'no-cache' | 'immutable' = 'no-cache',
+  headers: Readonly<Record<string, string>> = { 'cache-control': 'no-cache' },
 ): void {
-  const header = caching === 'immutable' ? 'public, max-age=31536000, immutable' : caching
   for (const [address, load] of Object.entries(files)) {
     const file = once(async () => compress(await load()))
     server.get(`/${address}`, async (request, reply) => {
-      reply.header('cache-control', header)
-      return sendCompressed(await file(), extname(address), request, reply)
+      reply.headers(headers)
+      return sendCompressed(await file(), extname(address) || '.html', request, reply)
     })
   }
 }
+
+/** For what never changes at its address, because that contains a version. Anything else browsers check each time. */
+export const immutable = { 'cache-control': 'public, max-age=31536000, immutable' }
 
 /** Sends a file with the type of its extension, compressed if the client accepts that, or 304 if it has it already. */
 export async function sendCompressed(

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { compress, once, pageHeaders, sendCompressed, serveAssets } from './assets.ts'
+import { immutable, pageHeaders, serveAssets } from './assets.ts'
 import { escapeHtml } from './pages/frame.ts'
 
 /** The committed build of `console/`. `npm run build` writes it. */
@@ -32,17 +32,14 @@ export interface ConsoleSettings {
  * names, so that browsers may keep them.
  */
 export function serveConsole(server: FastifyInstance, settings: ConsoleSettings): void {
-  const page = once(async () => {
+  const page = async () => {
     const html = await readFile(join(built, 'index.html'), 'utf8')
-    return compress(html.replace('data-settings=""', () => `data-settings="${escapeHtml(JSON.stringify(settings))}"`))
-  })
-  server.get('/console', async (request, reply) => {
-    reply.headers(headers)
-    return sendCompressed(await page(), '.html', request, reply)
-  })
+    return html.replace('data-settings=""', () => `data-settings="${escapeHtml(JSON.stringify(settings))}"`)
+  }
+  serveAssets(server, { console: page }, headers)
   // The addresses in the page are relative, because a gateway may publish the service below a prefix. So is this one.
   server.get('/console/', (_request, reply) => reply.header('cache-control', 'no-cache').redirect('../console', 308))
   const files = readdirSync(join(built, 'console')).map(file => `console/${file}`)
   const loaders = files.map(file => [file, () => readFile(join(built, file))] as const)
-  serveAssets(server, Object.fromEntries(loaders), 'immutable')
+  serveAssets(server, Object.fromEntries(loaders), immutable)
 }

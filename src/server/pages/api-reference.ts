@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { pageHeaders, serveAssets } from '../assets.ts'
+import { immutable, pageHeaders, serveAssets } from '../assets.ts'
 
 const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
 const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
@@ -44,8 +44,8 @@ const headers = pageHeaders("script-src 'self'", "style-src 'self'", "img-src 's
 
 /** `GET /docs/api` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
 export function serveApiReference(server: FastifyInstance): void {
-  server.get('/docs/api', (_request, reply) => reply.headers(headers).type('text/html; charset=utf-8').send(page))
+  serveAssets(server, { 'docs/api': async () => page }, headers)
   serveAssets(server, { [starter]: async () => start })
   const load = (file: string) => () => readFile(join(folder, file))
-  serveAssets(server, { [assets.css]: load('swagger-ui.css'), [assets.js]: load('swagger-ui-bundle.js') }, 'immutable')
+  serveAssets(server, { [assets.css]: load('swagger-ui.css'), [assets.js]: load('swagger-ui-bundle.js') }, immutable)
 }

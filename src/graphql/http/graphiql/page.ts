@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { compress, once, pageHeaders, sendCompressed, serveAssets } from '../../../server/assets.ts'
+import { compress, immutable, once, pageHeaders, sendCompressed, serveAssets } from '../../../server/assets.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
 const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {
@@ -72,7 +72,7 @@ export function serveGraphiqlAssets(server: FastifyInstance): void {
     const load = async () => (await bundle())[name] ?? Promise.reject(new Error(`GraphiQL has no part ${name}`))
     return [address, load] as const
   })
-  serveAssets(server, Object.fromEntries(ofBundle), 'immutable')
+  serveAssets(server, Object.fromEntries(ofBundle), immutable)
   const own = (name: string) => () => readFile(join(import.meta.dirname, name))
   serveAssets(server, { 'graphiql/page.css': own('page.css'), 'graphiql/start.js': own('start.js') })
 }
