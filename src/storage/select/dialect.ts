@@ -75,7 +75,8 @@ export const postgresDialect: Dialect = {
   value: (column, { type, optional, long }) => {
     const json = postgresValue[type](column)
     // For the function see the migration `counted-texts`.
-    if (long) return `case when octet_length(${column}) <= ${uncounted} then ${json} else counted_json(${column}) end`
+    if (long)
+      return `case when octet_length(${column}) <= ${uncounted} then ${json} else counted_json(${column}, ${bounds.answerBytes}) end`
     return optional ? `coalesce(${json}, 'null')` : json
   },
   text: text => `'"${text}"'`,
@@ -86,14 +87,8 @@ export const postgresDialect: Dialect = {
   many: (pairs, from, order) =>
     `(select '[' || coalesce(string_agg(o.item, ','), '') || ']' from (select ${postgresObject(pairs)} as item from ${from} order by ${order}) as o)`,
   // `offset 0` keeps the planner from putting the answer into both places, where it would run twice.
-  statement: answer => {
-    const counts = answer.includes('counted_json')
-    const begun = counts
-      ? `case when set_config('duet.left', '${bounds.answerBytes}', true) <> '' then ${answer} end`
-      : answer
-    const fits = `octet_length(answer) <= ${bounds.answerBytes}${counts ? ` and current_setting('duet.left')::int >= 0` : ''}`
-    return `select case when ${fits} then answer end from (select ${begun} as answer offset 0) as whole`
-  },
+  statement: answer =>
+    `select case when octet_length(answer) <= ${bounds.answerBytes} then answer end from (select ${answer} as answer offset 0) as whole`,
 }
 
 /** An instant contains nothing that JSON must escape. */
