@@ -1,5 +1,6 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { complain } from './commands/complain.ts'
+import type { Options } from './commands/users.ts'
 import { type Config, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
 
@@ -29,39 +30,33 @@ export async function main(args: readonly string[]): Promise<number> {
 interface Command {
   readonly summary: string
   /** The names of the arguments, which are all required. */
-  readonly takes: readonly string[]
+  readonly takes?: readonly string[]
   /** As `--help` shows them: in brackets if they are optional, with `<…>` if they have a value. */
   readonly options?: readonly string[]
   run(config: Config, words: readonly string[], options: Options): Promise<number>
 }
 
-type Options = Readonly<Record<string, string | boolean | undefined>>
-
 // Commands are imported only after the settings are checked, so that an invalid setting is reported at once.
 const commands: Readonly<Record<string, Command>> = {
   serve: {
     summary: 'start the service (the default)',
-    takes: [],
     run: async config => (await import('./commands/serve.ts')).serve(config),
   },
   migrate: {
     summary: "bring the database's schema up to date",
-    takes: [],
     run: async config => (await import('./commands/database.ts')).migrate(config),
   },
   seed: {
     summary: 'fill an empty database with demo data',
-    takes: [],
     run: async config => (await import('./commands/database.ts')).seed(config),
   },
   backup: {
     summary: 'copy an embedded database, also while it is served',
     takes: ['file'],
-    run: async (config, [file = '']) => (await import('./commands/backup.ts')).backup(config, file),
+    run: async (config, [file = '']) => (await import('./commands/database.ts')).backup(config, file),
   },
   'keys generate': {
     summary: 'print a new key set for TOKEN_KEYS',
-    takes: [],
     run: async () => {
       process.stdout.write(await (await import('./security/keys.ts')).generateKeySet())
       return 0
@@ -69,13 +64,11 @@ const commands: Readonly<Record<string, Command>> = {
   },
   'users create': {
     summary: 'create a user who can log in; without --password-stdin the password is generated and printed',
-    takes: [],
     options: ['--email <email>', '[--name <name>]', '[--role <role>]', '[--password-stdin]'],
     run: async (config, _, options) => (await import('./commands/users.ts')).createUser(config, options),
   },
   'users list': {
     summary: 'list all users: id, role, whether they can log in, e-mail and name',
-    takes: [],
     options: ['[--role <role>]'],
     run: async (config, _, { role }) => (await import('./commands/users.ts')).listUsers(config, role),
   },
@@ -86,12 +79,12 @@ const commands: Readonly<Record<string, Command>> = {
   },
 }
 
-function usage(name: string, { takes, options = [] }: Command): string {
+function usage(name: string, { takes = [], options = [] }: Command): string {
   return [name, ...takes.map(word => `<${word}>`), ...options].join(' ')
 }
 
 /** The words and options after the name of a command, or `undefined` if it does not take them. */
-function parse({ takes, options = [] }: Command, args: readonly string[]) {
+function parse({ takes = [], options = [] }: Command, args: readonly string[]) {
   const config: ParseArgsOptionsConfig = {}
   for (const option of options) config[nameOf(option)] = { type: option.includes('<') ? 'string' : 'boolean' }
   try {

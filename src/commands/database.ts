@@ -1,6 +1,7 @@
+import { existsSync } from 'node:fs'
 import { type Config, ConfigError } from '../config.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
-import { isMissing, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
+import { backupDatabase, isMissing, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
@@ -19,6 +20,28 @@ export async function seed(config: Config): Promise<number> {
   const outcome = await withDatabase(config, engine => seedDemoData(engine, new Argon2Passwords(), systemRandomness))
   if (outcome === 'not empty') return complain('the database is not empty; nothing was changed')
   console.log('The demo data was written.')
+  return 0
+}
+
+/** `duet backup` */
+export async function backup(config: Config, file: string): Promise<number> {
+  const { database } = config
+  if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
+  requireDatabase(config)
+  if (existsSync(file)) return complain(existsAlready(file))
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))
+  try {
+    await backupDatabase(database, file, stop.signal)
+  } catch (error) {
+    if (stop.signal.aborted) process.kill(process.pid, stop.signal.reason) // it has no listener any more
+    const { code = '', syscall, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
+    if (code === 'EEXIST') return complain(existsAlready(file))
+    if (syscall !== undefined) return complain(`${file} cannot be written: ${failures[code] ?? code}`)
+    if (errcode === sqliteFull) return complain(`${file} cannot be written: ${failures.ENOSPC}`)
+    throw error
+  }
+  console.log(`The database is copied to ${file}.`)
   return 0
 }
 
@@ -46,3 +69,15 @@ function refuseTemporary({ database }: Config): void {
   if (database.kind === 'postgres' || database.path !== ':memory:') return
   throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
 }
+
+const existsAlready = (file: string) => `${file} exists already; nothing was written`
+
+const failures: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder does not exist',
+  ENOSPC: 'the disk is full',
+  EACCES: 'permission denied',
+  EPERM: 'its file system has no hard links, or permission was denied',
+}
+
+/** The code of SQLite for a full disk. */
+const sqliteFull = 13

@@ -12,7 +12,8 @@ import { systemRandomness } from '../wiring/base.ts'
 import { complain } from './complain.ts'
 import { requireDatabase, withDatabase } from './database.ts'
 
-type Options = Readonly<Record<string, string | boolean | undefined>>
+/** What follows a command on its line, by the names of its options. */
+export type Options = Readonly<Record<string, string | boolean | undefined>>
 
 /** `duet users create`. A password is never an argument, because every user of a machine can read those. */
 export async function createUser(config: Config, options: Options): Promise<number> {
