@@ -8,14 +8,20 @@ export interface QueueBounds {
 
 /** Runs a few tasks at once; others wait, in order. */
 export class Queue {
+  readonly #atOnce: number
   #free: number
   readonly #mayWait: number
   /** Each starts a task that waits. */
   readonly #waiting: (() => void)[] = []
 
   constructor({ atOnce, mayWait = Number.POSITIVE_INFINITY }: QueueBounds) {
+    this.#atOnce = atOnce
     this.#free = atOnce
     this.#mayWait = mayWait
+  }
+
+  get isIdle(): boolean {
+    return this.#free === this.#atOnce
   }
 
   async run<Outcome>(work: () => Promise<Outcome>): Promise<Outcome> {

@@ -25,6 +25,8 @@ export type Verbs = Readonly<Record<string, Verb>>
 export interface Catalogue<V extends Verbs = Verbs> {
   readonly url: string
   readonly verbs: V
+  /** The post that a write locks first. Many may want the same one at once. */
+  readonly postOf?: (name: keyof V, args: readonly never[]) => number | undefined
 }
 
 export type ArgsOf<V> = V extends (...args: infer Args) => Steps<unknown> ? Args : never

@@ -2,7 +2,7 @@ import { demoVerbs } from './entities/demo-data.ts'
 import { orderVerbs } from './entities/orders.ts'
 import { outboxVerbs } from './entities/outbox.ts'
 import { paymentVerbs } from './entities/payments.ts'
-import { postVerbs } from './entities/posts.ts'
+import { postsNamedBy, postVerbs } from './entities/posts.ts'
 import { userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
@@ -16,4 +16,8 @@ export const verbs = {
   ...demoVerbs,
 }
 
-export const catalogue: Catalogue<typeof verbs> = { url: import.meta.url, verbs }
+export const catalogue: Catalogue<typeof verbs> = {
+  url: import.meta.url,
+  verbs,
+  postOf: (name, [, changes = []]) => (name === 'changePosts' ? postsNamedBy(changes)[0] : undefined),
+}

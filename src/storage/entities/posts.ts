@@ -34,7 +34,7 @@ export const postVerbs = {
   },
 }
 
-function postsNamedBy(changes: readonly CompiledChange[]): readonly number[] {
+export function postsNamedBy(changes: readonly CompiledChange[]): readonly number[] {
   return distinct(changes.map(change => ('postId' in change ? change.postId : 'id' in change ? change.id : null)))
 }
 
