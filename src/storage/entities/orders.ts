@@ -7,11 +7,11 @@ import {
   type Order,
   type OrderItem,
   type OrderListRequest,
-  orderStatuses,
   type StoredItem,
+  type Tracking,
 } from '../../core/orders/order.ts'
 import type { TrackedOrder } from '../../core/store.ts'
-import { integerIn, oneIn, textIn } from '../columns.ts'
+import { recordOf } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type List, type PageStart, startingAt } from '../select/page.ts'
@@ -109,22 +109,17 @@ export function ownerIn(reach: Reach): number | null {
 }
 
 export function orderOf([id, status, cents]: Row): Order {
-  return { id: integerIn(id), status: oneIn(orderStatuses, status), amount: integerIn(cents) / 100 }
+  return { id: Number(id), status: status as Order['status'], amount: Number(cents) / 100 }
 }
+
+const trackingOf = recordOf<Omit<Tracking, 'orderId'>>('carrier', 'number', 'shippedAt')
 
 export function trackedOrderOf(row: Row): TrackedOrder {
   const order = orderOf(row)
-  const [, , , carrier, number, shippedAt] = row
-  if (number === null) return { order, tracking: null }
-  return {
-    order,
-    tracking: { orderId: order.id, carrier: textIn(carrier), number: textIn(number), shippedAt: textIn(shippedAt) },
-  }
+  return { order, tracking: row[4] === null ? null : { orderId: order.id, ...trackingOf(row.slice(3)) } }
 }
 
-export function itemOf([id, name, quantity, price]: Row): StoredItem {
-  return { id: integerIn(id), name: textIn(name), quantity: integerIn(quantity), price: integerIn(price) }
-}
+export const itemOf = recordOf<StoredItem>('id', 'name', 'quantity', 'price')
 
 export function itemRows(orderId: number, items: readonly OrderItem[]): Statement {
   const values: Value[] = [orderId]

@@ -4,7 +4,7 @@ import { unmet } from '../../core/condition.ts'
 import { allows } from '../../core/orders/order.ts'
 import type { Payment } from '../../core/payments/payment.ts'
 import type { Claim, OrderPurpose, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
-import { integerIn, integerOrNullIn, textIn } from '../columns.ts'
+import { recordOf } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import { type Row, type Statement, sql, unread } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
@@ -47,14 +47,7 @@ export const paymentReads = {
         where coalesce(caller_id, 0) = ${callerId ?? 0} and scope = ${scope} and key = ${key}`,
 }
 
-export function paymentOf([id, amountCents, orderId, createdAt]: Row): Payment {
-  return {
-    id: integerIn(id),
-    amountCents: integerIn(amountCents),
-    orderId: integerOrNullIn(orderId),
-    createdAt: textIn(createdAt),
-  }
-}
+export const paymentOf = recordOf<Payment>('id', 'amountCents', 'orderId', 'createdAt')
 
 /** The payment that belongs to a key, unless the key has expired. */
 export function claimedOf(row: Row): Payment | undefined {

@@ -1,4 +1,4 @@
-import { type Actor, anonymous, type IdentifiedUser, type Role, roles } from '../../core/actor.ts'
+import { type Actor, anonymous, type IdentifiedUser, type Role } from '../../core/actor.ts'
 import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
 import type {
   Account,
@@ -17,7 +17,7 @@ import {
   type User,
   type UserListRequest,
 } from '../../core/users/user.ts'
-import { integerIn, oneIn, textIn } from '../columns.ts'
+import { recordOf } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type List, type PageStart, startingAt } from '../select/page.ts'
@@ -169,31 +169,20 @@ function userJsonWith(quoted: (column: string) => string): string {
 }
 
 export function listedUserOf([id, json]: Row): ListedUser {
-  return { id: integerIn(id), json: json as ListedUser['json'] }
-}
-
-export function userOf(row: Row): User {
-  const user: Record<string, Value | undefined> = {}
-  for (const [at, field] of userFields.entries()) user[field] = row[at]
-  return user as unknown as User
-}
-
-export function accountOf([id, role, email, name, canLogIn]: Row): Account {
-  return {
-    id: integerIn(id),
-    role: oneIn(roles, role),
-    email: textIn(email),
-    name: textIn(name),
-    canLogIn: canLogIn === 1,
-  }
+  return { id: Number(id), json: json as ListedUser['json'] }
 }
 
 export function tokenStateOf([role, tokenVersion]: Row): TokenState {
-  return { role: oneIn(roles, role), tokenVersion: textIn(tokenVersion) }
+  return { role: role as Role, tokenVersion: String(tokenVersion) }
 }
 
-export function credentialsOf([role = null, tokenVersion = null, id, passwordHash]: Row): Credentials {
-  return { ...tokenStateOf([role, tokenVersion]), id: integerIn(id), passwordHash: textIn(passwordHash) }
+export const userOf = recordOf<User>(...userFields)
+export const credentialsOf = recordOf<Credentials>('role', 'tokenVersion', 'id', 'passwordHash')
+
+const identityOf = recordOf<Omit<Account, 'canLogIn'>>('id', 'role', 'email', 'name')
+
+export function accountOf(row: Row): Account {
+  return { ...identityOf(row), canLogIn: row[4] === 1 }
 }
 
 interface KnownUser {
