@@ -50,10 +50,9 @@ export class Guide {
     return [...new Set(this.changes.map(({ file }) => file))]
   }
 
-  /** Applies the changes to the files of a folder, except the forgotten ones. */
-  follow(folder: string, forgotten: readonly string[] = []): void {
+  /** Applies the changes to the files of a folder. */
+  follow(folder: string): void {
     for (const { file, apply } of this.changes) {
-      if (forgotten.includes(file)) continue
       const path = join(folder, file)
       try {
         apply(path)

@@ -40,20 +40,6 @@ test('every file of the documentation is a page, and no link on any page is brok
     assert.ok(pages.has(`${app.url}/docs/${name}`), `/docs/${name} cannot be reached from /docs`)
 })
 
-test('pages of the documentation show their pictures', async () => {
-  await using app = await startTestApp()
-  const pictures = [
-    ['readme', 'docs/images/console.png', 'image/png'],
-    ['benchmarks', 'docs/images/bench-nested.svg', 'image/svg+xml'],
-  ] as const
-  for (const [page, image, type] of pictures) {
-    const { body } = await ask(`${app.url}/docs/${page}`)
-    assert.ok(body.includes(`<img src="../${image}"`), page)
-    const { status, headers } = await ask(`${app.url}/${image}`)
-    assert.deepEqual([status, headers.get('content-type')], [200, type])
-  }
-})
-
 test('/docs lists every operation of the HTTP interface, with a link to the API reference', async () => {
   await using app = await startTestApp()
   const { body } = await ask(`${app.url}/docs`)
