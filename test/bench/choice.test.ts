@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { choiceOf, quickChoice } from '../../bench/choice.ts'
-import { isUncertain, turned } from '../../bench/core/measure.ts'
+import { choiceOf } from '../../bench/choice.ts'
+import { isUncertain } from '../../bench/core/measure.ts'
 import type { Sample, Series } from '../../bench/core/model.ts'
 
 const cases = [
@@ -28,12 +28,6 @@ test('a name that is none is refused with a list of those that are', () => {
   assert.throws(() => choiceOf(cases, undefined, 'apolo'), /No server is called apolo\. There are: Duet, Apollo Server/)
 })
 
-test('the quick form compares the nested query with every server that a goal names', () => {
-  for (const name of ['Apollo Server', 'graphql-yoga', 'Mercurius', 'Go', 'bare node:http'])
-    assert.equal(quickChoice('nested', name), true)
-  assert.equal(quickChoice('wide', 'Apollo Server'), false)
-})
-
 test('a case gets more rounds while its ratio varies, and none when it does not', () => {
   const series = (name: string, costs: readonly number[]): Series => ({
     name,
@@ -43,9 +37,4 @@ test('a case gets more rounds while its ratio varies, and none when it does not'
   assert.equal(isUncertain([base, series('Express', [200, 203, 201])]), false)
   assert.equal(isUncertain([base, series('Express', [200, 260, 180])]), true)
   assert.equal(isUncertain([series('Duet', [100]), series('Express', [200])]), true)
-})
-
-test('each round begins with another server', () => {
-  const orders = [0, 1, 2, 3].map(round => turned(['a', 'b', 'c'], round).join(''))
-  assert.deepEqual(orders, ['abc', 'bca', 'cab', 'abc'])
 })

@@ -129,15 +129,6 @@ test('a conversation that ends without a known close code, or has meaningless me
   }
 })
 
-test('the server may repeat the close code of a frame of the client', async () => {
-  const opening = Buffer.from('HTTP/1.1 101 X\r\nx-request-id: 1\r\n\r\n')
-  using server = await serverThatSays((_, isFirst) => (isFirst ? opening : closing(3333)))
-  const closes = { ...conversation, steps: [{ frames: Buffer.from([0x88, 0x80, 0, 0, 0, 0]), isSound: true }] }
-  assert.equal((await attempt(server.port, closes)).problem, undefined)
-  const other = { ...conversation, steps: [{ text: '{}' }] }
-  assert.match(String((await attempt(server.port, other)).problem), /^closed with 3333/)
-})
-
 test('a log line with an internal error or a secret is a problem', () => {
   assert.equal(lineProblem('{"level":40,"msg":"x"}', 'token'), undefined)
   assert.match(String(lineProblem('{"level":50,"msg":"x"}', 'token')), /^a fault/)

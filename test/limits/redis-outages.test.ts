@@ -98,14 +98,6 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
       spoil: () => server.ask('replicaof', '127.0.0.1', '1'),
       heal: () => server.ask('replicaof', 'no', 'one'),
     },
-    NOREPLICAS: {
-      spoil: () => server.ask('config', 'set', 'min-replicas-to-write', '1'),
-      heal: () => server.ask('config', 'set', 'min-replicas-to-write', '0'),
-    },
-    NOPERM: {
-      spoil: () => server.ask('acl', 'setuser', 'default', '-incrby'),
-      heal: () => server.ask('acl', 'setuser', 'default', '+incrby'),
-    },
   }
   for (const [code, { spoil, heal }] of Object.entries(refusals)) {
     it(`while Redis answers with an error such as ${code}`, async () => {
@@ -143,13 +135,6 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     await server.kill() // the new server has no password
     assert.equal(reports.length, 1)
     assert.match(reports.join(), /^away: [A-Z]+$/)
-  })
-
-  it('while Redis has no database of that number', async () => {
-    const { limits, reports } = await open(`${server.url}/999999`)
-    using _ = limits
-    await assertLocal(limits)
-    assert.deepEqual(reports, ['away: ERR'])
   })
 
   it('but not when Redis has lost all data, or only the script', async () => {
@@ -198,7 +183,6 @@ describe('A server at the address of Redis that is not Redis', { skip: redis.ski
       socket.on('data', () => socket.write(`-ERR unknown command 'HELLO', with args: '${secret}'\r\n`.repeat(4))),
     'speaks HTTP': socket => socket.on('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
     'says nothing': () => {},
-    'hangs up': socket => socket.destroy(),
   }
   for (const [what, answer] of Object.entries(answers)) {
     it(`is not used if it ${what}, and its messages are not logged`, async () => {

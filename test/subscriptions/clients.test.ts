@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fetchExchange, subscriptionExchange, Client as Urql } from '@urql/core'
 import { type Client, CloseCode, createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
 import { startTestApp } from '../support/app.ts'
@@ -153,59 +152,3 @@ for (const [name, webSocketImpl] of [
     })
   })
 }
-
-describe('urql', () => {
-  it('sends queries and mutations by POST, and subscribes over a socket', async () => {
-    await using app = await startTestApp(unlimited)
-    const { token, id } = await createMember(app)
-    const sockets = createClient({
-      url: addressOf(app),
-      webSocketImpl: WebSocket,
-      connectionParams: { Authorization: `Bearer ${token}` },
-    })
-    const urql = new Urql({
-      url: `${app.url}/graphql`,
-      preferGetMethod: false,
-      fetchOptions: { headers: { authorization: `Bearer ${token}` } },
-      exchanges: [
-        fetchExchange,
-        subscriptionExchange({
-          forwardSubscription: ({ query = '', variables }) => ({
-            subscribe: sink => ({
-              unsubscribe: sockets.subscribe<Record<string, unknown>, Record<string, unknown>>(
-                { query, variables: variables as Record<string, unknown> },
-                { next: value => sink.next(value as never), error: sink.error, complete: sink.complete },
-              ),
-            }),
-          }),
-        }),
-      ],
-    })
-    const { data } = await within(urql.query('{ me { id } }', {}).toPromise(), 'an answer by urql')
-    assert.equal(data.me.id, String(id))
-    const received: unknown[] = []
-    const { unsubscribe } = urql
-      .subscription('subscription New($yes: Boolean!) { postAdded { title @include(if: $yes) author { name } } }', {
-        yes: true,
-      })
-      .subscribe(({ data }) => received.push(data))
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 1)
-    for (const t of ['one', 'two']) {
-      const { error } = await within(urql.mutation(create, { t }).toPromise(), 'an answer by urql')
-      assert.equal(error, undefined)
-    }
-    await waitUntil(() => received.length === 2)
-    assert.deepEqual(
-      received.map(each => (each as { postAdded: { title: string } }).postAdded.title),
-      ['one', 'two'],
-    )
-    const { error } = await within(
-      urql.mutation('mutation { likePost(id: 987654321) { id } }', {}).toPromise(),
-      'an answer by urql',
-    )
-    assert.equal(error?.graphQLErrors[0]?.extensions.code, 'NOT_FOUND')
-    unsubscribe()
-    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
-    await sockets.dispose()
-  })
-})

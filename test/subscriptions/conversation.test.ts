@@ -95,20 +95,6 @@ describe('Conversation', () => {
     assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], undefined])
   })
 
-  it('a socket that is closed while its position is read gets no further message, and starts nothing', async () => {
-    using talk = converse()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    talk.stage.log.held = promise
-    talk.say({ type: 'connection_init', payload: { positions: true } })
-    await turn()
-    talk.conversation.closed()
-    resolve()
-    await turn()
-    talk.begin('1', posts)
-    await turn()
-    assert.deepEqual([talk.wire.sent, talk.stage.fanOut.subscriptions], [[], 0])
-  })
-
   it('while the store is unavailable a socket with a token is closed with 1013', async () => {
     using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })

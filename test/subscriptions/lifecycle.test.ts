@@ -64,17 +64,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       })
 
       it('4400 for a token in connection_init that is not a string', async () => {
-        const values: unknown[] = [
-          1,
-          0,
-          true,
-          false,
-          {},
-          [],
-          [`Bearer ${ann.token}`],
-          { toString: null },
-          { toString: 1 },
-        ]
+        const values: unknown[] = [1, 0, true, false, {}, [], [`Bearer ${ann.token}`], { toString: null }]
         for (const value of values) {
           for (const name of ['Authorization', 'authorization']) {
             using client = await SocketClient.open(app)

@@ -7,7 +7,7 @@ import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
 import type { Wire } from '../../src/graphql/live/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
 import { Unread } from '../../src/server/unread.ts'
-import { clientFrame, opcodes, upgradeLines } from '../support/sockets.ts'
+import { clientFrame, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 import type { FanOutStage } from './fakes.ts'
 
@@ -81,11 +81,6 @@ export class StuckStream extends Duplex {
       this.letThrough()
       await turn()
     }
-  }
-
-  /** A pong frame that answers none of our pings. */
-  hearPong(): void {
-    this.push(clientFrame('', { opcode: opcodes.pong }))
   }
 
   hear(message: object): void {

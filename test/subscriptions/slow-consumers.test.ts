@@ -139,7 +139,7 @@ describe('F12: subscribers that stop reading', () => {
 })
 
 describe('F11: idle subscribers', () => {
-  const count = inForm(1_000, 10_000)
+  const count = inForm(300, 10_000)
   // 40 kB each. A process also grows while it warms up, which has more weight with few subscribers.
   const most = inForm(100e6, 400e6)
 

@@ -5,8 +5,6 @@ import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { clientFrame, opcodes, RawSocket, SocketClient, upgradeLines } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
-import { FanOutStage } from './fakes.ts'
-import { serveSockets } from './served-sockets.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 
@@ -66,22 +64,6 @@ describe('Sockets of one client', () => {
     assert.equal(other.handshake.status, 101)
     using another = await open('192.0.2.7')
     assert.equal(another.handshake.status, 101)
-  })
-})
-
-describe('A socket that was closed for too many messages', () => {
-  it('is no longer parsed: further messages get no answer, and the connection ends', async () => {
-    const stage = new FanOutStage()
-    await using server = await serveSockets(stage, { messagesPerSecond: 5 })
-    using socket = await RawSocket.open(server.port)
-    const ping = clientFrame('', { opcode: opcodes.ping })
-    socket.write(Buffer.concat(Array<Buffer>(200).fill(ping)))
-    await waitUntil(() => socket.closeCode === 1008)
-    const [stream] = server.streams
-    assert.equal(stream?.listenerCount('data'), 0)
-    socket.write(Buffer.concat(Array<Buffer>(200).fill(ping)))
-    await waitUntil(() => socket.isEnded)
-    assert.equal(socket.frames.filter(({ opcode }) => opcode === opcodes.pong).length, 50)
   })
 })
 
