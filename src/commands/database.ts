@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { type Config, ConfigError } from '../config.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
-import { backupDatabase, isMissing, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
+import { backupDatabase, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
@@ -32,7 +32,7 @@ export async function backup(config: Config, file: string): Promise<number> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))
   try {
-    await backupDatabase(database, file, stop.signal)
+    await backupDatabase(database.path, file, stop.signal)
   } catch (error) {
     if (stop.signal.aborted) process.kill(process.pid, stop.signal.reason) // it has no listener any more
     const { code = '', syscall, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
@@ -60,7 +60,7 @@ export async function withDatabase<Outcome>(
 export function requireDatabase(config: Config): void {
   refuseTemporary(config)
   const { database } = config
-  if (database.kind === 'postgres' || !isMissing(database)) return
+  if (database.kind === 'postgres' || existsSync(database.path)) return
   throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)
 }
 

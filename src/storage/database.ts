@@ -1,11 +1,14 @@
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import type { MessagePort } from 'node:worker_threads'
 import type { Engine, EngineOptions } from './engine.ts'
 import { loadMigrations, type Migration } from './migrate.ts'
-import { backupSqlite } from './sqlite/backup.ts'
 import type { SharedSqlite } from './sqlite/engine.ts'
 import { claimSqliteFile, migrateSqlite } from './sqlite/file.ts'
+import { WriterWorker } from './sqlite/writer-worker.ts'
+import type { Timeouts } from './timeouts.ts'
 import type { verbs } from './verbs.ts'
+
+export { backupSqlite as backupDatabase } from './sqlite/backup.ts'
 
 // Engines and verbs are imported when they are opened. A process needs one of the engines, and a thread that only claims a
 // database needs none.
@@ -28,38 +31,69 @@ export interface OpenDatabase extends AsyncDisposable {
 export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
   await using parts = new AsyncDisposableStack()
   const claimed = await claimDatabase(address, parts)
-  const { engine, path } = parts.use(await openClaimed(claimed, options))
+  const engine = parts.use(await newEngine(claimed, options))
   const all = parts.move()
-  return { engine, path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+  return { engine, path: pathOf(claimed), [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
-/** Opens a database that this process has claimed. `shared`: what several threads with the same SQLite file share. */
-export async function openClaimed(
+/** A claimed database, as the main thread tells it to the threads that serve. */
+export interface ThreadDatabase {
+  readonly address: DatabaseAddress
+  readonly threads: number
+}
+
+/**
+ * The main thread's part of a database that several threads of this process open. On SQLite it has the lock of the file
+ * and the one writer thread. It must be disposed after all engines of other threads.
+ */
+export interface SharedDatabase extends AsyncDisposable {
+  readonly database: ThreadDatabase
+  /** Lets a thread send verbs to the writer thread. */
+  connect(port: MessagePort): void
+}
+
+export async function shareDatabase(
   address: DatabaseAddress,
-  options: OpenOptions,
-  shared?: SharedSqlite,
-): Promise<OpenDatabase> {
+  { operation }: Timeouts,
+  threads: number,
+  trouble: (message: string, error: unknown) => void,
+): Promise<SharedDatabase> {
   await using parts = new AsyncDisposableStack()
-  const engine = parts.use(await newEngine(address, options, shared))
-  if (address.kind === 'postgres' && address.pooler) await warnOfMissingSettings(engine, options.observer)
+  const claimed = await claimDatabase(address, parts)
+  const writer =
+    claimed.kind === 'sqlite'
+      ? parts.use(new WriterWorker({ path: claimed.path, catalogueUrl: verbsUrl, busyMs: operation }, trouble))
+      : undefined
   const all = parts.move()
-  const path = address.kind === 'sqlite' ? address.path : undefined
-  return { engine, path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+  return {
+    database: { address: claimed, threads },
+    connect: port => writer?.connect(port),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/** Opens, in a thread that serves, the database that the main thread has claimed. */
+export async function openShared(
+  { address, threads }: ThreadDatabase,
+  options: OpenOptions,
+  connect: SharedDatabase['connect'],
+): Promise<OpenDatabase> {
+  const engine = await newEngine(address, options, { threads, connect })
+  return { engine, path: pathOf(address), [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
+}
+
+const verbsUrl = import.meta.resolve('./verbs.ts')
+
+function pathOf(address: DatabaseAddress): string | undefined {
+  return address.kind === 'sqlite' ? address.path : undefined
 }
 
 /** Locks the file of a SQLite database for this process, and brings the schema up to date. */
-export async function claimDatabase(address: DatabaseAddress, parts: AsyncDisposableStack): Promise<DatabaseAddress> {
+async function claimDatabase(address: DatabaseAddress, parts: AsyncDisposableStack): Promise<DatabaseAddress> {
   const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
   const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
   await migrateDatabase(claimed)
   return claimed
-}
-
-/** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
-async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
-  const { missingSettings } = await import('./postgres/settings.ts')
-  const missing = await missingSettings(statement => engine.read(statement))
-  if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }
 
 /** Opens a database for a command. A server may have the same database open at the same time. */
@@ -79,19 +113,6 @@ export async function migrateDatabase(address: DatabaseAddress): Promise<readonl
   return await migratePostgres(address.url, migrations)
 }
 
-/** Copies a SQLite database. A server may be using it meanwhile. */
-export async function backupDatabase(
-  { path }: DatabaseAddress & { kind: 'sqlite' },
-  target: string,
-  stop: AbortSignal,
-): Promise<void> {
-  await backupSqlite(path, target, stop)
-}
-
-export function isMissing(address: DatabaseAddress): boolean {
-  return address.kind === 'sqlite' && !existsSync(address.path)
-}
-
 async function newEngine(
   address: DatabaseAddress,
   options: OpenOptions,
@@ -104,5 +125,16 @@ async function newEngine(
     return new SqliteEngine(address.path, all, shared)
   }
   const { PostgresEngine } = await import('./postgres/engine.ts')
-  return new PostgresEngine({ ...all, ...address })
+  await using parts = new AsyncDisposableStack()
+  const engine = parts.use(new PostgresEngine({ ...all, ...address }))
+  if (address.pooler) await warnOfMissingSettings(engine, options.observer)
+  parts.move()
+  return engine
+}
+
+/** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
+async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
+  const { missingSettings } = await import('./postgres/settings.ts')
+  const missing = await missingSettings(statement => engine.read(statement))
+  if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }

@@ -7,7 +7,7 @@ import { keepTickShape, settle } from '../lib/v8.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger } from '../server/logging.ts'
-import { openShared, type ThreadDatabase } from '../storage/shared-database.ts'
+import { openShared, type ThreadDatabase } from '../storage/database.ts'
 import type { ThreadShare } from '../wiring/base.ts'
 import { ThreadCalls } from './thread-calls.ts'
 

@@ -8,7 +8,7 @@ import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
 import { limitsMemory } from '../limits/memory-limits.ts'
-import { SharedDatabase } from '../storage/shared-database.ts'
+import { type SharedDatabase, shareDatabase } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { givenKeys } from '../wiring/keys.ts'
 import { Serving } from './serving.ts'
@@ -28,7 +28,7 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
   await givenKeys(config) // keys are checked before the database is opened
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const database = await SharedDatabase.claim(config.database, timeouts, config.threads, trouble)
+  const database = await shareDatabase(config.database, timeouts, config.threads, trouble)
   const supervisor = new Supervisor(shareOf(config, database), database, parts)
   try {
     await requireFreePort(config)
