@@ -36,18 +36,13 @@ export async function openDatabase(address: DatabaseAddress, options: OpenOption
   return { engine, path: pathOf(claimed), [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
-/** A claimed database, as the main thread tells it to the threads that serve. */
-export interface ThreadDatabase {
-  readonly address: DatabaseAddress
-  readonly threads: number
-}
-
 /**
  * The main thread's part of a database that several threads of this process open. On SQLite it has the lock of the file
  * and the one writer thread. It must be disposed after all engines of other threads.
  */
 export interface SharedDatabase extends AsyncDisposable {
-  readonly database: ThreadDatabase
+  /** Of the claimed database. */
+  readonly address: DatabaseAddress
   /** Lets a thread send verbs to the writer thread. */
   connect(port: MessagePort): void
 }
@@ -55,7 +50,6 @@ export interface SharedDatabase extends AsyncDisposable {
 export async function shareDatabase(
   address: DatabaseAddress,
   { operation }: Timeouts,
-  threads: number,
   trouble: (message: string, error: unknown) => void,
 ): Promise<SharedDatabase> {
   await using parts = new AsyncDisposableStack()
@@ -66,7 +60,7 @@ export async function shareDatabase(
       : undefined
   const all = parts.move()
   return {
-    database: { address: claimed, threads },
+    address: claimed,
     connect: port => writer?.connect(port),
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   }
@@ -74,11 +68,11 @@ export async function shareDatabase(
 
 /** Opens, in a thread that serves, the database that the main thread has claimed. */
 export async function openShared(
-  { address, threads }: ThreadDatabase,
+  address: DatabaseAddress,
   options: OpenOptions,
-  connect: SharedDatabase['connect'],
+  shared: SharedSqlite,
 ): Promise<OpenDatabase> {
-  const engine = await newEngine(address, options, { threads, connect })
+  const engine = await newEngine(address, options, shared)
   return { engine, path: pathOf(address), [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
 }
 

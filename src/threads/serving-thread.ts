@@ -7,7 +7,7 @@ import { keepTickShape, settle } from '../lib/v8.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
 import { lastResort } from '../server/last-resort.ts'
 import { createLogger } from '../server/logging.ts'
-import { openShared, type ThreadDatabase } from '../storage/database.ts'
+import { openShared } from '../storage/database.ts'
 import type { ThreadShare } from '../wiring/base.ts'
 import { ThreadCalls } from './thread-calls.ts'
 
@@ -18,7 +18,6 @@ export interface ServingData {
   /** Differs between servers in one process, as tests have them. */
   readonly group: string
   readonly config: Config
-  readonly database: ThreadDatabase
   readonly limits: SharedArrayBuffer
 }
 
@@ -27,7 +26,7 @@ export interface Started {
   readonly demoLoginWorks: boolean
 }
 
-const { index, group, config, database, limits } = workerData as ServingData
+const { index, group, config, limits } = workerData as ServingData
 const port = parentPort as MessagePort
 void keepTickShape()
 
@@ -75,12 +74,12 @@ const passwords: Passwords = {
   hash: (...args) => main.call<string>('hash', args),
   matches: (...args) => main.call<boolean>('matches', args),
 }
+// If the main thread has ended, so does this one.
+const connect = (port: MessagePort) => void main.call('connectWriter', [port], [port]).catch(() => {})
 const share: ThreadShare = {
   threads: config.threads,
   isFirst: index === 0,
-  // If the main thread has ended, so does this one.
-  open: options =>
-    openShared(database, options, port => void main.call('connectWriter', [port], [port]).catch(() => {})),
+  open: options => openShared(config.database, options, { threads: config.threads, connect }),
   bus: new ThreadEventBus(`events ${group}`),
   limits: new MemoryLimits(systemClock, limits),
   stoppedListening: () => main.call('stoppedListening'),

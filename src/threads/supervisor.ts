@@ -28,7 +28,7 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
   await givenKeys(config) // keys are checked before the database is opened
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const database = await shareDatabase(config.database, timeouts, config.threads, trouble)
+  const database = await shareDatabase(config.database, timeouts, trouble)
   const supervisor = new Supervisor(shareOf(config, database), database, parts)
   try {
     await requireFreePort(config)
@@ -41,7 +41,7 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
 }
 
 /** The settings of one thread: its share of what the process may have. */
-function shareOf(config: Config, { database: { address } }: SharedDatabase): Config {
+function shareOf(config: Config, { address }: SharedDatabase): Config {
   const share = (bound: number) => Math.ceil(bound / config.threads)
   const database =
     address.kind === 'sqlite'
@@ -100,9 +100,8 @@ class Supervisor implements App {
 
   #launch(index: number): Serving {
     const { passwords, logger, write } = this.#parts
-    const { database } = this.#database
     const thread = new Serving({
-      data: { index, group: this.#group, config: this.#config, database, limits: this.#limits },
+      data: { index, group: this.#group, config: this.#config, limits: this.#limits },
       handlers: {
         connectWriter: (port: MessagePort) => this.#database.connect(port),
         hash: (password: string) => passwords.hash(password),

@@ -3,10 +3,12 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { after, before, describe, it, mock, test } from 'node:test'
 import type { Worker } from 'node:worker_threads'
+import pg from 'pg'
 import { readConfig } from '../../src/config.ts'
 import { demoLogin } from '../../src/core/demo.ts'
 import { startThreads } from '../../src/threads/supervisor.ts'
-import { startTestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { postgres } from '../support/engines.ts'
 import { notInQuick, onlyInFull } from '../support/form.ts'
 import { query } from '../support/graphql.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
@@ -209,6 +211,25 @@ test('the server stops if its threads end again and again', { skip: onlyInFull }
   }
   assert.match((await within(givenUp, 'the end')).message, /again and again/)
   process.off('worker', note)
+})
+
+test('threads have no more connections to PostgreSQL together than one may have', { skip: postgres.skip }, async () => {
+  await using app = await startTestAppOn(postgres, { ...two, DATABASE_POOL_MAX: '4' })
+  const [holder, watcher] = [new pg.Client(app.database.location), new pg.Client(app.database.location)]
+  await Promise.all([holder.connect(), watcher.connect()])
+  const ours = "select pid from pg_stat_activity where application_name = 'duet' and datname = current_database()"
+  try {
+    await holder.query('begin')
+    await holder.query('lock table users')
+    const line = 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'
+    const answers = Promise.all(Array.from({ length: 40 }, () => sendRaw(app.port, line)))
+    await waitUntil(async () => (await watcher.query(ours)).rows.length >= 4)
+    await holder.query('rollback')
+    for (const { status } of await answers) assert.equal(status, 200)
+    assert.equal((await watcher.query(ours)).rows.length, 4)
+  } finally {
+    await Promise.all([holder.end(), watcher.end()])
+  }
 })
 
 test('a second server with several threads does not start on the port of another', async () => {
