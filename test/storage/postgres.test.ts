@@ -56,13 +56,20 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.equal(await engine.write('putUnread', ['b']), 'put')
   })
 
-  it('waits for a connection in use if PostgreSQL gives it fewer than it may have, and refuses nothing', async () => {
+  it('waits for a connection in use while PostgreSQL gives it fewer than it may have, and refuses nothing', async t => {
     await using setup = await prepared()
     await using role = await roleFor(setup.url, 2)
     await using engine = postgresAt(role.url).open(catalogue)
     const sleep = sql`select pg_backend_pid() from pg_sleep(0.005)`
-    const answers = await Promise.all(Array.from({ length: 40 }, () => engine.read(sleep)))
-    assert.equal(new Set(answers.flat(2)).size, 2)
+    const connections = async () => {
+      const answers = await Promise.all(Array.from({ length: 40 }, () => engine.read(sleep)))
+      return new Set(answers.flat(2)).size
+    }
+    assert.equal(await connections(), 2)
+    await role.allow(10)
+    const later = performance.now.bind(performance)
+    t.mock.method(performance, 'now', () => later() + 6_000) // it tries again after five seconds
+    await waitUntil(async () => (await connections()) > 2)
   })
 
   it('refuses in time while other programs have all connections, and works when one is free again', async () => {
@@ -240,6 +247,7 @@ async function roleFor(location: string, connections: number) {
   await admin.query(`create role ${url.username} login connection limit ${connections}`)
   return {
     url: url.href,
+    allow: (most: number) => admin.query(`alter role ${url.username} connection limit ${most}`),
     async [Symbol.asyncDispose]() {
       await admin.query(`drop role ${url.username}`)
       await admin.end()

@@ -69,7 +69,7 @@ async function stageWithData(kind: EngineKind): Promise<Stage> {
     users: [{ id: 1, name: 'Ann', email: 'ann@example.com', avatar: null, createdAt: at }],
     posts: Array.from({ length: 100 }, (_, index) => ({
       ...{ id: index + 1, authorId: 1, title: 'Title', likes: 0, publishedAt: at },
-      content: 'x'.repeat(30_000),
+      content: 'é'.repeat(15_000),
     })),
     comments: [],
   })

@@ -35,6 +35,13 @@ async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<n
   return sent
 }
 
+/** Waits until a thread has replaced one of two. It must listen where the others do. */
+async function replaced(app: Awaited<ReturnType<typeof startTestApp>>): Promise<void> {
+  const told = () => app.logs.map(({ msg }) => String(msg)).filter(msg => msg.startsWith('Listening'))
+  await waitUntil(() => told().length === 3)
+  assert.equal(new Set(told()).size, 1, told().join())
+}
+
 test('two threads report their metrics as one server, and a thread that ends is replaced while the other continues', {
   skip: notInQuick,
 }, async () => {
@@ -55,7 +62,7 @@ test('two threads report their metrics as one server, and a thread that ends is 
   const [first] = workers.filter(({ threadName }) => threadName === 'serving 1')
   await first?.terminate()
   await waitUntil(() => app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
-  await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
+  await replaced(app)
   for (let times = 0; times < 20; times++) {
     const { status } = await sendRaw(
       app.port,
@@ -132,7 +139,7 @@ describe('Two threads', () => {
     await loginOnBoth()
     await app.app.toggleMaintenance()
     await workers.find(({ threadName }) => threadName === 'serving 2')?.terminate()
-    await waitUntil(() => app.logs.filter(({ msg }) => String(msg).startsWith('Listening')).length === 3)
+    await replaced(app)
     await onBoth(login, ({ status }) => assert.equal(status, 503))
     await app.app.toggleMaintenance()
     await loginOnBoth()
