@@ -40,6 +40,11 @@ test('pipelined requests are processed one after the other, and answered in orde
   for (let count = 0; count < 4; count++) bodies.push((await within(connection.response(), 'an answer')).body)
   assert.deepEqual(bodies, ['{"slow":true}', '{"name":"a"}', body, '{"name":"b"}'])
   assert.deepEqual(server.begun, ['/slow', '/other', '/a', '/echo', '/b'])
+  // Those that were answered no longer wait.
+  for (let packets = 0; packets < 2; packets++) {
+    connection.write(get('/a').repeat(pipelineLength + 1))
+    for (let count = 0; count <= pipelineLength; count++) assert.equal((await connection.response()).status, 200)
+  }
 })
 
 test('a connection with more than 100 waiting requests is closed, and none of these is processed', async () => {

@@ -23,6 +23,8 @@ function startServer() {
   })
 }
 
+const hour = 3_600_000
+
 /** The log line of a shutdown that waited for a connection until the timeout. */
 const cutting = /closing connections/
 
@@ -97,6 +99,27 @@ test('a keep-alive answer that ends during the shutdown does not delay the stop'
   assert.doesNotMatch(JSON.stringify(server.logs), cutting)
 })
 
+test('a running request is answered however old its connection is and however long the shutdown takes', async t => {
+  await using server = await startServer()
+  using slow = await RawConnection.open(server.port)
+  slow.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 8\r\n\r\n{"a"')
+  using unused = await RawConnection.open(server.port)
+  await waitUntil(() => server.lifecycle.requestsInFlight === 1 && server.lifecycle.connections.size === 2)
+  let later = 60_000
+  for (const clock of [performance, Date]) {
+    const now = clock.now.bind(clock)
+    t.mock.method(clock, 'now', () => now() + later)
+  }
+  const shutdown = shutDown(server.server, server.lifecycle, 0, hour)
+  await waitUntil(() => isRefused(server.port))
+  later += 60_000
+  assert.equal(await unused.closed(), '')
+  slow.write(':1} ')
+  assert.equal((await slow.response()).body, '{"body":{"a":1}}')
+  await shutdown
+  assert.doesNotMatch(JSON.stringify(server.logs), cutting)
+})
+
 test('refused bodies also close their connection during the shutdown', async () => {
   await using server = await startServer()
   using connection = await RawConnection.open(server.port)
@@ -111,7 +134,6 @@ test('refused bodies also close their connection during the shutdown', async () 
 
 test('an idle server without connections stops at once, whatever its drain time', async () => {
   const server = await startServer()
-  const hour = 3_600_000
   await within(shutDown(server.server, server.lifecycle, hour), 'the end of an idle server')
 })
 
