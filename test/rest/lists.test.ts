@@ -68,6 +68,7 @@ for (const kind of engineKinds) {
         await page('?limit=2&offset=4', all.slice(4), { prev: '2&offset=2', first })
         await page('?limit=2&offset=1', all.slice(1, 3), { next: after(2), prev: first, first })
         await page('?limit=2&offset=100000', [], { prev: '2&offset=99998', first })
+        await page(`?limit=${after(3)}`, all.slice(4), { first })
         await page('?offset=3', all.slice(3), { prev: '1000&offset=0', first: '1000&offset=0' })
       }
     })

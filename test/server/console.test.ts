@@ -30,6 +30,10 @@ describe('GET /console', () => {
     assert.match(body, /<title>Duet console<\/title>/)
     const known = await ask(`${app.url}/console`, { headers: { 'if-none-match': headers.get('etag') ?? '' } })
     assert.deepEqual([known.status, known.body], [304, ''])
+    assert.equal(headers.get('vary'), 'Origin, Accept-Encoding')
+    const other = { 'if-none-match': headers.get('etag') ?? '', 'accept-encoding': 'identity' }
+    const plain = await ask(`${app.url}/console`, { headers: other })
+    assert.deepEqual([plain.status, plain.headers.has('content-encoding')], [200, false])
   })
 
   it('loads one script and one style sheet, which browsers keep', async () => {

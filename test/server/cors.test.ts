@@ -13,7 +13,13 @@ const exposed =
   'ETag, Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
 
 function startServer(...corsOrigins: string[]) {
-  return startTestServer(fastify => fastify.get('/thing', () => ({ ok: true })), { corsOrigins })
+  return startTestServer(
+    fastify => {
+      fastify.get('/thing', () => ({ ok: true }))
+      fastify.get('/broken', () => Promise.reject(new Error('broken')))
+    },
+    { corsOrigins },
+  )
 }
 
 function allowHeaders({ headers }: RawResponse): string[] {
@@ -31,7 +37,7 @@ const preflight = (origin: string): Asked => ({
 
 test('by default any origin may read answers, errors included, and their important headers', async () => {
   await using app = await startServer('*')
-  for (const path of ['/thing', '/nothing', '/%zz']) {
+  for (const path of ['/thing', '/nothing', '/%zz', '/broken']) {
     const { headers } = await ask(app.url + path, from(evil))
     assert.equal(headers.get('access-control-allow-origin'), '*')
     assert.equal(headers.get('access-control-expose-headers'), exposed)

@@ -161,7 +161,7 @@ describe('OPTIONS, /, health, metrics, malformed requests and CONNECT', () => {
 const optionsOfUsers = 'OPTIONS /users HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 /** A server with a limit of one request and few exempt ones. `/slow` is answered when a test wants it, or never. */
-function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Promise<unknown>(() => {}) } = {}) {
+async function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Promise<unknown>(() => {}) } = {}) {
   const clock = new TestClock()
   const proxies = new TrustedProxies(proxy)
   const limits = new MemoryLimits(clock)
@@ -172,7 +172,7 @@ function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Pro
     proxies,
     refused: limits.refusedClients(),
   }
-  return startTestServer(
+  const server = await startTestServer(
     fastify => {
       fastify.get('/slow', () => slow)
       fastify.get('/exempt', { config: { unlimited: true } }, () => new Promise<never>(() => {}))
@@ -181,6 +181,7 @@ function startSlow({ exempt = 1, proxy = [] as readonly string[], slow = new Pro
     },
     { rateLimit, proxies },
   )
+  return Object.assign(server, { clock })
 }
 
 test('exempt requests have their client refused above twice their own limit, not above that of others', async () => {
@@ -196,11 +197,13 @@ test('pipelined requests that are dropped count', async () => {
   assert.equal(await isServed(server.port), false)
 })
 
-test('malformed requests have their client refused above twice their limit', async () => {
+test('malformed requests have their client refused above twice their limit, until its window ends', async () => {
   await using server = await startSlow()
   for (let sent = 0; sent < 2; sent++) assert.equal((await sendRaw(server.port, 'no request\r\n\r\n')).status, 400)
   assert.equal(await received(server.port, 'no request\r\n\r\n'), '')
   assert.equal(await isServed(server.port), false)
+  server.clock.pass(60_000)
+  assert.ok(await isServed(server.port))
 })
 
 test('malformed requests of a trusted proxy count for nobody: it cannot choose what its clients send', async () => {

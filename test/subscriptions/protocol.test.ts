@@ -300,6 +300,8 @@ describe('graphql-transport-ws', () => {
       assert.ok(dead.isEnded)
       await waitUntil(async () => (await metricOf(own, 'duet_subscriptions')) === 0)
       assert.equal(await metricOf(own, 'duet_sockets'), 1)
+      // An open socket is not a request: the only one is that for the metrics.
+      await waitUntil(async () => (await metricOf(own, 'duet_http_requests_in_flight')) === 1)
       assert.ok(!alive.isClosed)
     } finally {
       mock.timers.reset()
