@@ -1,5 +1,5 @@
 import type { GraphQLError, GraphQLFormattedError } from 'graphql'
-import type { AppError, ErrorCode } from '../core/errors.ts'
+import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import { withShortEchoes } from './language/echo.ts'
 
 /** All codes of errors, with the HTTP status of each. */
@@ -62,6 +62,14 @@ const mostLocations = 10
 export function refusalFromCore(error: AppError, path: readonly string[] | undefined): Refusal {
   const code = codeOf[error.code]
   return new Refusal(code, [{ message: error.message, ...(path && { path }), extensions: { code } }], { cause: error })
+}
+
+/** What the client of a socket is told about an error. Operators are told what it is not. */
+export function reportedRefusal(error: unknown, report: (error: AppError) => void): Refusal {
+  const known = () => refusalFromCore(error instanceof AppError ? error : fault(error), undefined)
+  const refused = error instanceof Refusal ? error : known()
+  if (refused.cause instanceof AppError) report(refused.cause)
+  return refused
 }
 
 const codeOf: Readonly<Record<ErrorCode, Code>> = {

@@ -118,7 +118,7 @@ describe('Conversation', () => {
     authentications.get('Bearer header')?.resolve(authenticated(1))
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
-    assert.deepEqual(talk.conversation.actor, authenticated(2).actor)
+    assert.deepEqual(talk.conversation.login.actor, authenticated(2).actor)
   })
 
   it('a socket with a token of 60 days stays open for 60 days, although timers are limited to 24 days', async t => {

@@ -22,8 +22,9 @@ import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { Executor } from '../../src/graphql/execute.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
-import { FanOut, type FanOutParts, type Resume } from '../../src/graphql/live/fan-out.ts'
-import type { Subscriber, Subscription } from '../../src/graphql/live/group.ts'
+import { FanOut, type FanOutParts } from '../../src/graphql/live/fan-out.ts'
+import type { Subscriber, Subscription } from '../../src/graphql/live/groups.ts'
+import type { Resume } from '../../src/graphql/live/messages.ts'
 import { AutomaticDocuments } from '../../src/graphql/persisted/automatic.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 
@@ -143,8 +144,7 @@ export class FakeSubscriber implements Subscriber {
     }
   }
 
-  readonly fail: Subscriber['fail'] = ({ code }) => this.received.push(code)
-  readonly complete: Subscriber['complete'] = () => this.received.push('complete')
+  readonly end: Subscriber['end'] = refused => this.received.push(refused?.code ?? 'complete')
 }
 
 const schema = loadSchema()

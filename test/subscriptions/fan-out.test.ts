@@ -70,7 +70,7 @@ describe('FanOut', () => {
       }
       const leave = await stage.fanOut.subscribe(
         stage.subscription(ids),
-        { ready: () => undefined, next, fail() {}, complete() {} },
+        { ready: () => undefined, next, end() {} },
         'a client',
       )
       if (name !== 'c') leaving.push(leave)

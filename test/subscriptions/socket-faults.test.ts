@@ -55,16 +55,18 @@ describe('An internal error in the work for a socket', () => {
     })
   }
 
-  it('closes it with 1011 and is reported: sending an event', async () => {
+  it('closes it with 1011, and no other, and is reported: sending an event', async () => {
     const wire = new BrokenWire('next')
     using talk = converse(wire)
     talk.say({ type: 'connection_init' })
     await turn()
     talk.begin(posts)
     await turn()
+    const { received } = await talk.stage.subscribe(posts)
     await talk.stage.happen(postAdded(1), postAdded(2))
     assert.deepEqual(wire.closed, [1011, 'Internal server error'])
-    assert.deepEqual([talk.stage.fanOut.subscriptions, talk.stage.reported.length], [0, 1])
+    assert.deepEqual([talk.stage.fanOut.subscriptions, talk.stage.reported.length], [1, 1])
+    assert.deepEqual(received, [{ postAdded: { id: '1' } }, { postAdded: { id: '2' } }])
   })
 
   it('closes it with 1011, and no other: a message, a ping, a pong', async () => {

@@ -12,23 +12,21 @@ import {
 } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
-import { type Refusal, refusal, refusalFromCore } from '../errors.ts'
-import { Group, groupName, type Member, type Subscriber, type Subscription } from './group.ts'
-import { type GroupLimits, Groups, move } from './groups.ts'
-import { Sender, type SenderParts } from './sender.ts'
+import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
+import { Group, type GroupLimits, Groups, groupName, type Subscriber, type Subscription } from './groups.ts'
+import type { Resume } from './messages.ts'
 import { SharedMessage } from './shared-message.ts'
 
-/** What a subscriber asks for in the `extensions` of its message. */
-export interface Resume {
-  /** Whether each message carries the position of its event. */
-  readonly positions: boolean
-  /** The position after which to begin, as the client sent it. Default: now. */
-  readonly after?: unknown
+export interface FanOutObserver {
+  /** An event reached this many subscribers of a group, this many seconds after its commit. */
+  delivered(subscribers: number, seconds: number): void
+  /** The post or comment of the event no longer exists. */
+  skipped(): void
+  /** A subscriber received an event that happened before it joined the live group. */
+  replayed(): void
 }
 
-export const fromNow: Resume = Object.freeze({ positions: false })
-
-export interface FanOutParts extends GroupLimits, SenderParts {
+export interface FanOutParts extends GroupLimits {
   readonly store: PostStore
   readonly log: EventLog
   readonly feed: RecentEvents
@@ -36,6 +34,9 @@ export interface FanOutParts extends GroupLimits, SenderParts {
   readonly readsAtOnce: number
   /** How long one read may take, in milliseconds. */
   readonly readMs: number
+  readonly observer: FanOutObserver
+  readonly now: () => number
+  readonly report: (error: AppError) => void
 }
 
 /**
@@ -48,7 +49,6 @@ export class FanOut {
   readonly #parts: FanOutParts
   readonly #groups: Groups
   readonly #reads: Queue
-  readonly #sender: Sender
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
 
@@ -56,7 +56,6 @@ export class FanOut {
     this.#parts = parts
     this.#groups = new Groups(parts)
     this.#reads = new Queue({ atOnce: parts.readsAtOnce })
-    this.#sender = new Sender(this.#groups, parts)
   }
 
   get groups(): number {
@@ -85,19 +84,20 @@ export class FanOut {
     subscription: Subscription,
     subscriber: Subscriber,
     client: string,
-    { positions, after }: Resume = fromNow,
+    { positions, after }: Resume = { positions: false },
   ): Promise<() => void> {
     const name = groupName(subscription, positions)
     this.#groups.take(client, name)
     try {
       const { position: from } = after === undefined ? await this.#parts.log.end() : await this.#known(after)
       // Checked after the position is known. If the post was deleted before, it is not found; if later, an event follows.
-      if (!(await this.#exists(subscription, from))) throw postNotFound(subscription)
-      const member: Member = { subscriber, client, from, group: undefined }
-      const live = this.#groups.live(name)
+      if (!(await this.#exists(subscription, from)))
+        throw refusalFromCore(new AppError('not-found', 'Post not found'), [subscription.key])
+      const member = { subscriber, client, from, group: undefined }
+      const live = this.#groups.live.get(name)
       const isAhead = live !== undefined && this.#running.has(live) && live.cursor <= from
       const group = isAhead ? live : new Group(name, subscription, positions, from)
-      move(member, group)
+      group.add(member)
       if (!isAhead) this.#start(group)
       return () => this.#groups.leave(member)
     } catch (error) {
@@ -120,8 +120,8 @@ export class FanOut {
 
   async #known(after: unknown): Promise<Place> {
     const place = placeFromText(after)
-    if (place === undefined || !(await this.#parts.log.keeps(place))) throw positionUnknown()
-    return place
+    if (place !== undefined && (await this.#parts.log.keeps(place))) return place
+    throw positionUnknown()
   }
 
   async #exists({ topic }: Subscription, from: number): Promise<boolean> {
@@ -151,7 +151,7 @@ export class FanOut {
           return this.#groups.goLive(group)
         }
       } catch (error) {
-        if (!isOutage(error)) this.#sender.endAll(group, error)
+        if (!isOutage(error)) this.#groups.end(group, reportedRefusal(error, this.#parts.report))
         else {
           await pause(retryMs, undefined, { ref: false })
           this.#setGoal(group)
@@ -181,17 +181,19 @@ export class FanOut {
       const unread = member?.subscriber.ready()
       if (unread !== undefined) return unread
     }
+    const { observer, now } = this.#parts
     this.#running.set(group, event)
     const subject = subjectOf(event)
     const data = subject === undefined ? undefined : await this.#reads.run(() => this.#read(group, subject))
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
-    if (subject === undefined) this.#sender.endAll(group, undefined)
-    else if (data === undefined) this.#parts.observer.skipped()
-    else {
-      const message = new SharedMessage(data, group.positions ? placeToText(event) : undefined)
-      await this.#sender.send(group, event, message)
-    }
+    if (subject === undefined) return this.#groups.end(group, undefined)
+    if (data === undefined) return observer.skipped()
+    const message = new SharedMessage(data, group.positions ? placeToText(event) : undefined)
+    const isLive = this.#groups.isLive(group)
+    const reached = await group.send(event, message)
+    if (isLive && reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
+    else if (reached > 0) observer.replayed()
   }
 
   /**
@@ -227,10 +229,6 @@ export class FanOut {
 
 function isOutage(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable'
-}
-
-function postNotFound({ key }: Subscription): Refusal {
-  return refusalFromCore(new AppError('not-found', 'Post not found'), [key])
 }
 
 function tooExpensive(): Refusal {

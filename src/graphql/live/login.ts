@@ -12,7 +12,7 @@ export interface LoginParts {
   readonly clock: { now(): number }
 }
 
-/** The conversation that ends when its client is not, or no longer, who its token says. */
+/** Ends when its client is not, or no longer, who its token says. */
 interface Host {
   end(code: number, reason: string): void
   giveUp(error: unknown): void

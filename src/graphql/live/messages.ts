@@ -1,7 +1,6 @@
 import { type Fields, isObject } from '../../server/fields.ts'
 import { hasMoreValues } from '../../server/json-body.ts'
 import { type OperationRequest, operationIn } from '../request.ts'
-import { fromNow, type Resume } from './fan-out.ts'
 
 /** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */
 export const socketBounds = Object.freeze({
@@ -39,13 +38,6 @@ const windowSeconds = 10
 /** 50 messages a second, the default, are 400 KiB a second. */
 const bytesPerMessage = 8 * 1024
 
-/** A message of a graphql-transport-ws client, before it is validated. */
-export interface Message {
-  readonly type?: unknown
-  readonly id?: unknown
-  readonly payload?: unknown
-}
-
 /** The client violated the protocol. Contains the code and the reason for closing the socket. */
 export class Violation extends Error {
   readonly code: number
@@ -61,7 +53,8 @@ export function isPayload(payload: unknown): payload is Fields | null | undefine
   return payload === undefined || payload === null || isObject(payload)
 }
 
-export function messageIn(bytes: Buffer): Message {
+/** A message of a graphql-transport-ws client. Its fields are not validated yet. */
+export function messageIn(bytes: Buffer): Fields {
   try {
     const message: unknown = JSON.parse(hasMoreValues(bytes, socketBounds.values) ? '' : bytes.toString())
     if (isObject(message) && !nestsDeeperThan(socketBounds.depth, message)) return message
@@ -78,19 +71,27 @@ export function requestIn(payload: unknown): OperationRequest {
   }
 }
 
+/** What a subscriber asks for in the `extensions` of its message. */
+export interface Resume {
+  /** Whether each message carries the position of its event. */
+  readonly positions: boolean
+  /** The position after which to begin, as the client sent it. Default: now. */
+  readonly after?: unknown
+}
+
 /** How a `subscribe` message wants its events: `{"positions": true}` or `{"after": "<position>"}` in its extensions. */
 export function resumeIn(payload: unknown): Resume {
   const extensions = isObject(payload) ? payload.extensions : undefined
-  if (!isObject(extensions)) return fromNow
-  const { positions, after } = extensions
+  const { positions, after } = isObject(extensions) ? extensions : {}
   return after === undefined || after === null ? { positions: positions === true } : { positions: true, after }
 }
 
-/** The payload of a `ping` as JSON, to be sent back. */
-export function pingPayloadIn(payload: Fields): string {
-  const text = JSON.stringify(payload)
+/** The answer to a `ping`: it sends the payload back. */
+export function pongTo(payload: Fields | null | undefined): string {
+  const text = JSON.stringify(payload ?? undefined)
+  if (text === undefined) return '{"type":"pong"}'
   if (Buffer.byteLength(text) > socketBounds.pingPayload) throw new Violation(4400, 'Ping payload is too large')
-  return text
+  return `{"type":"pong","payload":${text}}`
 }
 
 /** Functions that walk a message are recursive, and would overflow the stack if it were nested without a bound. */

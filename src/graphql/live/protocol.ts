@@ -1,23 +1,13 @@
-import type { Actor } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
 import type { Allowance } from '../../core/ports.ts'
 import type { Fields } from '../../server/fields.ts'
-import { Refusal, refusal, refusalFromCore } from '../errors.ts'
+import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'
-import type { FanOut, Resume } from './fan-out.ts'
+import type { FanOut } from './fan-out.ts'
 import { Login, type LoginParts } from './login.ts'
-import {
-  isPayload,
-  type Message,
-  messageIn,
-  pingPayloadIn,
-  requestIn,
-  resumeIn,
-  socketBounds,
-  Violation,
-} from './messages.ts'
-import { type Outlet, Run, type Wire } from './run.ts'
+import { isPayload, messageIn, pongTo, type Resume, requestIn, resumeIn, socketBounds, Violation } from './messages.ts'
+import { Run, type Wire } from './run.ts'
 
 export interface ConversationParts extends LoginParts {
   readonly executor: Executor
@@ -35,10 +25,11 @@ export interface ConversationParts extends LoginParts {
  * The server side of graphql-transport-ws for one client, without the socket: incoming messages go to `receive`,
  * outgoing ones to the wire. Queries and mutations run in the same way as over HTTP.
  */
-export class Conversation implements Outlet {
+export class Conversation {
   readonly #parts: ConversationParts
   readonly #wire: Wire
-  readonly #login: Login
+  /** Who the client is. */
+  readonly login: Login
   readonly #operations = new Map<string, Run>()
   #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
   /** Settles when the client is authenticated. */
@@ -52,14 +43,10 @@ export class Conversation implements Outlet {
   constructor(parts: ConversationParts, wire: Wire, authorization: string | undefined) {
     this.#parts = parts
     this.#wire = wire
-    this.#login = new Login(parts, this)
+    this.login = new Login(parts, this)
     const tooLate = () => this.end(4408, 'Connection initialisation timeout')
     this.#initTimer = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
-    if (authorization !== undefined) this.#authentication = this.#login.authenticate(authorization)
-  }
-
-  get actor(): Actor {
-    return this.#login.actor
+    if (authorization !== undefined) this.#authentication = this.login.authenticate(authorization)
   }
 
   /** A method and not a getter: V8 calls private getters through its runtime, which every event to every socket would pay. */
@@ -96,11 +83,6 @@ export class Conversation implements Outlet {
     this.end(1013, 'Try again later')
   }
 
-  /** Closes the socket if the key that signed its token was removed. */
-  requireKey(): void {
-    this.#login.requireKey()
-  }
-
   /** Stops all operations and closes the socket. */
   end(code: number, reason: string): void {
     if (this.#isOver()) return
@@ -118,24 +100,19 @@ export class Conversation implements Outlet {
   closed(): void {
     this.#state = 'over'
     clearTimeout(this.#initTimer)
-    this.#login.stop()
+    this.login.stop()
     for (const run of this.#operations.values()) run.stop()
     this.#operations.clear()
   }
 
-  #handle({ type, id, payload }: Message): void {
+  #handle({ type, id, payload }: Fields): void {
     if (type === 'connection_init') this.#initialise(payload)
     else if (type === 'subscribe') this.#begin(id, payload)
     else if (type === 'complete' && typeof id === 'string') {
       this.#operations.get(id)?.stop()
       this.#operations.delete(id)
-    } else if (type === 'ping' && isPayload(payload)) this.#pong(payload)
+    } else if (type === 'ping' && isPayload(payload)) this.send(pongTo(payload))
     else if (type !== 'pong' || !isPayload(payload)) throw new Violation(4400, 'Invalid message')
-  }
-
-  #pong(payload: Fields | null | undefined): void {
-    if (payload) this.send(`{"type":"pong","payload":${pingPayloadIn(payload)}}`)
-    else this.#tell({ type: 'pong' })
   }
 
   #initialise(payload: unknown): void {
@@ -146,13 +123,12 @@ export class Conversation implements Outlet {
     clearTimeout(this.#initTimer)
     const earlier = Promise.resolve(this.#authentication)
     // Checked after the token of the upgrade request, so that this token takes precedence.
-    this.#authentication = given === undefined ? earlier : earlier.then(() => this.#login.authenticate(given))
+    this.#authentication = given === undefined ? earlier : earlier.then(() => this.login.authenticate(given))
     const wantsPosition = isPayload(payload) && payload?.positions === true
     this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(error => this.giveUp(error))
   }
 
   async #acknowledge(wantsPosition: boolean): Promise<void> {
-    if (this.#state !== 'initialising') return
     const payload = wantsPosition ? { position: await this.#parts.fanOut.position() } : undefined
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
@@ -170,13 +146,13 @@ export class Conversation implements Outlet {
     const run = new Run(id, this)
     // An operation that the client has cancelled may still be running.
     if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
-      run.fail(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
+      run.end(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
       return
     }
     this.#operations.set(id, run)
     this.#executing++
     this.#execute(run, request, resume)
-      .catch((error: unknown) => run.fail(this.#refusalIn(error)))
+      .catch((error: unknown) => run.end(reportedRefusal(error, this.#parts.report)))
       .finally(() => {
         this.#executing--
         if (this.#executing === 0) this.#endWhenIdle?.()
@@ -190,11 +166,11 @@ export class Conversation implements Outlet {
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
     // A mutation checks the token itself, in its transaction.
-    if (operation.kind !== 'mutation' && !(await this.#login.isStillValid())) return this.end(4403, 'Forbidden')
+    if (operation.kind !== 'mutation' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
-      const subscription = executor.subscription(operation, request.variables, this.actor)
+      const subscription = executor.subscription(operation, request.variables, this.login.actor)
       run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
-    } else run.answer(await executor.execute(operation, request.variables, this.actor))
+    } else run.answer(await executor.execute(operation, request.variables, this.login.actor))
   }
 
   /** Another operation may have the id of one that the client has stopped. That does not get here. */
@@ -202,14 +178,6 @@ export class Conversation implements Outlet {
     this.#operations.delete(run.id)
     if (refused === undefined) this.#tell({ id: run.id, type: 'complete' })
     else this.#tell({ id: run.id, type: 'error', payload: refused.errors })
-  }
-
-  #refusalIn(error: unknown): Refusal {
-    if (error instanceof Refusal && !(error.cause instanceof AppError)) return error
-    const cause = error instanceof Refusal ? error.cause : error
-    const known = cause instanceof AppError ? cause : fault(cause)
-    this.#parts.report(known)
-    return error instanceof Refusal ? error : refusalFromCore(known, undefined)
   }
 
   #tell(message: object): void {

@@ -1,21 +1,17 @@
 import type { Refusal } from '../errors.ts'
-import type { Subscriber } from './group.ts'
+import type { Subscriber } from './groups.ts'
 import type { SharedMessage } from './shared-message.ts'
 
-/** Sends messages to a client. */
-export interface Outlet {
+/** The connection to the client, of any kind. */
+export interface Wire {
   /** Resolves when the client has read most of what was sent. Undefined if it has. */
   ready(): Promise<void> | undefined
   send(message: string): void
   sendFrame(frame: Buffer): void
-}
-
-/** The connection to the client, of any kind. */
-export interface Wire extends Outlet {
   close(code: number, reason: string): void
 }
 
-interface Host extends Outlet {
+interface Host extends Omit<Wire, 'close'> {
   /** Called once, when an operation ends by itself, and not when it is stopped. */
   finished(run: Run, refused: Refusal | undefined): void
 }
@@ -51,7 +47,7 @@ export class Run implements Subscriber {
   answer(data: string): void {
     if (this.#isOver) return
     this.#host.send(`{"id":${this.#json},"type":"next","payload":{"data":${data}}}`)
-    this.complete()
+    this.end()
   }
 
   next(message: SharedMessage): void {
@@ -62,11 +58,7 @@ export class Run implements Subscriber {
     return this.#host.ready()
   }
 
-  complete(): void {
-    this.fail(undefined)
-  }
-
-  fail(refused: Refusal | undefined): void {
+  end(refused?: Refusal): void {
     if (this.#isOver) return
     this.stop()
     this.#host.finished(this, refused)

@@ -6,23 +6,18 @@
 export class SharedMessage {
   readonly #rest: Buffer
   #id: string | undefined
-  #frame: Buffer = none
+  #frame: Buffer | undefined
 
   constructor(data: string, position?: string) {
     const extensions = position === undefined ? '' : `,"extensions":{"position":"${position}"}`
     this.#rest = Buffer.from(`,"type":"next","payload":{"data":${data}${extensions}}}`)
   }
 
-  get bytes(): number {
-    return this.#rest.length
-  }
-
   /** `id` is the subscription's id as JSON. */
   frame(id: string): Buffer {
-    if (id !== this.#id) {
-      this.#id = id
-      this.#frame = this.#make(`{"id":${id}`)
-    }
+    if (this.#frame !== undefined && id === this.#id) return this.#frame
+    this.#id = id
+    this.#frame = this.#make(`{"id":${id}`)
     return this.#frame
   }
 
@@ -40,5 +35,3 @@ export class SharedMessage {
     return frame
   }
 }
-
-const none = Buffer.alloc(0)

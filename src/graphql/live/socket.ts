@@ -10,13 +10,6 @@ export interface SocketObserver {
   closedForSlowness(): void
 }
 
-export interface SocketParts {
-  readonly websocket: WebSocket
-  readonly stream: NetSocket
-  readonly unread: Unread
-  readonly observer: SocketObserver
-}
-
 /** One WebSocket. Frames for many sockets are written to the stream directly: `ws` would build each again. */
 export class Socket implements Wire {
   readonly #websocket: WebSocket
@@ -24,20 +17,26 @@ export class Socket implements Wire {
   readonly #unread: Unread
   readonly #observer: SocketObserver
   conversation: Conversation | undefined
-  /** Settles when the stream can take more, while it cannot. */
-  #drained: Promise<void> | undefined
+  /** Resolved when the stream can take more. Undefined if nobody waits for that. */
+  #drained: PromiseWithResolvers<void> | undefined
   #bound = mostWaiting
   /** How many bytes waited when they were counted last. */
   #noted = 0
-  #isSlow = false
   /** The payload of the last ping, until its pong arrives. */
   #ping: Buffer | undefined
 
-  constructor({ websocket, stream, unread, observer }: SocketParts) {
+  constructor(websocket: WebSocket, stream: NetSocket, unread: Unread, observer: SocketObserver) {
     this.#websocket = websocket
     this.#stream = stream
     this.#unread = unread
     this.#observer = observer
+    const drain = () => {
+      websocket.resume()
+      this.#drained?.resolve()
+      this.#drained = undefined
+    }
+    stream.on('drain', drain).on('close', drain)
+    websocket.on('close', () => this.#count(0))
     stream.setTimeout(unread.stalledMs).on('timeout', () => {
       if (this.bytes > 0) this.cut()
     })
@@ -61,15 +60,8 @@ export class Socket implements Wire {
 
   ready(): Promise<void> | undefined {
     if (!this.#stream.writableNeedDrain) return undefined
-    this.#drained ??= new Promise<void>(resolve => {
-      const done = () => {
-        this.#stream.off('drain', done).off('close', done)
-        this.#drained = undefined
-        resolve()
-      }
-      this.#stream.on('drain', done).on('close', done)
-    })
-    return this.#drained
+    this.#drained ??= Promise.withResolvers()
+    return this.#drained.promise
   }
 
   /** Never throws, because it is called to handle errors. */
@@ -87,7 +79,7 @@ export class Socket implements Wire {
 
   /** Destroys the connection without a close frame, which would only wait behind the unread bytes. */
   cut(): void {
-    this.#noteSlow()
+    if (this.#websocket.readyState === openState && !this.#stream.destroyed) this.#observer.closedForSlowness()
     this.#stream.destroy()
   }
 
@@ -123,7 +115,7 @@ export class Socket implements Wire {
       return true
     }
     if (waiting <= this.#bound) return true
-    this.#noteSlow()
+    this.#observer.closedForSlowness()
     this.conversation?.end(1013, 'Too slow')
     return false
   }
@@ -142,24 +134,12 @@ export class Socket implements Wire {
     this.#count(this.bytes)
     if (this.#noted >= largeBytes && !this.#unread.hasRoom()) this.cut()
     // A client that does not read is not read either: what it sends would keep the stream from timing out.
-    if (!this.#stream.writableNeedDrain || this.#websocket.isPaused) return
-    this.#websocket.pause()
-    this.#stream.once('drain', () => this.#websocket.resume())
+    if (this.#stream.writableNeedDrain) this.#websocket.pause()
   }
 
   #count(bytes: number): void {
     this.#unread.bytes += bytes - this.#noted
     this.#noted = bytes
-  }
-
-  /** The socket is closed: nothing of it waits any more. */
-  forget(): void {
-    this.#count(0)
-  }
-
-  #noteSlow(): void {
-    if (!this.#isSlow) this.#observer.closedForSlowness()
-    this.#isSlow = true
   }
 }
 

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../../core/actor.ts'
 import { AppError, fault } from '../../core/errors.ts'
+import { Counts } from '../../lib/counts.ts'
 import { isSameHost } from '../../server/origins.ts'
 import type { Unread } from '../../server/unread.ts'
 import type { Upgrade } from '../../server/upgrades.ts'
@@ -38,9 +39,9 @@ export class Sockets implements AsyncDisposable {
     maxPayload: socketBounds.message,
     handleProtocols: protocols => (protocols.has(subprotocol) ? subprotocol : false),
   })
-  readonly #sockets = new Set<Socket>()
+  readonly #sockets = new Map<Socket, Conversation>()
   /** How many sockets each client has, including those that are being closed. */
-  readonly #perClient = new Map<string, number>()
+  readonly #perClient = new Counts()
   #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heartbeat = setInterval(() => this.beat(), beatMs).unref()
 
@@ -63,39 +64,29 @@ export class Sockets implements AsyncDisposable {
     }
   }
 
-  /** Throws if the client may not open a socket: its origin is not allowed, or it has too many sockets. */
+  /**
+   * Throws if the client may not open a socket. It may not have too many, and its page must have no origin, our own or
+   * one that CORS allows.
+   */
   check(request: IncomingMessage): void {
-    if (!this.#isAllowed(request)) throw new AppError('forbidden', 'Origin is not allowed')
-    const { clientOf, socketsPerClient } = this.#parts
-    if (this.#openOf(clientOf(request)) < socketsPerClient) return
+    const { clientOf, socketsPerClient, isAllowedOrigin } = this.#parts
+    const { origin, host } = request.headers
+    if (origin !== undefined && !isAllowedOrigin(origin) && !isSameHost(origin, host))
+      throw new AppError('forbidden', 'Origin is not allowed')
+    if (this.#perClient.of(clientOf(request)) < socketsPerClient) return
     throw new AppError('rate-limited', 'Too many open sockets. Try again later.', { retryAfterSeconds: retrySeconds })
-  }
-
-  /** Allows requests without an origin, from our own origin, and from origins that CORS allows. */
-  #isAllowed({ headers: { origin, host } }: IncomingMessage): boolean {
-    if (origin === undefined || this.#parts.isAllowedOrigin(origin)) return true
-    return isSameHost(origin, host)
-  }
-
-  #openOf(client: string): number {
-    return this.#perClient.get(client) ?? 0
   }
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
     delete request.socketUpgrade // no longer needed, and a socket may live long
     const { unread, observer, socketsPerClient } = this.#parts
     const client = this.#parts.clientOf(request)
-    const socket = new Socket({ websocket, stream, unread, observer })
-    const open = this.#openOf(client) + 1
-    this.#perClient.set(client, open)
+    const socket = new Socket(websocket, stream, unread, observer)
+    const open = this.#perClient.add(client)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
-      socket.forget()
-      const left = this.#openOf(client) - 1
-      if (left > 0) this.#perClient.set(client, left)
-      else this.#perClient.delete(client)
+      this.#perClient.add(client, -1)
       this.#sockets.delete(socket)
-      this.#guarded(() => socket.conversation?.closed())
     })
     if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
     // Other requests of the client may have opened sockets since the check.
@@ -108,7 +99,8 @@ export class Sockets implements AsyncDisposable {
     const parts = { ...this.#parts, client, take: this.#parts.takeFor(request) }
     const conversation = new Conversation(parts, socket, request.headers.authorization)
     socket.conversation = conversation
-    this.#sockets.add(socket)
+    this.#sockets.set(socket, conversation)
+    websocket.on('close', () => conversation.guarded(() => conversation.closed()))
     const mayReceive = messageRate(parts.messagesPerSecond, () => parts.clock.now())
     // Frames of WebSocket itself count like messages: each is work.
     const counted = (bytes: number, work: () => void) =>
@@ -129,12 +121,12 @@ export class Sockets implements AsyncDisposable {
   async revoke(userId: number): Promise<void> {
     // Results by token version: a user may have a thousand sockets, but few token versions.
     const known = new Map<string, boolean>()
-    for (const { conversation } of this.#sockets) {
-      const actor = conversation?.actor
-      if (actor?.kind !== 'user' || actor.id !== userId) continue
+    for (const conversation of this.#sockets.values()) {
+      const { actor } = conversation.login
+      if (actor.kind !== 'user' || actor.id !== userId) continue
       const isValid = known.get(actor.tokenVersion) ?? (await this.#isStillValid(actor))
       known.set(actor.tokenVersion, isValid)
-      if (!isValid) conversation?.end(4403, 'Forbidden')
+      if (!isValid) conversation.end(4403, 'Forbidden')
     }
   }
 
@@ -151,7 +143,7 @@ export class Sockets implements AsyncDisposable {
 
   /** Closes the sockets whose tokens were signed by a key that was removed. */
   revokeKeys(): void {
-    for (const { conversation } of this.#sockets) this.#guarded(() => conversation?.requireKey())
+    for (const each of this.#sockets.values()) each.guarded(() => each.login.requireKey())
   }
 
   /** Closes all sockets for good: later ones are closed immediately. */
@@ -162,21 +154,12 @@ export class Sockets implements AsyncDisposable {
 
   /** Closes each socket as soon as its running operations are answered. */
   closeAll(code: number, reason: string): void {
-    for (const { conversation } of this.#sockets) this.#guarded(() => conversation?.endSoon(code, reason))
+    for (const each of this.#sockets.values()) each.guarded(() => each.endSoon(code, reason))
   }
 
   /** Checks whether the clients are still alive. */
   beat(): void {
-    for (const socket of this.#sockets) this.#guarded(() => socket.beat())
-  }
-
-  /** Reports errors. An error thrown from a callback of the runtime would end the process. */
-  #guarded(work: () => void): void {
-    try {
-      work()
-    } catch (error) {
-      this.#parts.report(fault(error))
-    }
+    for (const [socket, conversation] of this.#sockets) conversation.guarded(() => socket.beat())
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
