@@ -143,6 +143,36 @@ describe('the console', { skip: browserMissing }, () => {
     }
   })
 
+  it('shows older posts and more comments page by page, each once and in order, also those that came in between', async () => {
+    await using own = await startTestApp({ DEMO_DATA: 'true' })
+    const token = await logIn(own, grace, password)
+    const times = (count: number, text: (n: number) => string) => Array.from({ length: count }, (_, n) => text(n))
+    const added = times(11, n => `p${n}: createPost(title: "Post ${n}", content: "Some text.") { id }`)
+    const { p0 } = await read<Record<string, { id: string }>>(own, `mutation { ${added.join(' ')} }`, { token })
+    const texts = times(52, n => `Word ${n}.`)
+    const comments = times(51, n => `c${n}: addComment(postId: ${p0?.id}, text: "${texts[n]}") { id }`)
+    await read(own, `mutation { ${comments.join(' ')} }`, { token })
+    const { posts } = await read<{ posts: { title: string }[] }>(own, '{ posts(limit: 20) { title } }')
+
+    await using view = await ConsolePage.open(browser, own.url, { as: ada })
+    const shown = view.page.locator('.posts h2')
+    await waitUntil(async () => (await shown.count()) === 10)
+    await view.button('Show older posts').click()
+    const post = view.post('Post 0')
+    await post.getByRole('button', { name: '51 comments' }).click()
+    assert.deepEqual(
+      await shown.allInnerTexts(),
+      posts.map(({ title }) => title),
+    )
+    await post.getByLabel('Your comment').fill('Word 51.')
+    await view.button('Send').click()
+    await post.getByText('Word 51.').waitFor()
+    await view.button('Show more comments').click()
+    await post.getByText('Word 50.').waitFor()
+    assert.deepEqual(await post.locator('.comments .prose').allInnerTexts(), texts)
+    view.assertNoTroubles()
+  })
+
   it('lists users page by page, finds one by e-mail, creates and edits users, and refuses callers without permission', async () => {
     const token = await logIn(app, ada, password)
     const created = await Promise.all(Array.from({ length: 8 }, () => createUser(app)))
@@ -434,10 +464,17 @@ describe('the console', { skip: browserMissing }, () => {
       await page.clock.runFor(2000)
       return asked >= 2
     })
+    const release = await holdOne(page, /health\/ready/)
+    const before = asked + 1
+    await waitUntil(async () => {
+      await page.clock.runFor(2000)
+      return asked === before
+    })
     await view.show('Feed')
-    await page.waitForLoadState('networkidle')
-    const before = asked
-    await page.clock.runFor(20_000)
+    const answered = page.waitForResponse(/health\/ready/)
+    release()
+    await answered
+    for (let round = 0; round < 10; round++) await page.clock.runFor(2000)
     await view.show('Users') // a round trip, in which a request would have been seen
     assert.equal(asked, before)
   })

@@ -59,6 +59,9 @@ describe('Automatic persisted queries', () => {
         }
       }
       assert.equal((await send(app, persisted(sha256(text)))).code, 'PERSISTED_QUERY_NOT_FOUND')
+      assert.ok((await send(app, { query: other, ...persisted(sha256(other)) })).data)
+      const known = await send(app, { query: text, ...persisted(sha256(other)) })
+      assert.deepEqual([known.status, known.message], [refused, wrong.message])
     })
 
     it(`by ${name}: a hash of another text is told before anything about the text`, async () => {

@@ -144,6 +144,25 @@ describe('A subscriber that begins at an earlier position', () => {
     assert.deepEqual(same[0]?.subscriber.positions, stage.log.events.slice(4).map(placeToText))
   })
 
+  it('misses no event and gets none twice when it overtakes the live group and then joins it', async () => {
+    const stage = await stageAfter(2)
+    const live = await stage.subscribe(posts, {}, 'another', { positions: true })
+    const held = Promise.withResolvers<void>()
+    const { answer } = stage.store
+    stage.store.answer = async (id, selection) => {
+      stage.store.answer = answer
+      await held.promise
+      return answer(id, selection)
+    }
+    await stage.add(postAdded(3)) // which the live group reads slowly
+    const faster = await stage.resume(posts, eventAt(stage, 1))
+    await soon(() => faster.received.length === 2)
+    await turn()
+    held.resolve()
+    await stage.happen(postAdded(4))
+    assert.deepEqual([idsIn(faster.received), idsIn(live.received)], [numbers(2, 4), numbers(3, 4)])
+  })
+
   it('gets positions only if it asks for them', async () => {
     const stage = new FanOutStage()
     const plain = await stage.subscribe(posts)
