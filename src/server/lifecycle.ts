@@ -128,7 +128,8 @@ export async function shutDown(
       { connections: lifecycle.connections.size },
       'closing connections whose requests did not end in time',
     )
-  server.server.closeAllConnections()
+  // Node's `closeAllConnections` does not know those that asked for a WebSocket.
+  for (const connection of lifecycle.connections) connection.destroy()
   await closing
 }
 

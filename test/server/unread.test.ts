@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { shutDown } from '../../src/server/lifecycle.ts'
 import { largeBytes, mostUnread, Unread } from '../../src/server/unread.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, RawConnection } from '../support/http.ts'
@@ -15,6 +16,7 @@ const content = '€'.repeat(size / 3)
 /** They describe an answer, so they must not be sent without it. */
 const described = { etag: '"1"', link: '</large>; rel="next"', location: '/large' }
 const stalledMs = 400
+const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n'
 
 /** A client that reads only when the test tells it to. */
 class Reader implements Disposable {
@@ -22,10 +24,10 @@ class Reader implements Disposable {
   read = 0
   closed = false
 
-  static async open(port: number, more = ''): Promise<Reader> {
+  static async open(port: number, more = '', headers = ''): Promise<Reader> {
     const reader = new Reader(connect({ port, host: '127.0.0.1' }))
     await once(reader.socket, 'connect')
-    reader.socket.write(`GET /large HTTP/1.1\r\nHost: x\r\n\r\n${more}`)
+    reader.socket.write(`GET /large HTTP/1.1\r\nHost: x\r\n${headers}\r\n${more}`)
     return reader
   }
 
@@ -97,6 +99,23 @@ test('a client that reads a part, and sends while it reads nothing more, is disc
     reader.socket.write('x')
     await pause(stalledMs / 4)
   }
+})
+
+test('a client that asks another route for a WebSocket and does not read the answer is disconnected', async () => {
+  const unread = new Unread(mostUnread, stalledMs)
+  await using server = await start(unread)
+  using _reader = await Reader.open(server.port, '', upgrade)
+  await waitUntil(() => unread.bytes === size)
+  await waitUntil(() => server.lifecycle.connections.size === 0)
+  assert.deepEqual([server.cuts(), unread.bytes], [1, 0])
+})
+
+test('a client that asks another route for a WebSocket and does not read the answer does not keep the server from stopping', async () => {
+  const unread = new Unread()
+  await using server = await start(unread)
+  using _reader = await Reader.open(server.port, '', upgrade)
+  await waitUntil(() => unread.bytes === size)
+  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end')
 })
 
 test('a client that reads slowly but steadily gets all of its answer, however long it takes', async () => {
