@@ -78,9 +78,11 @@ const fastifyErrors: Readonly<Record<string, readonly [status: number, text: str
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [400, 'Request body does not match its Content-Length'],
 }
 
-// The handler may have set headers before it failed. They describe a response that is not sent, and one of them may
-// have caused the failure.
-function dropHeadersOfHandler(reply: FastifyReply): void {
+/**
+ * The handler may have set headers before it failed. They describe a response that is not sent, and one of them may have
+ * caused the failure.
+ */
+export function dropHeadersOfHandler(reply: FastifyReply): void {
   for (const name of Object.keys(reply.getHeaders())) if (!ours.test(name)) reply.removeHeader(name)
   reply.header('cache-control', 'no-store')
 }

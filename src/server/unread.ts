@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net'
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
+import { AppError } from '../core/errors.ts'
+import { dropHeadersOfHandler } from './errors.ts'
 
 const kibibyte = 1024
 
@@ -43,7 +45,10 @@ export function boundUnread(server: FastifyInstance, unread: Unread, onCut: () =
     // Node would keep a string in memory as long as its bytes. And the garbage collector knows the size of buffers.
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
     const { raw } = reply
-    if (!unread.hasRoom(bytes.length)) return next(null, refusal(reply))
+    if (!unread.hasRoom(bytes.length)) {
+      dropHeadersOfHandler(reply)
+      return next(new AppError('unavailable', tooMuch, { retryAfterSeconds: 10 }))
+    }
     // If the client is gone, nothing is sent, and no event tells that it has ended.
     if (raw.socket?.destroyed === false) {
       unread.bytes += bytes.length
@@ -55,15 +60,5 @@ export function boundUnread(server: FastifyInstance, unread: Unread, onCut: () =
   })
 }
 
-function refusal(reply: FastifyReply): string {
-  for (const name of ['content-length', 'content-encoding', 'etag', 'link', 'location']) reply.removeHeader(name)
-  reply
-    .code(503)
-    .header('retry-after', '10')
-    .header('cache-control', 'no-store')
-    .type('application/json; charset=utf-8')
-  const isRead = reply.request.method === 'GET' || reply.request.method === 'HEAD'
-  return JSON.stringify({ error: isRead ? tooMuch : `${tooMuch} A change has happened: read before you repeat it.` })
-}
-
-const tooMuch = 'Too many answers wait to be read. Try again later.'
+/** The answer is left out, so the client cannot see whether it was a change. */
+const tooMuch = 'Too many answers wait to be read. Try again later. If this was a change, it has happened.'
