@@ -29,6 +29,16 @@ describe('Group commit', () => {
     assert.ok(commits.length <= 2, `64 verbs took ${commits.length} commits`)
   })
 
+  it('does not let verbs that arrive later wait for a transaction that takes long', async t => {
+    const commits: number[] = []
+    const { engine } = await prepared(t, { observer: { commit: verbs => commits.push(verbs) } })
+    await engine.ping()
+    commits.length = 0
+    const puts = Array.from({ length: 19 }, (_, index) => () => engine.write('put', `k${index}`, 'v'))
+    await Promise.all([engine.write('hang', 'slow', 100), ...puts.map(put => put())])
+    assert.deepEqual(commits, [16, 4])
+  })
+
   it('rejects all verbs of a commit with 503 if an error rolled back the whole transaction, and keeps nothing', async t => {
     const { engine } = await prepared(t)
     await engine.ping()

@@ -29,6 +29,8 @@ export interface WriterData {
 }
 
 const largestBatch = 512
+/** How long a transaction takes in further jobs: those that show much must not hold up all others. */
+const longestBatchMs = 50
 const lookEveryMs = 1000
 
 if (parentPort === null) throw new Error('This module runs as a worker thread only')
@@ -64,6 +66,7 @@ function commitAll(first: MessagePort, text: string): void {
   const senders: MessagePort[] = []
   const closing = new Set<MessagePort>()
   let room = largestBatch
+  const end = performance.now() + longestBatchMs
   const take = (port: MessagePort, message: string): readonly Job[] => {
     const jobs = JSON.parse(message) as ToWriter
     if (jobs === 'close') closing.add(port)
@@ -77,7 +80,7 @@ function commitAll(first: MessagePort, text: string): void {
   const more = (): readonly Job[] => {
     const jobs: Job[] = []
     for (const port of ports) {
-      if (room <= 0) break
+      if (room <= 0 || performance.now() > end) break
       if (closing.has(port)) continue
       const next: { message: string } | undefined = receiveMessageOnPort(port)
       if (next !== undefined) jobs.push(...take(port, next.message))

@@ -15,7 +15,7 @@ export interface FileState {
   reportDamage(): void
 }
 
-/** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together. */
+/** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together, a few at a time. */
 export class SqliteWriter implements FileState, AsyncDisposable {
   readonly #connect: (port: MessagePort) => void
   readonly #now: () => number
@@ -64,7 +64,7 @@ export class SqliteWriter implements FileState, AsyncDisposable {
     const jobs = this.#outgoing
     if (jobs.length === 0) return
     this.#outgoing = []
-    this.#post(jobs)
+    for (let at = 0; at < jobs.length; at += sentTogether) this.#post(jobs.slice(at, at + sentTogether))
   }
 
   #post(message: ToWriter): void {
@@ -155,3 +155,6 @@ interface Settle {
   resolve(outcome: unknown): void
   reject(error: Error): void
 }
+
+/** The jobs of one message share one transaction, however long they take. */
+const sentTogether = 16
