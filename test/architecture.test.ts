@@ -13,26 +13,26 @@ type Row = { inside: 'everything' | string[]; outside: Outside }
 const DIRECTIONS: Record<string, Row> = {
   'main.ts': { inside: 'everything', outside: 'anything' },
   'app.ts': {
-    inside: ['wiring', 'config.ts', 'rest', 'graphql', 'server', 'storage', 'events', 'limits', 'security', 'core'],
+    inside: ['wiring', 'config.ts', 'rest', 'graphql', 'http', 'storage', 'events', 'limits', 'security', 'core'],
     outside: 'anything',
   },
   wiring: {
-    inside: ['config.ts', 'graphql', 'server', 'storage', 'events', 'limits', 'security', 'core'],
+    inside: ['config.ts', 'graphql', 'http', 'storage', 'events', 'limits', 'security', 'core'],
     outside: 'anything',
   },
   threads: {
-    inside: ['app.ts', 'wiring', 'config.ts', 'server', 'storage', 'events', 'limits', 'security', 'core'],
+    inside: ['app.ts', 'wiring', 'config.ts', 'http', 'storage', 'events', 'limits', 'security', 'core'],
     outside: 'anything',
   },
   commands: {
-    inside: ['threads', 'app.ts', 'wiring', 'config.ts', 'server', 'storage', 'security', 'core'],
+    inside: ['threads', 'app.ts', 'wiring', 'config.ts', 'http', 'storage', 'security', 'core'],
     outside: 'builtins',
   },
   'config.ts': { inside: ['settings', 'core'], outside: 'builtins' },
   settings: { inside: [], outside: 'builtins' },
-  rest: { inside: ['server', 'core'], outside: 'anything' },
-  graphql: { inside: ['server', 'core'], outside: 'anything' },
-  server: { inside: ['core'], outside: 'anything' },
+  rest: { inside: ['http', 'core'], outside: 'anything' },
+  graphql: { inside: ['http', 'core'], outside: 'anything' },
+  http: { inside: ['core'], outside: 'anything' },
   storage: { inside: ['core'], outside: 'anything' },
   events: { inside: ['core'], outside: 'anything' },
   limits: { inside: ['core'], outside: 'anything' },

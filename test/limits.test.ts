@@ -7,13 +7,13 @@ import { settings } from '../src/config.ts'
 /** The tests of each row of docs/limits.md, by their files and parts of their names. */
 const tests: Readonly<Record<string, readonly string[]>> = {
   'requests of a client': [
-    'server/rate-limit: of 200 requests of one client exactly 100 are accepted, and 100 get 429 with Retry-After',
+    'http/rate-limit: of 200 requests of one client exactly 100 are accepted, and 100 get 429 with Retry-After',
   ],
   'other requests of a client: `OPTIONS`, `/`, `/health/…`, `/metrics` without a body, malformed and dropped ones': [
-    'server/refused-clients: are limited to 1,000 a minute together, beside the rate limit',
+    'http/refused-clients: are limited to 1,000 a minute together, beside the rate limit',
   ],
   'refused requests of a client': [
-    'server/refused-clients: a client above twice the rate limit is refused at accept until its window ends, and in the next window again',
+    'http/refused-clients: a client above twice the rate limit is refused at accept until its window ends, and in the next window again',
   ],
   'windows that limits remember': [
     'limits/memory-limits: remember 100,000 clients, nearly all of them, and mistake none for another',
@@ -23,42 +23,42 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'limits/redis-outages: while Redis hangs; all waiting calls are answered after one timeout',
   ],
   'connections of a client': [
-    'server/connection-limit: a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other clients have their own limit, and a closed connection makes room',
+    'http/connection-limit: a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other clients have their own limit, and a closed connection makes room',
   ],
   'pipelined requests of a connection': [
-    'server/pipelining: a connection with more than 100 waiting requests is closed, and none of these is processed',
+    'http/pipelining: a connection with more than 100 waiting requests is closed, and none of these is processed',
   ],
   'time to send the headers, a request, the next request': [
-    'server/timeouts: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
+    'http/timeouts: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
   ],
-  'size of the headers': ['server/parser: refused with'],
+  'size of the headers': ['http/parser: refused with'],
   'parts of the headers that are read': [
     'graphql/accept: an Accept header of more than 2,048 characters counts as none',
-    'server/cors: a preflight allows the headers that it asks for, and otherwise those that the service reads',
-    'server/request-ids: is replaced by a new one, and not logged',
+    'http/cors: a preflight allows the headers that it asks for, and otherwise those that the service reads',
+    'http/request-ids: is replaced by a new one, and not logged',
   ],
   'size of a body': [
-    'server/bodies: a body of exactly the limit is accepted, and one byte more is refused with 413, with and without Content-Length',
+    'http/bodies: a body of exactly the limit is accepted, and one byte more is refused with 413, with and without Content-Length',
   ],
   'values of a body, and its pieces': [
-    'server/bodies: a body of more than 20,000 values is refused with 400',
-    'server/bodies: a body in more than 4,096 pieces is refused with 413',
+    'http/bodies: a body of more than 20,000 values is refused with 400',
+    'http/bodies: a body in more than 4,096 pieces is refused with 413',
   ],
   'rest of a body that nobody reads': [
-    'server/bodies: a connection on which a refused body never ends is closed',
-    'server/refused-clients: a chunked body that nobody reads closes its connection when it is too long',
+    'http/bodies: a connection on which a refused body never ends is closed',
+    'http/refused-clients: a chunked body that nobody reads closes its connection when it is too long',
   ],
   'time without reading an answer or a message': [
-    'server/unread: a client that reads nothing of its answer for 30 seconds is disconnected within a minute',
+    'http/unread: a client that reads nothing of its answer for 30 seconds is disconnected within a minute',
     'subscriptions/stalled-sockets: is disconnected after 30 seconds without reading, however many pongs it sends',
   ],
   'unread answers and messages of all clients': [
-    'server/unread: while clients leave more than 256 MiB unread, large answers are refused with 503, and small ones are sent',
+    'http/unread: while clients leave more than 256 MiB unread, large answers are refused with 503, and small ones are sent',
   ],
-  'a log line': ['server/logging: a log line has a bounded length, whatever a client sends or an error contains'],
+  'a log line': ['http/logging: a log line has a bounded length, whatever a client sends or an error contains'],
   'series and texts of the metrics': [
-    'server/metrics: unknown paths and unusual methods create no series of their own',
-    'server/metrics: scrapes at the same time share one text',
+    'http/metrics: unknown paths and unusual methods create no series of their own',
+    'http/metrics: scrapes at the same time share one text',
   ],
   'threads that end': ['threads/threads: a thread that ends is replaced while the other continues'],
   'logins of a client': [

@@ -1,4 +1,4 @@
-import '../../src/server/pages/theme.css'
+import '../../src/http/pages/theme.css'
 import './styles/controls.css'
 import './styles/layout.css'
 import './styles/views.css'

@@ -1,9 +1,9 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
+import { lastResort } from '../http/last-resort.ts'
+import { createLogger, standardOutput } from '../http/logging.ts'
 import { keepTickShape, prepareProcess, settle } from '../lib/v8.ts'
-import { lastResort } from '../server/last-resort.ts'
-import { createLogger, standardOutput } from '../server/logging.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
 export async function serve(config: Config): Promise<number> {

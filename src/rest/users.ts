@@ -10,7 +10,7 @@ import {
   type UserListRequest,
   userRules,
 } from '../core/users/user.ts'
-import { type Fields, isObject } from '../server/fields.ts'
+import { type Fields, isObject } from '../http/fields.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import type { Links } from './links.ts'
 import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'

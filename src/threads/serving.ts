@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import type { Config } from '../config.ts'
+import type { MetricsOfThread } from '../http/metrics.ts'
 import { threadMemory } from '../lib/v8.ts'
 import { within } from '../lib/within.ts'
-import type { MetricsOfThread } from '../server/metrics.ts'
 import type { ServingData, Started } from './serving-thread.ts'
 import { type Handlers, ThreadCalls } from './thread-calls.ts'
 

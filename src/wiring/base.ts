@@ -4,8 +4,8 @@ import type { Config } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Clock, Passwords, Randomness, StoreObserver } from '../core/ports.ts'
 import { MemoryEventBus } from '../events/memory-event-bus.ts'
+import type { Metrics, MetricsOfThread } from '../http/metrics.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
-import type { Metrics, MetricsOfThread } from '../server/metrics.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
 
 /** What most parts of the app need. */

@@ -1,9 +1,9 @@
 import type { Config } from '../config.ts'
 import type { LoginLimits } from '../core/tokens/operations.ts'
+import type { TrustedProxies } from '../http/client-address.ts'
+import { exemptLimit, type RateLimit } from '../http/rate-limit.ts'
 import type { Limits, MemoryLimits } from '../limits/memory-limits.ts'
 import { secretOf, type TokenKeys } from '../security/keys.ts'
-import type { TrustedProxies } from '../server/client-address.ts'
-import { exemptLimit, type RateLimit } from '../server/rate-limit.ts'
 import type { Base } from './base.ts'
 
 /** Limits that count in Redis if there is one, else in the memory of this process, over all its threads. */

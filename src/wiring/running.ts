@@ -1,8 +1,8 @@
 import type { Sockets } from '../graphql/live/sockets.ts'
+import type { Lifecycle } from '../http/lifecycle.ts'
+import type { MetricsOfThread } from '../http/metrics.ts'
 import type { TokenKeys } from '../security/keys.ts'
 import type { JwtSigner } from '../security/tokens.ts'
-import type { Lifecycle } from '../server/lifecycle.ts'
-import type { MetricsOfThread } from '../server/metrics.ts'
 import type { Base } from './base.ts'
 
 /** A running server. Disposing it stops the server without losing a request, then closes the store. */

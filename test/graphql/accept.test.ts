@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { preferredType } from '../../src/server/accept.ts'
+import { preferredType } from '../../src/http/accept.ts'
 
 const json = 'application/json'
 const modern = 'application/graphql-response+json'

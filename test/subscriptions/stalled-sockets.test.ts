@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Unread } from '../../src/server/unread.ts'
+import { Unread } from '../../src/http/unread.ts'
 import { startTestApp } from '../support/app.ts'
 import { dataOf, query } from '../support/graphql.ts'
 import { createMember } from '../support/rest.ts'

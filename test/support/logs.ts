@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import type { Logger } from 'pino'
-import { createLogger } from '../../src/server/logging.ts'
+import { createLogger } from '../../src/http/logging.ts'
 
 export type LogLine = Readonly<Record<string, unknown>>
 

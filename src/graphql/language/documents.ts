@@ -12,8 +12,8 @@ import {
   validate,
   visit,
 } from 'graphql'
+import type { Fields } from '../../http/fields.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
-import type { Fields } from '../../server/fields.ts'
 import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'
 import { type Cost, costOf } from './limits/cost.ts'

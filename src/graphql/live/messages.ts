@@ -1,5 +1,5 @@
-import { type Fields, isObject } from '../../server/fields.ts'
-import { hasMoreValues } from '../../server/json-body.ts'
+import { type Fields, isObject } from '../../http/fields.ts'
+import { hasMoreValues } from '../../http/json-body.ts'
 import { type OperationRequest, operationIn } from '../request.ts'
 
 /** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */

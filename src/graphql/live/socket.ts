@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Socket as NetSocket } from 'node:net'
 import type { WebSocket } from 'ws'
-import { largeBytes, type Unread } from '../../server/unread.ts'
+import { largeBytes, type Unread } from '../../http/unread.ts'
 import type { Conversation } from './protocol.ts'
 import type { Wire } from './run.ts'
 

@@ -1,6 +1,6 @@
 import { hash as hashOf } from 'node:crypto'
+import { isObject } from '../../http/fields.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
-import { isObject } from '../../server/fields.ts'
 import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'
 import type { OperationRequest } from '../request.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { compress, immutable, once, pageHeaders, sendCompressed, serveAssets } from '../../../server/assets.ts'
+import { compress, immutable, once, pageHeaders, sendCompressed, serveAssets } from '../../../http/assets.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
 const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Metrics, serveMetrics } from '../../src/server/metrics.ts'
+import { Metrics, serveMetrics } from '../../src/http/metrics.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
