@@ -6,6 +6,13 @@ import { AppError } from './errors.ts'
  */
 export type Decode<Input> = () => Input
 
+/** The fields of a JSON object, not validated yet. */
+export type Fields = Readonly<Record<string, unknown>>
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 export function badInput(sentence: string): AppError {
   return new AppError('bad-input', sentence)
 }

@@ -1,4 +1,4 @@
-import { type Fields, isObject } from '../http/fields.ts'
+import { type Fields, isObject } from '../core/input.ts'
 import { refusal } from './errors.ts'
 
 /** A request for an operation, independent of the transport. */

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { badInput, idOf } from '../core/input.ts'
+import { badInput, type Fields, idOf, isObject } from '../core/input.ts'
 import { type PageRequest, pageBounds } from '../core/page.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
-import { type Fields, isObject } from '../http/fields.ts'
 
 /** The parts that the routes of every resource need. */
 export interface RestServer {

@@ -1,8 +1,7 @@
-import { badInput, text } from '../core/input.ts'
+import { badInput, isObject, text } from '../core/input.ts'
 import type { Login, Tokens } from '../core/tokens/operations.ts'
 import { userBounds } from '../core/users/user.ts'
 import { bearerOf } from '../http/authentication.ts'
-import { isObject } from '../http/fields.ts'
 import { fieldsOf, type RestServer } from './request.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { badInput, isBlank } from '../core/input.ts'
+import { badInput, type Fields, isBlank, isObject } from '../core/input.ts'
 import type { ListedUser } from '../core/store.ts'
 import type { Users } from '../core/users/operations.ts'
 import {
@@ -10,7 +10,6 @@ import {
   type UserListRequest,
   userRules,
 } from '../core/users/user.ts'
-import { type Fields, isObject } from '../http/fields.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import type { Links } from './links.ts'
 import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'

@@ -12,7 +12,7 @@ import {
   validate,
   visit,
 } from 'graphql'
-import type { Fields } from '../../http/fields.ts'
+import type { Fields } from '../../core/input.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
 import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'

@@ -1,4 +1,4 @@
-import { type Fields, isObject } from '../../http/fields.ts'
+import { type Fields, isObject } from '../../core/input.ts'
 import { hasMoreValues } from '../../http/json-body.ts'
 import { type OperationRequest, operationIn } from '../request.ts'
 

@@ -1,6 +1,6 @@
 import { AppError, fault } from '../../core/errors.ts'
+import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
-import type { Fields } from '../../http/fields.ts'
 import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'

@@ -1,5 +1,5 @@
 import { hash as hashOf } from 'node:crypto'
-import { isObject } from '../../http/fields.ts'
+import { isObject } from '../../core/input.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
 import { refusal } from '../errors.ts'
 import type { Documents, ValidDocument } from '../language/documents.ts'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { isObject } from '../../http/fields.ts'
+import { isObject } from '../../core/input.ts'
 
 /** A document that clients may run, with the id by which they name it. */
 export interface TrustedDocument {
