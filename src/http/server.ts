@@ -3,11 +3,10 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
 import type { Randomness } from '../core/ports.ts'
-import { boundBodies } from './bodies.ts'
+import { acceptBodies } from './bodies.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { Connections } from './connection-limit.ts'
 import { answerError } from './errors.ts'
-import { acceptJsonBodies } from './json-body.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers, requestIdOf } from './logging.ts'
 import { nodeHttp } from './node-http.ts'
@@ -81,7 +80,6 @@ export function createServer(
   })
   refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
-  acceptJsonBodies(server)
   server.server.on('connection', connection => {
     if (open.accept(connection)) lifecycle.trackConnection(connection)
   })
@@ -108,7 +106,7 @@ export function createServer(
   answerPreflights(server)
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
-  boundBodies(server)
+  acceptBodies(server)
   boundUnread(server, unread, () => metrics?.cutConnections.inc())
   logAnswers(server, logger)
   return server

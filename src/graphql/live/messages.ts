@@ -1,5 +1,5 @@
 import { type Fields, isObject } from '../../core/input.ts'
-import { hasMoreValues } from '../../http/json-body.ts'
+import { hasMoreValues } from '../../http/bodies.ts'
 import { type OperationRequest, operationIn } from '../request.ts'
 
 /** `fragments` and `chunks`: the parts in which one message may arrive, as frames and as pieces of the TCP stream. */
