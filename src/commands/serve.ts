@@ -1,7 +1,7 @@
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
-import { lastResort } from '../http/last-resort.ts'
+import { lastResort } from '../http/lifecycle.ts'
 import { createLogger, standardOutput } from '../http/logging.ts'
 import { keepTickShape, prepareProcess, settle } from '../lib/v8.ts'
 

@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
+import { nodeHttp } from '../lib/node-http.ts'
 import { challenge } from './authentication.ts'
 import { traceOf } from './logging.ts'
-import { nodeHttp } from './node-http.ts'
 
 /** The only place that maps an error code to an HTTP status. */
 export const statusOf: Readonly<Record<ErrorCode, number>> = {

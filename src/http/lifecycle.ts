@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { Logger } from 'pino'
 import { AppError } from '../core/errors.ts'
 import { logAbandoned } from './logging.ts'
 
@@ -161,4 +162,32 @@ async function until(done: () => boolean, deadline: number): Promise<void> {
 
 function shortDelay(): Promise<unknown> {
   return new Promise(resolve => setTimeout(resolve, 10))
+}
+
+export interface LastResort {
+  readonly logger: Logger
+  /** Stops serving gracefully: accepts nothing new and finishes the requests in progress. */
+  readonly stop: () => Promise<unknown>
+  /** Flushes the log and ends the process. */
+  readonly exit: (code: number) => void
+  /** The timeout for stopping. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Handles an uncaught error. The state of the process is unknown then, so it logs the error, lets the requests in
+ * progress finish, and exits. It exits at once after a second such error, and after a timeout in any case.
+ */
+export function lastResort({ logger, stop, exit, timeoutMs }: LastResort): (error: unknown) => void {
+  let stopping = false
+  return error => {
+    logger.fatal({ err: error }, stopping ? 'Another unhandled error: exiting' : 'Unhandled error: stopping')
+    if (stopping) return exit(1)
+    stopping = true
+    setTimeout(() => exit(1), timeoutMs)
+    stop().then(
+      () => exit(1),
+      () => exit(1),
+    )
+  }
 }

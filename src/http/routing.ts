@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
+import { nodeHttp } from '../lib/node-http.ts'
 import { sendError } from './errors.ts'
-import { nodeHttp } from './node-http.ts'
 
 declare module 'fastify' {
   interface FastifyInstance {

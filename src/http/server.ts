@@ -3,18 +3,16 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
 import type { Randomness } from '../core/ports.ts'
+import { nodeHttp } from '../lib/node-http.ts'
 import { acceptBodies } from './bodies.ts'
 import type { TrustedProxies } from './client-address.ts'
-import { Connections } from './connection-limit.ts'
+import { Connections, serveInTurn } from './connections.ts'
 import { answerError } from './errors.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers, requestIdOf } from './logging.ts'
-import { nodeHttp } from './node-http.ts'
+import { answerParserError, refuseMalformed } from './malformed.ts'
 import { allowOrigins, answerPreflights, refuseForeignPages } from './origins.ts'
-import { answerParserError, refuseTunnels } from './parser-errors.ts'
-import { serveInTurn } from './pipelining.ts'
 import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
-import { refuseAmbiguousHeaders } from './request-headers.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundUnread, Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
@@ -78,7 +76,6 @@ export function createServer(
       server.routing(raw, reply.raw)
     },
   })
-  refuseTunnels(server, rawAnswers)
   routeUpgrades(server)
   server.server.on('connection', connection => {
     if (open.accept(connection)) lifecycle.trackConnection(connection)
@@ -101,7 +98,7 @@ export function createServer(
   })
   allowOrigins(server, corsOrigins)
   if (rateLimit !== undefined) limitRequests(server, rateLimit, refuse)
-  refuseAmbiguousHeaders(server)
+  refuseMalformed(server, rawAnswers)
   if (accessPolicy === 'open') refuseForeignPages(server, corsOrigins, allowedHosts)
   answerPreflights(server)
   refuseUnderMaintenance(server, lifecycle)
@@ -118,7 +115,7 @@ const httpOptions = {
   keepAliveTimeout: 72_000,
   connectionsCheckingInterval: 2_000,
   maxHeaderSize: 16_384,
-  // By default Node answers 400 without a body; `refuseAmbiguousHeaders` answers with an explanation.
+  // By default Node answers 400 without a body; `refuseMalformed` answers with an explanation.
   requireHostHeader: false,
   // By default Node drops all but the first `Host`, `Authorization` or `Content-Type`. If they are joined, we detect
   // duplicates.

@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError } from '../core/errors.ts'
-import { releaseConnection } from './connection-limit.ts'
+import { nodeHttp } from '../lib/node-http.ts'
+import { releaseConnection } from './connections.ts'
 import type { Lifecycle } from './lifecycle.ts'
-import { nodeHttp } from './node-http.ts'
 
 /** What a route needs to turn a request into a WebSocket. */
 export interface Upgrade {

@@ -3,7 +3,7 @@ import { startApp, systemClock, systemRandomness, type ThreadApp } from '../app.
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
 import { ThreadEventBus } from '../events/thread-event-bus.ts'
-import { lastResort } from '../http/last-resort.ts'
+import { lastResort } from '../http/lifecycle.ts'
 import { createLogger } from '../http/logging.ts'
 import { keepTickShape, settle } from '../lib/v8.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { pipelineLength } from '../../src/http/pipelining.ts'
+import { pipelineLength } from '../../src/http/connections.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { waitUntil, within } from '../support/wait.ts'

@@ -1,9 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
+import { nodeHttp } from '../lib/node-http.ts'
+import { sendError } from './errors.ts'
 import { requestIdOf } from './logging.ts'
-import { nodeHttp } from './node-http.ts'
 import type { CountUnserved } from './rate-limit.ts'
 import { answerOn, endsAfterAnswers, lingerMs } from './upgrades.ts'
 
@@ -12,6 +13,39 @@ export interface RawAnswers {
   readonly logger: FastifyBaseLogger
   readonly randomness: Randomness
   readonly count: CountUnserved
+}
+
+/**
+ * Refuses requests whose headers Node's parser accepts although a proxy in front of us may interpret them
+ * differently, and requests whose `Expect` header we cannot satisfy. It closes the connection, because nobody can be
+ * sure where such a request ends.
+ */
+export function refuseMalformed(server: FastifyInstance, tools: RawAnswers): void {
+  server.addHook('onRequest', ({ raw }, reply, next) => {
+    const problem = problemOf(raw.headers, raw.httpVersion)
+    if (problem === undefined) return next()
+    sendError(reply.header('connection', 'close'), problem[0], problem[1])
+  })
+  // By default Node answers 417 itself, without a body. With this listener the hook above answers.
+  server.server.on('checkExpectation', (request: IncomingMessage, response) => {
+    server.server.emit('request', request, response)
+  })
+  // `CONNECT` never becomes a request. By default Node closes the connection without a response.
+  server.server.on('connect', ({ headers }, socket: Socket) => {
+    tools.count({ socket, headers })
+    socket.on('error', () => {}) // Node no longer handles this socket: an `error` event would end the process
+    if (!endsAfterAnswers(socket)) answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
+  })
+}
+
+function problemOf(headers: IncomingHttpHeaders, version: string): readonly [number, string] | undefined {
+  const { host, expect, 'transfer-encoding': coding } = headers
+  if (version !== '1.1' && version !== '1.0') return [505, 'HTTP version is not supported']
+  if (host === undefined ? version === '1.1' : host.includes(',')) return [400, 'One Host header required']
+  if (coding !== undefined && (version === '1.0' || coding.toLowerCase() !== 'chunked'))
+    return [400, 'Transfer-Encoding must be chunked']
+  if (expect !== undefined && !/^100-continue$/i.test(expect)) return [417, 'Expectation cannot be met']
+  return undefined
 }
 
 /** Answers requests that Node's HTTP parser refuses, in the same format as all errors, and closes the connection. */
@@ -39,15 +73,6 @@ const parserErrors: Readonly<Record<string, readonly [status: number, text: stri
   HPE_HEADER_OVERFLOW: [431, 'Request header fields are too large'],
   HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'Chunk extensions are too large'],
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'Request was not received in time'],
-}
-
-/** `CONNECT` never becomes a request. By default Node closes the connection without a response. */
-export function refuseTunnels(server: FastifyInstance, tools: RawAnswers): void {
-  server.server.on('connect', ({ headers }, socket: Socket) => {
-    tools.count({ socket, headers })
-    socket.on('error', () => {}) // Node no longer handles this socket: an `error` event would end the process
-    if (!endsAfterAnswers(socket)) answerRaw(socket, headers, 501, 'CONNECT is not supported', tools)
-  })
 }
 
 function answerRaw(
