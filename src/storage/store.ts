@@ -43,7 +43,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
   return {
     ...writesOf(engine),
     ping: () => engine.ping(),
-    listUsers: request => many(listUsers({ ...request, limit: request.limit + 1 }), listedUserOf),
+    listUsers: request => many(listUsers({ ...request, limit: request.limit + 1 }), listedUserOf[engine.dialect.name]),
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
     credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),

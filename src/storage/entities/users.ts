@@ -130,7 +130,7 @@ export const userReads = {
     const select = (equal: List['equal'], start: PageStart) => {
       const list = { table: 'users', columns: userColumns, equal, published: [], order: 'asc', limit: '$1' } as const
       const { rows, sorting } = dialect.page({ ...list, ...start })
-      return `select id, ${userJson[dialect.name]} from ${rows} as listed order by ${sorting.join(', ')}`
+      return `select ${listedColumns[dialect.name]} from ${rows} as listed order by ${sorting.join(', ')}`
     }
     const texts = startingAt('$2', start => ({
       all: select([], start),
@@ -156,20 +156,17 @@ const profileColumns = profileFields.map(columnOf)
 const userColumns = userFields.map(columnOf)
 const readById = `select ${userColumns.join(', ')} from users where id = $1`
 
-/** The JSON of a user. SQLite returns it as bytes, which Node need not decode. */
-const userJson: Readonly<Record<Dialect['name'], string>> = {
-  sqlite: `cast(${userJsonWith(column => `iif(${column} is null, null, json_quote(${column}))`)} as blob)`,
-  postgres: userJsonWith(column => `to_json(${column})::text`),
-}
-
-/** `concat` leaves null out, so fields that are not set are missing. */
-function userJsonWith(quoted: (column: string) => string): string {
-  const members = userFields.slice(1).map(field => `',"${field}":' || ${quoted(columnOf(field))}`)
-  return `concat('{"id":', id, ${members.join(', ')}, '}')`
-}
-
-export function listedUserOf([id, json]: Row): ListedUser {
-  return { id: Number(id), json: json as ListedUser['json'] }
+/**
+ * SQLite writes the JSON: `concat` leaves null out, so fields that are not set are missing. PostgreSQL returns the
+ * columns: it takes three times as long to quote a text as Node.
+ */
+const listedColumns: Readonly<Record<Dialect['name'], string>> = {
+  sqlite: `id, cast(concat('{"id":', id, ${userFields
+    .slice(1)
+    .map(field => [field, columnOf(field)])
+    .map(([field, column]) => `',"${field}":' || iif(${column} is null, null, json_quote(${column}))`)
+    .join(', ')}, '}') as blob)`,
+  postgres: userColumns.join(', '),
 }
 
 export function tokenStateOf([role, tokenVersion]: Row): TokenState {
@@ -177,6 +174,10 @@ export function tokenStateOf([role, tokenVersion]: Row): TokenState {
 }
 
 export const userOf = recordOf<User>(...userFields)
+export const listedUserOf: Readonly<Record<Dialect['name'], (row: Row) => ListedUser>> = {
+  sqlite: recordOf<{ id: number; json: Uint8Array }>('id', 'json'),
+  postgres: userOf,
+}
 export const credentialsOf = recordOf<Credentials>('role', 'tokenVersion', 'id', 'passwordHash')
 
 const identityOf = recordOf<Omit<Account, 'canLogIn'>>('id', 'role', 'email', 'name')
