@@ -140,18 +140,33 @@ function textViolations(path: string, source: string): string[] {
   ]
 }
 
+/** Files, folders and parts that import each other, directly or in a longer circle. */
 function cycles(imports: Map<string, Import[]>): string[] {
+  return [(path: string) => path, posix.dirname, partOf].flatMap(groupOf => circles(importsBetween(groupOf, imports)))
+}
+
+/** A folder and the one that contains it may import each other. */
+function importsBetween(groupOf: (path: string) => string, imports: Map<string, Import[]>): Map<string, Set<string>> {
+  const groups = new Map<string, Set<string>>()
+  for (const [path, list] of imports) {
+    const from = groupOf(path)
+    const targets = list.flatMap(({ target }) => (target === undefined ? [] : [groupOf(target)]))
+    const others = targets.filter(to => !`${to}/`.startsWith(`${from}/`) && !`${from}/`.startsWith(`${to}/`))
+    groups.set(from, new Set([...(groups.get(from) ?? []), ...others]))
+  }
+  return groups
+}
+
+function circles(imports: Map<string, Set<string>>): string[] {
   const done = new Set<string>()
   const found: string[] = []
-  function visit(path: string, trail: string[]): void {
-    if (trail.includes(path)) found.push(`cycle: ${[...trail.slice(trail.indexOf(path)), path].join(' -> ')}`)
-    if (trail.includes(path) || done.has(path)) return
-    for (const { target } of imports.get(path) ?? []) {
-      if (target !== undefined) visit(target, [...trail, path])
-    }
-    done.add(path)
+  function visit(group: string, trail: string[]): void {
+    if (trail.includes(group)) found.push(`cycle: ${[...trail.slice(trail.indexOf(group)), group].join(' -> ')}`)
+    if (trail.includes(group) || done.has(group)) return
+    for (const target of imports.get(group) ?? []) visit(target, [...trail, group])
+    done.add(group)
   }
-  for (const path of imports.keys()) visit(path, [])
+  for (const group of imports.keys()) visit(group, [])
   return found
 }
 
@@ -168,6 +183,20 @@ test('the source tree keeps its import directions and its conventions', () => {
   assert.ok(files.size > 0, 'no file was found in src')
   const found = violations(files)
   assert.equal(found.length, 0, found.join('\n'))
+})
+
+test('files, folders and rooms that import each other are found, unless one folder contains the other', () => {
+  const found = (...imports: [path: string, target: string][]) =>
+    cycles(new Map(imports.map(([path, target]) => [`src/${path}`, [{ name: '', target: `src/${target}` }]])))
+  assert.deepEqual(found(['core/a.ts', 'core/b.ts'], ['core/b.ts', 'core/a.ts']), [
+    'cycle: src/core/a.ts -> src/core/b.ts -> src/core/a.ts',
+  ])
+  assert.deepEqual(
+    found(['core/x/a.ts', 'core/y/b.ts'], ['core/y/c.ts', 'core/z/d.ts'], ['core/z/e.ts', 'core/x/f.ts']),
+    ['cycle: src/core/x -> src/core/y -> src/core/z -> src/core/x'],
+  )
+  assert.deepEqual(found(['http/x/a.ts', 'rest/b.ts'], ['rest/c.ts', 'http/d.ts']), ['cycle: http -> rest -> http'])
+  assert.deepEqual(found(['core/x/a.ts', 'core/b.ts'], ['core/c.ts', 'core/x/d.ts']), [])
 })
 
 test("ARCHITECTURE.md names each use of a library's private parts, with its file", () => {
