@@ -1,5 +1,4 @@
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { complain } from './commands/complain.ts'
 import type { Options } from './commands/users.ts'
 import { type Config, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
@@ -21,10 +20,17 @@ export async function main(args: readonly string[]): Promise<number> {
   let config: Config | undefined
   try {
     config = readConfig(processEnvironment())
-    return await command.run(config, given.words, given.options)
+    await command.run(config, given.words, given.options)
+    return 0
   } catch (error) {
     return complain(explain(error, config))
   }
+}
+
+/** Prints a one-line error for the operator. Returns the exit code. */
+function complain(line: string): number {
+  console.error(`duet: ${line}`)
+  return 1
 }
 
 interface Command {
@@ -33,7 +39,7 @@ interface Command {
   readonly takes?: readonly string[]
   /** As `--help` shows them: in brackets if they are optional, with `<…>` if they have a value. */
   readonly options?: readonly string[]
-  run(config: Config, words: readonly string[], options: Options): Promise<number>
+  run(config: Config, words: readonly string[], options: Options): Promise<void>
 }
 
 // Commands are imported only after the settings are checked, so that an invalid setting is reported at once.
@@ -57,10 +63,7 @@ const commands: Readonly<Record<string, Command>> = {
   },
   'keys generate': {
     summary: 'print a new key set for TOKEN_KEYS',
-    run: async () => {
-      process.stdout.write(await (await import('./security/keys.ts')).generateKeySet())
-      return 0
-    },
+    run: async () => void process.stdout.write(await (await import('./security/keys.ts')).generateKeySet()),
   },
   'users create': {
     summary: 'create a user who can log in; without --password-stdin the password is generated and printed',
@@ -70,7 +73,7 @@ const commands: Readonly<Record<string, Command>> = {
   'users list': {
     summary: 'list all users: id, role, whether they can log in, e-mail and name',
     options: ['[--role <role>]'],
-    run: async (config, _, { role }) => (await import('./commands/users.ts')).listUsers(config, role),
+    run: async (config, _, options) => (await import('./commands/users.ts')).listUsers(config, options),
   },
   'users set-role': {
     summary: 'make a user a member or an admin',
@@ -124,6 +127,7 @@ ${rows(
 /** A one-line message for the operator. It starts with the name of the setting to check. */
 function explain(error: unknown, config: Config | undefined): string {
   if (error instanceof Error && error.name === 'ConfigError') return error.message // also of another thread
+  if (error instanceof AppError && error.cause === undefined) return error.message // a command's refusal
   const { code = '', syscall, hostname } = error as NodeJS.ErrnoException & { hostname?: string }
   if (syscall === 'listen') return listenFailures[code] ?? `HOST, PORT: ${code}`
   if (syscall === 'getaddrinfo' && hostname === config?.host) return listenFailures.EADDRNOTAVAIL

@@ -1,34 +1,32 @@
 import { existsSync } from 'node:fs'
 import { type Config, ConfigError } from '../config.ts'
+import { AppError } from '../core/errors.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
 import { backupDatabase, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
-import { complain } from './complain.ts'
 
 /** `duet migrate` */
-export async function migrate({ database }: Config): Promise<number> {
+export async function migrate({ database }: Config): Promise<void> {
   for (const { version, name } of await migrateDatabase(database)) console.log(`applied ${version} ${name}`)
   console.log('The schema is up to date.')
-  return 0
 }
 
 /** `duet seed` */
-export async function seed(config: Config): Promise<number> {
+export async function seed(config: Config): Promise<void> {
   refuseTemporary(config)
   const outcome = await withDatabase(config, engine => seedDemoData(engine, new Argon2Passwords(), systemRandomness))
-  if (outcome === 'not empty') return complain('the database is not empty; nothing was changed')
+  if (outcome === 'not empty') throw new AppError('conflict', 'the database is not empty; nothing was changed')
   console.log('The demo data was written.')
-  return 0
 }
 
 /** `duet backup` */
-export async function backup(config: Config, file: string): Promise<number> {
+export async function backup(config: Config, file: string): Promise<void> {
   const { database } = config
   if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
   requireDatabase(config)
-  if (existsSync(file)) return complain(existsAlready(file))
+  if (existsSync(file)) throw existsAlready(file)
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))
   try {
@@ -36,13 +34,12 @@ export async function backup(config: Config, file: string): Promise<number> {
   } catch (error) {
     if (stop.signal.aborted) process.kill(process.pid, stop.signal.reason) // it has no listener any more
     const { code = '', syscall, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
-    if (code === 'EEXIST') return complain(existsAlready(file))
-    if (syscall !== undefined) return complain(`${file} cannot be written: ${failures[code] ?? code}`)
-    if (errcode === sqliteFull) return complain(`${file} cannot be written: ${failures.ENOSPC}`)
-    throw error
+    if (code === 'EEXIST') throw existsAlready(file)
+    const failure = errcode === sqliteFull ? 'ENOSPC' : code
+    if (syscall === undefined && failure !== 'ENOSPC') throw error
+    throw new AppError('unavailable', `${file} cannot be written: ${failures[failure] ?? failure}`)
   }
   console.log(`The database is copied to ${file}.`)
-  return 0
 }
 
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
@@ -70,7 +67,7 @@ function refuseTemporary({ database }: Config): void {
   throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
 }
 
-const existsAlready = (file: string) => `${file} exists already; nothing was written`
+const existsAlready = (file: string) => new AppError('conflict', `${file} exists already; nothing was written`)
 
 const failures: Readonly<Record<string, string>> = {
   ENOENT: 'its folder does not exist',

@@ -6,7 +6,7 @@ import { createLogger, standardOutput } from '../http/logging.ts'
 import { keepTickShape, prepareProcess, settle } from '../lib/v8.ts'
 
 /** `duet serve`: runs until the process receives SIGTERM or SIGINT. */
-export async function serve(config: Config): Promise<number> {
+export async function serve(config: Config): Promise<void> {
   prepareProcess()
   void keepTickShape()
   const output = standardOutput()
@@ -45,7 +45,6 @@ export async function serve(config: Config): Promise<number> {
   await app[Symbol.asyncDispose]()
   logger.info('stopped')
   output.finish()
-  return 0
 }
 
 function greeting(url: string, withPages: boolean, withDemoData: boolean): string {

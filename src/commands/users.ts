@@ -9,32 +9,29 @@ import { loginKeyOf, profileOf, userRules } from '../core/users/user.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
 import { createStore } from '../storage/store.ts'
 import { systemRandomness } from '../wiring/base.ts'
-import { complain } from './complain.ts'
 import { requireDatabase, withDatabase } from './database.ts'
 
 /** What follows a command on its line, by the names of its options. */
 export type Options = Readonly<Record<string, string | boolean | undefined>>
 
 /** `duet users create`. A password is never an argument, because every user of a machine can read those. */
-export async function createUser(config: Config, options: Options): Promise<number> {
-  const { email, name = String(email).split('@')[0], role = 'member', 'password-stdin': fromStdin = false } = options
-  if (!isRole(role)) return complain(roleComplaint)
+export async function createUser(config: Config, options: Options): Promise<void> {
+  const { email, name = String(email).split('@')[0], 'password-stdin': fromStdin = false } = options
+  const role = roleOf(options.role ?? 'member')
   requireDatabase(config)
   const password = fromStdin ? await firstLine() : randomBytes(15).toString('base64url')
-  const user = checked({ email, name, password })
-  if (typeof user === 'string') return complain(user)
-  const hash = await new Argon2Passwords().hash(user.password)
+  const user = { email: userRules.email(email), name: userRules.name(name) }
+  const hash = await new Argon2Passwords().hash(userRules.password(password))
   const values = { ...profileOf(() => null), ...user, password: { hash }, tokenVersion: systemRandomness.id() }
   const created = await withDatabase(config, engine => createStore(engine).createUser(values, anonymous, role))
-  if (typeof created === 'string') return complain('another user logs in with this e-mail already')
+  if (typeof created === 'string') throw new AppError('conflict', 'another user logs in with this e-mail already')
   console.log(`User ${created.id} is created, with the role ${role}.`)
   if (!fromStdin) console.log(`Password: ${password}`)
-  return 0
 }
 
 /** `duet users list`: one line for each user, its columns separated by tabs. */
-export async function listUsers(config: Config, role: unknown): Promise<number> {
-  if (role !== undefined && !isRole(role)) return complain(roleComplaint)
+export async function listUsers(config: Config, options: Options): Promise<void> {
+  const role = options.role === undefined ? undefined : roleOf(options.role)
   requireDatabase(config)
   process.stdout.on('error', () => process.exit(0)) // the reader has closed the pipe, as `head` does
   console.log('id\trole\tlogin\temail\tname')
@@ -46,42 +43,26 @@ export async function listUsers(config: Config, role: unknown): Promise<number> 
       for (const user of page) if (role === undefined || user.role === role) console.log(line(user))
     } while (page.length === pageSize)
   })
-  return 0
 }
 
 /** `duet users set-role` */
-export async function setRole(config: Config, user: string, role: string): Promise<number> {
-  if (!isRole(role)) return complain(roleComplaint)
+export async function setRole(config: Config, user: string, word: string): Promise<void> {
+  const role = roleOf(word)
   requireDatabase(config)
   const id = idOf(user)
   const target = id === undefined ? { loginKey: loginKeyOf(user) } : { id }
   const outcome = await withDatabase(config, engine => createStore(engine).setRole(target, role, systemRandomness.id()))
   if (outcome === 'absent') {
-    return complain(
-      id === undefined
-        ? 'no user can log in with this e-mail; for a user without a password, give the id'
-        : 'there is no user with this id',
-    )
+    const byEmail = 'no user can log in with this e-mail; for a user without a password, give the id'
+    throw new AppError('not-found', id === undefined ? byEmail : 'there is no user with this id')
   }
   console.log(`Done. The user is now ${role} and has to log in again.`)
-  return 0
 }
 
-const roleComplaint = 'the role must be member or admin'
-
-function isRole(value: unknown): value is Role {
-  return roles.some(role => role === value)
-}
-
-/** Returns the input if it follows the rules for users, otherwise the error message. */
-function checked(input: Readonly<Record<'email' | 'name' | 'password', unknown>>) {
-  try {
-    const { email, name, password } = userRules
-    return { email: email(input.email), name: name(input.name), password: password(input.password) }
-  } catch (error) {
-    if (error instanceof AppError) return error.message
-    throw error
-  }
+function roleOf(word: unknown): Role {
+  const role = roles.find(known => known === word)
+  if (role === undefined) throw new AppError('bad-input', 'the role must be member or admin')
+  return role
 }
 
 async function firstLine(): Promise<string> {
