@@ -19,15 +19,15 @@ export interface Limits {
  */
 export class MemoryLimits implements Limits {
   readonly #clock: Clock
-  readonly #cells: Int32Array
-  readonly #ends: Float64Array
+  readonly #locked: Int32Array
+  readonly #cells: Float64Array
   readonly #secret: string
 
   constructor(clock: Clock, memory = limitsMemory()) {
     this.#clock = clock
-    this.#cells = new Int32Array(memory)
-    this.#ends = new Float64Array(memory)
-    this.#secret = this.#cells.slice(1, headCells).join()
+    this.#locked = new Int32Array(memory, 0, 1)
+    this.#cells = new Float64Array(memory, headBytes)
+    this.#secret = secretIn(memory).toString('hex')
   }
 
   limiter(name: string, limit: number, windowMs: number): LocalLimiter {
@@ -48,55 +48,52 @@ export class MemoryLimits implements Limits {
     }
   }
 
-  #take(id: Hash, limit: number, windowMs: number): Allowance {
+  #take(hash: number, limit: number, windowMs: number): Allowance {
     this.#lock()
     // Read only now: a time from before the wait can be older than the window, as if the clock had been set back.
     const now = this.#clock.now()
-    let slot = this.#find(id, now)
+    let slot = this.#find(hash, now)
     if (slot < 0) {
-      slot = this.#free(id, now)
-      this.#cells.set([id.high, id.low, 0, windowMs], slot + places.high)
-      this.#ends[slot >> 1] = now + windowMs
+      slot = this.#free(hash, now)
+      this.#cells.set([hash, now + windowMs, windowMs, 0], slot)
     }
     const taken = this.#cell(slot + places.taken) + 1
     this.#cells[slot + places.taken] = taken
-    const leftMs = (this.#ends[slot >> 1] ?? 0) - now
+    const leftMs = this.#cell(slot + places.end) - now
     this.#unlock()
     return allowanceOf(taken, limit, leftMs)
   }
 
-  #giveBack(id: Hash): void {
+  #giveBack(hash: number): void {
     this.#lock()
-    const slot = this.#find(id, this.#clock.now())
+    const slot = this.#find(hash, this.#clock.now())
     const taken = slot < 0 ? 0 : this.#cell(slot + places.taken)
     if (taken > 0) this.#cells[slot + places.taken] = taken - 1
     this.#unlock()
   }
 
   /** The slot of a window that has not ended, or -1. */
-  #find({ high, low }: Hash, now: number): number {
-    const first = groupOf(high)
-    for (let slot = first; slot < first + groupCells; slot += slotCells) {
-      const isSame = this.#cell(slot + places.high) === high && this.#cell(slot + places.low) === low
-      if (isSame && this.#isOpen(slot, now)) return slot
-    }
+  #find(hash: number, now: number): number {
+    const first = groupOf(hash)
+    for (let slot = first; slot < first + groupCells; slot += slotCells)
+      if (this.#cell(slot) === hash && this.#isOpen(slot, now)) return slot
     return -1
   }
 
   /** A slot without a window, or the one whose window ends first. */
-  #free({ high }: Hash, now: number): number {
-    const first = groupOf(high)
+  #free(hash: number, now: number): number {
+    const first = groupOf(hash)
     let best = first
     for (let slot = first; slot < first + groupCells; slot += slotCells) {
       if (!this.#isOpen(slot, now)) return slot
-      if ((this.#ends[slot >> 1] ?? 0) < (this.#ends[best >> 1] ?? 0)) best = slot
+      if (this.#cell(slot + places.end) < this.#cell(best + places.end)) best = slot
     }
     return best
   }
 
   /** If the clock is set back, no client may be blocked for longer than one window. */
   #isOpen(slot: number, now: number): boolean {
-    const end = this.#ends[slot >> 1] ?? 0
+    const end = this.#cell(slot + places.end)
     return now < end && now >= end - this.#cell(slot + places.length)
   }
 
@@ -109,14 +106,14 @@ export class MemoryLimits implements Limits {
    * after a tenth of a second the lock is taken in any case: a wrong count is better than a service that hangs.
    */
   #lock(): void {
-    for (let tries = 0; Atomics.compareExchange(this.#cells, 0, 0, 1) !== 0; tries++) {
+    for (let tries = 0; Atomics.compareExchange(this.#locked, 0, 0, 1) !== 0; tries++) {
       if (tries > spins + pauses) return
-      if (tries > spins) Atomics.wait(sleeping, 0, 0, pauseMs)
+      if (tries > spins) Atomics.wait(this.#locked, 0, 1, pauseMs)
     }
   }
 
   #unlock(): void {
-    Atomics.store(this.#cells, 0, 0)
+    Atomics.store(this.#locked, 0, 0)
   }
 }
 
@@ -131,45 +128,40 @@ export function allowanceOf(taken: number, limit: number, leftMs: number): Allow
 
 /** Memory for all limits of a process. The system provides only the parts of it that are used. */
 export function limitsMemory(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(4 * (headCells + groups * groupCells))
-  randomFillSync(new Int32Array(memory, 4, headCells - 1))
+  const memory = new SharedArrayBuffer(headBytes + 8 * groups * groupCells)
+  randomFillSync(secretIn(memory))
   return memory
 }
 
+function secretIn(memory: SharedArrayBuffer): Buffer {
+  return Buffer.from(memory, 8, headBytes - 8)
+}
+
 /** Remembers the hashes of recent keys: a look-up takes a tenth of the time of a hash, and every request needs one. */
-function keyedHash(secret: string): (key: string) => Hash {
-  const recent = new Map<string, Hash>()
+function keyedHash(secret: string): (key: string) => number {
+  const recent = new Map<string, number>()
   return key => {
     const known = recent.get(key)
     if (known !== undefined) return known
-    const digest = hash('sha256', `${secret} ${key}`)
-    const word = (from: number) => Number.parseInt(digest.slice(from, from + 8), 16) | 0
-    const made = { high: word(0), low: word(8) }
+    const made = Number.parseInt(hash('sha256', `${secret} ${key}`).slice(0, 13), 16) // 52 bits: an exact number
     if (recent.size >= mostRecent) recent.clear()
     recent.set(key, made)
     return made
   }
 }
 
-interface Hash {
-  readonly high: number
-  readonly low: number
-}
-
-function groupOf(high: number): number {
-  return headCells + ((high >>> 0) % groups) * groupCells
+function groupOf(hash: number): number {
+  return (hash & (groups - 1)) * groupCells
 }
 
 const mostRecent = 10_000
 /** The lock, and the secret of the hash. */
-const headCells = 8
-/** A slot begins with the end of its window, which takes two cells. */
-const places = { high: 2, low: 3, taken: 4, length: 5 }
-const slotCells = 6
+const headBytes = 32
+/** A slot begins with the hash of its key. */
+const places = { end: 1, length: 2, taken: 3 }
+const slotCells = 4
 const groupCells = 8 * slotCells
 const groups = 2 ** 16
 const spins = 200
 const pauses = 2_000
 const pauseMs = 0.05
-/** Nobody notifies this cell: waiting for it is a pause. */
-const sleeping = new Int32Array(new SharedArrayBuffer(4))

@@ -27,8 +27,6 @@ export class Serving {
     const worker = new Worker(new URL('./serving-thread.ts', import.meta.url), {
       name: `serving ${data.index + 1}`,
       workerData: data,
-      // Closing a descriptor of the database file would release the locks that SQLite holds on it.
-      trackUnmanagedFds: false,
       resourceLimits: threadMemory,
     })
     this.#worker = worker
