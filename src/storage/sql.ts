@@ -7,6 +7,17 @@ export type Value = string | number | null
 
 export type Row = readonly Value[]
 
+/** Makes objects of rows: the names of their properties, in the order of the columns. */
+export function recordOf<Item>(...names: readonly (keyof Item & string)[]): (row: Row) => Item {
+  return row => {
+    const item: Record<string, Value | undefined> = {}
+    names.forEach((name, at) => {
+      item[name] = row[at]
+    })
+    return item as Item
+  }
+}
+
 /** An SQL statement. Its parameters are `$1`, `$2`, …; values are always bound, never inserted into the text. */
 export interface Statement {
   readonly text: string

@@ -11,11 +11,10 @@ import {
   type Tracking,
 } from '../../core/orders/order.ts'
 import type { TrackedOrder } from '../../core/store.ts'
-import { recordOf } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type List, type PageStart, startingAt } from '../select/page.ts'
-import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
+import { type Row, recordOf, type Statement, sql, unread, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { unlessRevoked } from './actors.ts'
 

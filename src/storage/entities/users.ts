@@ -17,12 +17,11 @@ import {
   type User,
   type UserListRequest,
 } from '../../core/users/user.ts'
-import { recordOf } from '../columns.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type List, type PageStart, startingAt } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
-import { type Row, type Statement, sql, unread, type Value } from '../sql.ts'
+import { type Row, recordOf, type Statement, sql, unread, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { revoked, unlessRevoked } from './actors.ts'
 import { deleteSomeContent } from './user-content.ts'
