@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read } from '../support/graphql.ts'
 import { createMember, logIn, type UserBody } from '../support/rest.ts'
 
@@ -64,125 +64,121 @@ const withoutEmails: readonly string[] = [
   '{ __type(name: "User") { fields { name } } }',
 ]
 
-for (const kind of engineKinds) {
-  describe(`Access to fields, on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let ann: Member
-    let bob: Member
-    let admin: Member
-    let post: string
-    before(async () => {
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', LOGIN_LIMIT_MAX: '0' })
-      ann = await createMember(app)
-      bob = await createMember(app)
-      const { id, email, name } = await createMember(app)
-      {
-        await using engine = app.database.open(catalogue)
-        await engine.write('setRole', { id }, 'admin', 'another version')
-      }
-      admin = { id, email, name, token: await logIn(app, email, 'right password') }
-      const text = 'mutation { createPost(title: "T", content: "C") { id } }'
-      post = (await read<{ createPost: { id: string } }>(app, text, bob)).createPost.id
-      await read(app, `mutation { addComment(postId: ${post}, text: "Hi") { id } }`, ann)
-    })
-    after(() => app[Symbol.asyncDispose]())
-
-    const filled = (text: string, me: Member = ann) =>
-      text.replaceAll(':me', String(me.id)).replaceAll(':other', String(bob.id)).replaceAll(':post', post)
-    const likes = async () =>
-      (await read<{ post: { likes: number } }>(app, filled('{ post(id: ":post") { likes } }'))).post.likes
-
-    it('only admins see e-mails of others: 401 without a token and 403 with one, for every form of selection', async () => {
-      for (const text of othersEmails) {
-        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
-        const refusal = await query(app, filled(text), ann)
-        assertRefused(refusal, 403, 'FORBIDDEN', 'Not permitted')
-        assert.doesNotMatch(refusal.body, /@/)
-        assertRefused(await get(app, { query: filled(text) }, ann), 403, 'FORBIDDEN')
-        dataOf(await query(app, filled(text, admin), admin))
-      }
-    })
-
-    it('users see their own e-mail on me and on user(id) with their id, and callers without a token do not', async () => {
-      for (const text of ownEmails) {
-        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
-        const { body } = await query(app, filled(text), ann)
-        assert.ok(body.includes(ann.email), body)
-        const { body: ofAdmin } = await query(app, filled(text, admin), admin)
-        assert.ok(ofAdmin.includes(admin.email), ofAdmin)
-      }
-      const text = 'query ($id: ID!) { user(id: $id) { email } }'
-      const asked = (id: unknown) => query(app, text, { variables: { id }, token: ann.token })
-      for (const id of [ann.id, String(ann.id)])
-        assert.deepEqual(dataOf(await asked(id)), { user: { email: ann.email } })
-      for (const id of [bob.id, `0${ann.id}`, ` ${ann.id}`, '123456789'])
-        assertRefused(await asked(id), 403, 'FORBIDDEN')
-    })
-
-    it('users see their e-mail on the author of a post or comment they just created, but no other e-mail through a change', async () => {
-      const before = await likes()
-      for (const text of changesThatShowOthers) {
-        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
-        assertRefused(await query(app, filled(text), ann), 403, 'FORBIDDEN')
-      }
-      assert.equal(await likes(), before, 'no change took effect')
-      assert.deepEqual(await read(app, `{ user(id: ${ann.id}) { posts { id } } }`), { user: { posts: [] } })
-      for (const text of changesThatShowOneself) {
-        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
-        const { status, body } = await query(app, filled(text), ann)
-        assert.equal(status, 200, body)
-        assert.ok(body.includes(ann.email), body)
-      }
-      for (const text of changesThatShowOthers) dataOf(await query(app, filled(text), admin))
-    })
-
-    it('every caller may read all other fields of users, posts and comments', async () => {
-      for (const text of withoutEmails) {
-        for (const token of [undefined, ann.token]) {
-          const { status, body } = await query(app, filled(text), { token })
-          assert.equal(status, 200, body)
-          assert.doesNotMatch(body, /@/)
-        }
-      }
-    })
-
-    it('an e-mail that variables exclude from the selection is not refused', async () => {
-      const text = 'query ($if: Boolean!) { user(id: ":other") { name email @include(if: $if) } }'
-      for (const wanted of [false, true, false, true]) {
-        const response = await query(app, filled(text), { variables: { if: wanted }, token: ann.token })
-        if (wanted) assertRefused(response, 403, 'FORBIDDEN')
-        else assert.deepEqual(dataOf(response), { user: { name: bob.name } })
-      }
-    })
-
-    it('R-GQL-24: me, createPost, addComment, deletePost and, when enforced, likePost need a token', async () => {
-      for (const text of [
-        '{ me { id } }',
-        '{ posts { id } a: me { id } }',
-        '{ ...F } fragment F on Query { me { __typename } }',
-        'mutation { createPost(title: "T", content: "C") { id } }',
-        'mutation { addComment(postId: ":post", text: "x") { id } }',
-        'mutation { deletePost(id: ":post") }',
-        'mutation { deletePost(id: 123456789) }',
-        'mutation { likePost(id: ":post") { id } }',
-        'mutation { likePost(id: 123456789) { id } }',
-      ]) {
-        assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
-      }
-      assert.deepEqual(await read(app, '{ me @skip(if: true) { id } __typename }'), { __typename: 'Query' })
-      const before = await likes()
-      await read(app, filled('mutation { likePost(id: ":post") { id } }'), ann)
-      assert.equal(await likes(), before + 1)
-    })
-
-    it('the author of a post and admins may delete it, others get 403, and for an absent post all get false', async () => {
-      assertRefused(await query(app, filled('mutation { deletePost(id: ":post") }'), ann), 403, 'FORBIDDEN')
-      assert.deepEqual(await read(app, 'mutation { deletePost(id: 123456789) }', ann), { deletePost: false })
-      const create = 'mutation { createPost(title: "T", content: "C") { id } }'
-      for (const who of [ann, admin]) {
-        const { createPost } = await read<{ createPost: { id: string } }>(app, create, ann)
-        assert.deepEqual(await read(app, `mutation { deletePost(id: ${createPost.id}) }`, who), { deletePost: true })
-      }
-    })
+describe('Access to fields', () => {
+  let app: TestApp
+  let ann: Member
+  let bob: Member
+  let admin: Member
+  let post: string
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', LOGIN_LIMIT_MAX: '0' })
+    ann = await createMember(app)
+    bob = await createMember(app)
+    const { id, email, name } = await createMember(app)
+    {
+      await using engine = app.database.open(catalogue)
+      await engine.write('setRole', { id }, 'admin', 'another version')
+    }
+    admin = { id, email, name, token: await logIn(app, email, 'right password') }
+    const text = 'mutation { createPost(title: "T", content: "C") { id } }'
+    post = (await read<{ createPost: { id: string } }>(app, text, bob)).createPost.id
+    await read(app, `mutation { addComment(postId: ${post}, text: "Hi") { id } }`, ann)
   })
-}
+  after(() => app[Symbol.asyncDispose]())
+
+  const filled = (text: string, me: Member = ann) =>
+    text.replaceAll(':me', String(me.id)).replaceAll(':other', String(bob.id)).replaceAll(':post', post)
+  const likes = async () =>
+    (await read<{ post: { likes: number } }>(app, filled('{ post(id: ":post") { likes } }'))).post.likes
+
+  it('only admins see e-mails of others: 401 without a token and 403 with one, for every form of selection', async () => {
+    for (const text of othersEmails) {
+      assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
+      const refusal = await query(app, filled(text), ann)
+      assertRefused(refusal, 403, 'FORBIDDEN', 'Not permitted')
+      assert.doesNotMatch(refusal.body, /@/)
+      assertRefused(await get(app, { query: filled(text) }, ann), 403, 'FORBIDDEN')
+      dataOf(await query(app, filled(text, admin), admin))
+    }
+  })
+
+  it('users see their own e-mail on me and on user(id) with their id, and callers without a token do not', async () => {
+    for (const text of ownEmails) {
+      assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
+      const { body } = await query(app, filled(text), ann)
+      assert.ok(body.includes(ann.email), body)
+      const { body: ofAdmin } = await query(app, filled(text, admin), admin)
+      assert.ok(ofAdmin.includes(admin.email), ofAdmin)
+    }
+    const text = 'query ($id: ID!) { user(id: $id) { email } }'
+    const asked = (id: unknown) => query(app, text, { variables: { id }, token: ann.token })
+    for (const id of [ann.id, String(ann.id)]) assert.deepEqual(dataOf(await asked(id)), { user: { email: ann.email } })
+    for (const id of [bob.id, `0${ann.id}`, ` ${ann.id}`, '123456789']) assertRefused(await asked(id), 403, 'FORBIDDEN')
+  })
+
+  it('users see their e-mail on the author of a post or comment they just created, but no other e-mail through a change', async () => {
+    const before = await likes()
+    for (const text of changesThatShowOthers) {
+      assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
+      assertRefused(await query(app, filled(text), ann), 403, 'FORBIDDEN')
+    }
+    assert.equal(await likes(), before, 'no change took effect')
+    assert.deepEqual(await read(app, `{ user(id: ${ann.id}) { posts { id } } }`), { user: { posts: [] } })
+    for (const text of changesThatShowOneself) {
+      assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED')
+      const { status, body } = await query(app, filled(text), ann)
+      assert.equal(status, 200, body)
+      assert.ok(body.includes(ann.email), body)
+    }
+    for (const text of changesThatShowOthers) dataOf(await query(app, filled(text), admin))
+  })
+
+  it('every caller may read all other fields of users, posts and comments', async () => {
+    for (const text of withoutEmails) {
+      for (const token of [undefined, ann.token]) {
+        const { status, body } = await query(app, filled(text), { token })
+        assert.equal(status, 200, body)
+        assert.doesNotMatch(body, /@/)
+      }
+    }
+  })
+
+  it('an e-mail that variables exclude from the selection is not refused', async () => {
+    const text = 'query ($if: Boolean!) { user(id: ":other") { name email @include(if: $if) } }'
+    for (const wanted of [false, true, false, true]) {
+      const response = await query(app, filled(text), { variables: { if: wanted }, token: ann.token })
+      if (wanted) assertRefused(response, 403, 'FORBIDDEN')
+      else assert.deepEqual(dataOf(response), { user: { name: bob.name } })
+    }
+  })
+
+  it('R-GQL-24: me, createPost, addComment, deletePost and, when enforced, likePost need a token', async () => {
+    for (const text of [
+      '{ me { id } }',
+      '{ posts { id } a: me { id } }',
+      '{ ...F } fragment F on Query { me { __typename } }',
+      'mutation { createPost(title: "T", content: "C") { id } }',
+      'mutation { addComment(postId: ":post", text: "x") { id } }',
+      'mutation { deletePost(id: ":post") }',
+      'mutation { deletePost(id: 123456789) }',
+      'mutation { likePost(id: ":post") { id } }',
+      'mutation { likePost(id: 123456789) { id } }',
+    ]) {
+      assertRefused(await query(app, filled(text)), 401, 'UNAUTHENTICATED', 'Authentication required')
+    }
+    assert.deepEqual(await read(app, '{ me @skip(if: true) { id } __typename }'), { __typename: 'Query' })
+    const before = await likes()
+    await read(app, filled('mutation { likePost(id: ":post") { id } }'), ann)
+    assert.equal(await likes(), before + 1)
+  })
+
+  it('the author of a post and admins may delete it, others get 403, and for an absent post all get false', async () => {
+    assertRefused(await query(app, filled('mutation { deletePost(id: ":post") }'), ann), 403, 'FORBIDDEN')
+    assert.deepEqual(await read(app, 'mutation { deletePost(id: 123456789) }', ann), { deletePost: false })
+    const create = 'mutation { createPost(title: "T", content: "C") { id } }'
+    for (const who of [ann, admin]) {
+      const { createPost } = await read<{ createPost: { id: string } }>(app, create, ann)
+      assert.deepEqual(await read(app, `mutation { deletePost(id: ${createPost.id}) }`, who), { deletePost: true })
+    }
+  })
+})

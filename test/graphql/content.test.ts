@@ -3,212 +3,209 @@ import { after, before, describe, it } from 'node:test'
 import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { sqlite } from '../support/engines.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, logIn, send, type UserBody } from '../support/rest.ts'
 
 type Member = UserBody & { readonly token: string }
 
-for (const kind of engineKinds) {
-  describe(`Updates, deletions and counts of content on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
-    let ann: Member
-    let bob: Member
-    let eve: Member
-    let admin: Member
-    before(async () => {
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
-      ;[ann, bob, eve] = [await createMember(app), await createMember(app), await createMember(app)]
-      const user = await createMember(app)
-      engine = app.database.open(catalogue)
-      await engine.write('setRole', { id: user.id }, 'admin', 'another version')
-      admin = { ...user, token: await logIn(app, user.email, 'right password') }
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
-    })
+describe('Updates, deletions and counts of content', () => {
+  let app: TestApp
+  let engine: Engine<typeof verbs>
+  let ann: Member
+  let bob: Member
+  let eve: Member
+  let admin: Member
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
+    ;[ann, bob, eve] = [await createMember(app), await createMember(app), await createMember(app)]
+    const user = await createMember(app)
+    engine = app.database.open(catalogue)
+    await engine.write('setRole', { id: user.id }, 'admin', 'another version')
+    admin = { ...user, token: await logIn(app, user.email, 'right password') }
+  })
+  after(async () => {
+    await engine[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
+  })
 
-    const idOf = async (text: string, member: Member) =>
-      (await read<{ made: { id: string } }>(app, text, member)).made.id
-    /** A post of Ann. */
-    const newPost = () => idOf('mutation { made: createPost(title: "Title", content: "Content") { id } }', ann)
-    /** A comment of Bob on this post. */
-    const newComment = (post: string, member = bob) =>
-      idOf(`mutation { made: addComment(postId: ${post}, text: "Text") { id } }`, member)
+  const idOf = async (text: string, member: Member) => (await read<{ made: { id: string } }>(app, text, member)).made.id
+  /** A post of Ann. */
+  const newPost = () => idOf('mutation { made: createPost(title: "Title", content: "Content") { id } }', ann)
+  /** A comment of Bob on this post. */
+  const newComment = (post: string, member = bob) =>
+    idOf(`mutation { made: addComment(postId: ${post}, text: "Text") { id } }`, member)
 
-    const state = async () => ({
-      posts: await rowsOf(engine, 'select id, title, content, likes, comment_count from posts order by id'),
-      comments: await rowsOf(engine, 'select id, text from comments order by id'),
-      outbox: await rowsOf(engine, 'select id, kind from outbox order by id'),
-    })
-    const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
-      const before = await state()
-      const error = assertRefused(await query(app, text, { token: member?.token, variables }), status, code)
-      assert.deepEqual(await state(), before)
-      return error
-    }
-    const countOf = async (post: string) =>
-      (await read<{ post: { commentCount: number } }>(app, `{ post(id: ${post}) { commentCount } }`)).post.commentCount
+  const state = async () => ({
+    posts: await rowsOf(engine, 'select id, title, content, likes, comment_count from posts order by id'),
+    comments: await rowsOf(engine, 'select id, text from comments order by id'),
+    outbox: await rowsOf(engine, 'select id, kind from outbox order by id'),
+  })
+  const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
+    const before = await state()
+    const error = assertRefused(await query(app, text, { token: member?.token, variables }), status, code)
+    assert.deepEqual(await state(), before)
+    return error
+  }
+  const countOf = async (post: string) =>
+    (await read<{ post: { commentCount: number } }>(app, `{ post(id: ${post}) { commentCount } }`)).post.commentCount
 
-    it('updatePost changes what is given, keeps the rest, and returns the selected fields', async () => {
-      const post = await newPost()
-      const before = (await read(app, `{ post(id: ${post}) { likes publishedAt author { id } } }`)).post
-      const text = `mutation ($title: String, $content: String) {
+  it('updatePost changes what is given, keeps the rest, and returns the selected fields', async () => {
+    const post = await newPost()
+    const before = (await read(app, `{ post(id: ${post}) { likes publishedAt author { id } } }`)).post
+    const text = `mutation ($title: String, $content: String) {
         updatePost(id: ${post}, title: $title, content: $content) { title content }
       }`
-      const update = async (variables: object) =>
-        (await read<{ updatePost: object }>(app, text, { variables, token: ann.token })).updatePost
-      assert.deepEqual(await update({ title: 'New "title"' }), { title: 'New "title"', content: 'Content' })
-      assert.deepEqual(await update({ content: 'New\n\u2028' }), { title: 'New "title"', content: 'New\n\u2028' })
-      // Null has the same effect as a missing value.
-      assert.deepEqual(await update({ title: null, content: 'C' }), { title: 'New "title"', content: 'C' })
-      assert.deepEqual(await update({ title: 'T', content: 'D' }), { title: 'T', content: 'D' })
-      assert.deepEqual((await read(app, `{ post(id: ${post}) { likes publishedAt author { id } } }`)).post, before)
-      const literal = `mutation { updatePost(id: ${post}, title: "U", content: null) { title content } }`
-      assert.deepEqual(await read(app, literal, admin), { updatePost: { title: 'U', content: 'D' } })
-    })
-
-    it('updatePost of nothing is refused with 400, before an absent post is noticed', async () => {
-      const post = await newPost()
-      for (const args of [`id: ${post}`, `id: ${post}, title: null`, 'id: 123456789, title: null, content: null']) {
-        const { path } = await refused(`mutation { updatePost(${args}) { id } }`, ann, 400, 'BAD_USER_INPUT')
-        assert.deepEqual(path, ['updatePost'])
-      }
-    })
-
-    it('updatePost and updateComment are for the author and admins, and an absent one is refused with 404', async () => {
-      const post = await newPost()
-      const comment = await newComment(post)
-      const updatePost = `mutation { updatePost(id: ${post}, title: "New") { title } }`
-      const updateComment = `mutation { updateComment(id: ${comment}, text: "New") { text } }`
-      for (const text of [updatePost, updateComment]) {
-        await refused(text, undefined, 401, 'UNAUTHENTICATED')
-        await refused(text, eve, 403, 'FORBIDDEN')
-      }
-      await refused(updatePost, bob, 403, 'FORBIDDEN')
-      await refused(updateComment, ann, 403, 'FORBIDDEN') // the author of the post may delete the comment, but not change it
-      for (const member of [ann, admin])
-        assert.deepEqual(await read(app, updatePost, member), { updatePost: { title: 'New' } })
-      for (const member of [bob, admin])
-        assert.deepEqual(await read(app, updateComment, member), { updateComment: { text: 'New' } })
-      for (const id of ['123456789', 'abc']) {
-        await refused(`mutation { updatePost(id: "${id}", title: "T") { id } }`, ann, 404, 'NOT_FOUND')
-        const { message } = await refused(
-          `mutation { updateComment(id: "${id}", text: "T") { id } }`,
-          bob,
-          404,
-          'NOT_FOUND',
-        )
-        assert.equal(message, 'Comment not found')
-      }
-    })
-
-    it("deleteComment is for its author, the post's author and admins, and returns false if there is none", async () => {
-      const post = await newPost()
-      for (const member of [bob, ann, admin]) {
-        const comment = await newComment(post)
-        const text = `mutation { deleteComment(id: ${comment}) }`
-        await refused(text, undefined, 401, 'UNAUTHENTICATED')
-        await refused(text, eve, 403, 'FORBIDDEN')
-        assert.equal(await countOf(post), 1)
-        assert.deepEqual(await read(app, text, member), { deleteComment: true })
-        assert.equal(await countOf(post), 0)
-        for (const anyone of [member, eve]) assert.deepEqual(await read(app, text, anyone), { deleteComment: false })
-      }
-      assert.deepEqual(await read(app, 'mutation { deleteComment(id: "abc") }', eve), { deleteComment: false })
-      await refused('mutation { deleteComment(id: "abc") }', undefined, 401, 'UNAUTHENTICATED')
-    })
-
-    it('their texts follow the rules of new ones, and count toward the 1 MiB of an operation', async () => {
-      const post = await newPost()
-      const comment = await newComment(post)
-      const changes: readonly (readonly [name: string, text: string, longest: number, member: Member])[] = [
-        ['title', `mutation ($v: String) { updatePost(id: ${post}, title: $v) { id } }`, 300, ann],
-        ['content', `mutation ($v: String) { updatePost(id: ${post}, content: $v) { id } }`, 65_536, ann],
-        ['text', `mutation ($v: String!) { updateComment(id: ${comment}, text: $v) { id } }`, 65_536, bob],
-      ]
-      for (const [name, text, longest, member] of changes) {
-        const controls = longest > 1000 ? ['\u0001'.repeat(300).padEnd(2000, 'x')] : []
-        for (const v of ['', ' \n', 'a\u0000b', '\ud800', 'x'.repeat(longest + 1), ...controls]) {
-          const { message } = await refused(text, member, 400, 'BAD_USER_INPUT', { v })
-          assert.ok(message.startsWith(name), message)
-        }
-        await read(app, text, { variables: { v: 'x'.repeat(longest) }, token: member.token })
-      }
-      const v = 'é'.repeat(32_768)
-      for (const [field, member] of [
-        [`updatePost(id: ${post}, content: $v)`, ann],
-        [`updateComment(id: ${comment}, text: $v)`, bob],
-      ] as const) {
-        const text = (count: number) => `mutation ($v: String!) { ${repeat(count, n => `a${n}: ${field} { id }`)} }`
-        await read(app, text(16), { variables: { v }, token: member.token })
-        await refused(text(17), member, 400, 'BAD_USER_INPUT', { v })
-      }
-    })
-
-    it('of several changes all take effect or none, with the numbers of comments', async () => {
-      const post = await newPost()
-      const comment = await newComment(post, ann)
-      const changes = `a: deleteComment(id: ${comment}) b: addComment(postId: ${post}, text: "T") { post { commentCount } }
-        c: addComment(postId: ${post}, text: "T") { post { commentCount } } d: deleteComment(id: ${comment})`
-      const failing = `mutation { ${changes} updatePost(id: 123456789, title: "T") { id } }`
-      await refused(failing, ann, 404, 'NOT_FOUND')
-      assert.deepEqual(await read(app, `mutation { ${changes} }`, ann), {
-        ...{ a: true, b: { post: { commentCount: 1 } }, c: { post: { commentCount: 2 } }, d: false },
-      })
-      assert.equal(await countOf(post), 2)
-    })
-
-    it('a comment has its instant and its post, and a post the number of its comments', async () => {
-      const post = await newPost()
-      const earliest = Date.now()
-      const text = `mutation { addComment(postId: ${post}, text: "T") { createdAt post { id commentCount author { name } } } }`
-      type Made = { readonly addComment: { readonly createdAt: string; readonly post: object } }
-      const { addComment } = await read<Made>(app, text, bob)
-      assert.deepEqual(addComment.post, { id: post, commentCount: 1, author: { name: ann.name } })
-      assert.match(addComment.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
-      const created = Date.parse(addComment.createdAt)
-      assert.ok(created >= earliest - 1 && created <= Date.now(), addComment.createdAt)
-      const nested = `{ post(id: ${post}) { comments { createdAt post { id comments { id } } } } }`
-      const { post: shown } = await read<{ post: { comments: readonly Made['addComment'][] } }>(app, nested)
-      assert.equal(shown.comments[0]?.createdAt, addComment.createdAt)
-    })
-
-    it('a number of comments costs 1 and a post of a comment 5, and it counts for the depth', async () => {
-      const cost = async (text: string) => (await refused(text, ann, 400, 'COMPLEXITY_LIMIT_EXCEEDED')).extensions.cost
-      assert.equal(await cost('{ posts(limit: 501) { id commentCount } }'), 1002)
-      assert.equal(await cost('{ posts(limit: 20) { comments { post { id } } } }'), 1200)
-      const nested = (inner: string) =>
-        `{ posts(limit: 1) { comments(limit: 1) { post { comments(limit: 1) { post { ${inner} } } } } } }`
-      await read(app, nested('id'))
-      await refused(nested('author { id }'), ann, 400, 'DEPTH_LIMIT_EXCEEDED')
-    })
-
-    it('a deleted user takes its comments from the numbers of all posts', async () => {
-      const gone = await createMember(app)
-      const [one, other] = [await newPost(), await newPost()]
-      for (const post of [one, one, other]) await newComment(post, gone)
-      await newComment(one)
-      assert.deepEqual([await countOf(one), await countOf(other)], [3, 1])
-      assert.equal((await send(app, `DELETE /users/${gone.id}`, undefined, admin.token)).status, 204)
-      assert.deepEqual([await countOf(one), await countOf(other)], [1, 0])
-    })
-
-    it('e-mails of others are shown to admins only', async () => {
-      const post = await newPost()
-      const comment = await newComment(post, ann)
-      for (const text of [
-        `mutation { updatePost(id: ${post}, title: "New") { author { email } } }`,
-        `mutation { updateComment(id: ${comment}, text: "New") { author { email } } }`,
-        `mutation { updateComment(id: ${comment}, text: "New") { post { author { email } } } }`,
-        `mutation { addComment(postId: ${post}, text: "New") { post { author { email } } } }`,
-        '{ posts(limit: 1) { comments { post { author { email } } } } }',
-      ]) {
-        await refused(text, ann, 403, 'FORBIDDEN')
-        await read(app, text, admin)
-      }
-    })
+    const update = async (variables: object) =>
+      (await read<{ updatePost: object }>(app, text, { variables, token: ann.token })).updatePost
+    assert.deepEqual(await update({ title: 'New "title"' }), { title: 'New "title"', content: 'Content' })
+    assert.deepEqual(await update({ content: 'New\n\u2028' }), { title: 'New "title"', content: 'New\n\u2028' })
+    // Null has the same effect as a missing value.
+    assert.deepEqual(await update({ title: null, content: 'C' }), { title: 'New "title"', content: 'C' })
+    assert.deepEqual(await update({ title: 'T', content: 'D' }), { title: 'T', content: 'D' })
+    assert.deepEqual((await read(app, `{ post(id: ${post}) { likes publishedAt author { id } } }`)).post, before)
+    const literal = `mutation { updatePost(id: ${post}, title: "U", content: null) { title content } }`
+    assert.deepEqual(await read(app, literal, admin), { updatePost: { title: 'U', content: 'D' } })
   })
-}
+
+  it('updatePost of nothing is refused with 400, before an absent post is noticed', async () => {
+    const post = await newPost()
+    for (const args of [`id: ${post}`, `id: ${post}, title: null`, 'id: 123456789, title: null, content: null']) {
+      const { path } = await refused(`mutation { updatePost(${args}) { id } }`, ann, 400, 'BAD_USER_INPUT')
+      assert.deepEqual(path, ['updatePost'])
+    }
+  })
+
+  it('updatePost and updateComment are for the author and admins, and an absent one is refused with 404', async () => {
+    const post = await newPost()
+    const comment = await newComment(post)
+    const updatePost = `mutation { updatePost(id: ${post}, title: "New") { title } }`
+    const updateComment = `mutation { updateComment(id: ${comment}, text: "New") { text } }`
+    for (const text of [updatePost, updateComment]) {
+      await refused(text, undefined, 401, 'UNAUTHENTICATED')
+      await refused(text, eve, 403, 'FORBIDDEN')
+    }
+    await refused(updatePost, bob, 403, 'FORBIDDEN')
+    await refused(updateComment, ann, 403, 'FORBIDDEN') // the author of the post may delete the comment, but not change it
+    for (const member of [ann, admin])
+      assert.deepEqual(await read(app, updatePost, member), { updatePost: { title: 'New' } })
+    for (const member of [bob, admin])
+      assert.deepEqual(await read(app, updateComment, member), { updateComment: { text: 'New' } })
+    for (const id of ['123456789', 'abc']) {
+      await refused(`mutation { updatePost(id: "${id}", title: "T") { id } }`, ann, 404, 'NOT_FOUND')
+      const { message } = await refused(
+        `mutation { updateComment(id: "${id}", text: "T") { id } }`,
+        bob,
+        404,
+        'NOT_FOUND',
+      )
+      assert.equal(message, 'Comment not found')
+    }
+  })
+
+  it("deleteComment is for its author, the post's author and admins, and returns false if there is none", async () => {
+    const post = await newPost()
+    for (const member of [bob, ann, admin]) {
+      const comment = await newComment(post)
+      const text = `mutation { deleteComment(id: ${comment}) }`
+      await refused(text, undefined, 401, 'UNAUTHENTICATED')
+      await refused(text, eve, 403, 'FORBIDDEN')
+      assert.equal(await countOf(post), 1)
+      assert.deepEqual(await read(app, text, member), { deleteComment: true })
+      assert.equal(await countOf(post), 0)
+      for (const anyone of [member, eve]) assert.deepEqual(await read(app, text, anyone), { deleteComment: false })
+    }
+    assert.deepEqual(await read(app, 'mutation { deleteComment(id: "abc") }', eve), { deleteComment: false })
+    await refused('mutation { deleteComment(id: "abc") }', undefined, 401, 'UNAUTHENTICATED')
+  })
+
+  it('their texts follow the rules of new ones, and count toward the 1 MiB of an operation', async () => {
+    const post = await newPost()
+    const comment = await newComment(post)
+    const changes: readonly (readonly [name: string, text: string, longest: number, member: Member])[] = [
+      ['title', `mutation ($v: String) { updatePost(id: ${post}, title: $v) { id } }`, 300, ann],
+      ['content', `mutation ($v: String) { updatePost(id: ${post}, content: $v) { id } }`, 65_536, ann],
+      ['text', `mutation ($v: String!) { updateComment(id: ${comment}, text: $v) { id } }`, 65_536, bob],
+    ]
+    for (const [name, text, longest, member] of changes) {
+      const controls = longest > 1000 ? ['\u0001'.repeat(300).padEnd(2000, 'x')] : []
+      for (const v of ['', ' \n', 'a\u0000b', '\ud800', 'x'.repeat(longest + 1), ...controls]) {
+        const { message } = await refused(text, member, 400, 'BAD_USER_INPUT', { v })
+        assert.ok(message.startsWith(name), message)
+      }
+      await read(app, text, { variables: { v: 'x'.repeat(longest) }, token: member.token })
+    }
+    const v = 'é'.repeat(32_768)
+    for (const [field, member] of [
+      [`updatePost(id: ${post}, content: $v)`, ann],
+      [`updateComment(id: ${comment}, text: $v)`, bob],
+    ] as const) {
+      const text = (count: number) => `mutation ($v: String!) { ${repeat(count, n => `a${n}: ${field} { id }`)} }`
+      await read(app, text(16), { variables: { v }, token: member.token })
+      await refused(text(17), member, 400, 'BAD_USER_INPUT', { v })
+    }
+  })
+
+  it('of several changes all take effect or none, with the numbers of comments', async () => {
+    const post = await newPost()
+    const comment = await newComment(post, ann)
+    const changes = `a: deleteComment(id: ${comment}) b: addComment(postId: ${post}, text: "T") { post { commentCount } }
+        c: addComment(postId: ${post}, text: "T") { post { commentCount } } d: deleteComment(id: ${comment})`
+    const failing = `mutation { ${changes} updatePost(id: 123456789, title: "T") { id } }`
+    await refused(failing, ann, 404, 'NOT_FOUND')
+    assert.deepEqual(await read(app, `mutation { ${changes} }`, ann), {
+      ...{ a: true, b: { post: { commentCount: 1 } }, c: { post: { commentCount: 2 } }, d: false },
+    })
+    assert.equal(await countOf(post), 2)
+  })
+
+  it('a comment has its instant and its post, and a post the number of its comments', async () => {
+    const post = await newPost()
+    const earliest = Date.now()
+    const text = `mutation { addComment(postId: ${post}, text: "T") { createdAt post { id commentCount author { name } } } }`
+    type Made = { readonly addComment: { readonly createdAt: string; readonly post: object } }
+    const { addComment } = await read<Made>(app, text, bob)
+    assert.deepEqual(addComment.post, { id: post, commentCount: 1, author: { name: ann.name } })
+    assert.match(addComment.createdAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+    const created = Date.parse(addComment.createdAt)
+    assert.ok(created >= earliest - 1 && created <= Date.now(), addComment.createdAt)
+    const nested = `{ post(id: ${post}) { comments { createdAt post { id comments { id } } } } }`
+    const { post: shown } = await read<{ post: { comments: readonly Made['addComment'][] } }>(app, nested)
+    assert.equal(shown.comments[0]?.createdAt, addComment.createdAt)
+  })
+
+  it('a number of comments costs 1 and a post of a comment 5, and it counts for the depth', async () => {
+    const cost = async (text: string) => (await refused(text, ann, 400, 'COMPLEXITY_LIMIT_EXCEEDED')).extensions.cost
+    assert.equal(await cost('{ posts(limit: 501) { id commentCount } }'), 1002)
+    assert.equal(await cost('{ posts(limit: 20) { comments { post { id } } } }'), 1200)
+    const nested = (inner: string) =>
+      `{ posts(limit: 1) { comments(limit: 1) { post { comments(limit: 1) { post { ${inner} } } } } } }`
+    await read(app, nested('id'))
+    await refused(nested('author { id }'), ann, 400, 'DEPTH_LIMIT_EXCEEDED')
+  })
+
+  it('a deleted user takes its comments from the numbers of all posts', async () => {
+    const gone = await createMember(app)
+    const [one, other] = [await newPost(), await newPost()]
+    for (const post of [one, one, other]) await newComment(post, gone)
+    await newComment(one)
+    assert.deepEqual([await countOf(one), await countOf(other)], [3, 1])
+    assert.equal((await send(app, `DELETE /users/${gone.id}`, undefined, admin.token)).status, 204)
+    assert.deepEqual([await countOf(one), await countOf(other)], [1, 0])
+  })
+
+  it('e-mails of others are shown to admins only', async () => {
+    const post = await newPost()
+    const comment = await newComment(post, ann)
+    for (const text of [
+      `mutation { updatePost(id: ${post}, title: "New") { author { email } } }`,
+      `mutation { updateComment(id: ${comment}, text: "New") { author { email } } }`,
+      `mutation { updateComment(id: ${comment}, text: "New") { post { author { email } } } }`,
+      `mutation { addComment(postId: ${post}, text: "New") { post { author { email } } } }`,
+      '{ posts(limit: 1) { comments { post { author { email } } } } }',
+    ]) {
+      await refused(text, ann, 403, 'FORBIDDEN')
+      await read(app, text, admin)
+    }
+  })
+})

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -23,8 +23,13 @@ const atTheBound: readonly (readonly [what: string, most: number, expected: RegE
   ]
 
 describe('A document at its bounds', () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  before(async () => {
+    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  })
+  after(() => app[Symbol.asyncDispose]())
+
   it('is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     using socket = await SocketClient.connect(app)
     for (const [what, most, expected, text] of atTheBound) {
       dataOf(await query(app, text(most)))
@@ -36,7 +41,6 @@ describe('A document at its bounds', () => {
 
   // Nothing in the schema takes a literal that nests: the standard rules refuse what the bounds let pass.
   it('is validated if a literal or a type nests 32 deep, and refused as too large from 33 on', async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     const expected = /a literal or a type that nests more than 32 deep/
     for (const text of [
       (n: number) => `{ posts(limit: ${nested('[', '1', ']', n)}) { id } }`,
@@ -51,7 +55,6 @@ describe('A document at its bounds', () => {
   })
 
   it('may have any text in strings and comments', async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     dataOf(
       await query(app, `{ post(id: "${long(1000)} ${'['.repeat(1000)}") { id } } # ${'{'.repeat(1000)} ${long(1000)}`),
     )

@@ -29,7 +29,6 @@ const people = [
 
 const documents: readonly Document[] = [
   // Common attacks.
-  ['a fragment within itself', '{ me { ...A } } fragment A on User { ...A }', 'GRAPHQL_VALIDATION_FAILED'],
   [
     'a circle of fragments',
     n => `${use} ${repeat(n, i => `fragment F${i} on User{...F${(i + 1) % n}}`)}`,
@@ -78,7 +77,6 @@ const documents: readonly Document[] = [
     'COMPLEXITY_LIMIT_EXCEEDED',
   ],
   ['unknown fields that are nearly known', n => `{ ${repeat(n, i => `post${i}`)} }`, 'GRAPHQL_VALIDATION_FAILED'],
-  ['a name of 65,000 letters', `{ ${'a'.repeat(65_000)} }`, 'DOCUMENT_TOO_LARGE'],
   ['aliases of 128 letters', `{ posts(limit: 1) { ${repeat(320, n => `${'a'.repeat(125)}${100 + n}: id`)} } }`, 'data'],
   ['scalars with selections', n => `{ me { ${repeat(n, () => 'id{a}')} } }`, 'GRAPHQL_VALIDATION_FAILED'],
   ['fields within each other', n => `{ me ${nest(n, '{ posts { author ', '{ id }', '}}')} }`, 'DEPTH_LIMIT_EXCEEDED'],
@@ -86,11 +84,6 @@ const documents: readonly Document[] = [
     'the introspection of an introspection',
     n => `{ __type(name: "User") ${nest(n, '{ ofType ', '{ name }', '}')} }`,
     'data',
-  ],
-  [
-    'introspected lists within each other',
-    '{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } } } } } } } }',
-    'GRAPHQL_VALIDATION_FAILED',
   ],
   [
     'fragments in many combinations that nobody uses',
@@ -209,19 +202,17 @@ function isWithinBounds(text: string): boolean {
 /** The allowed CPU time in milliseconds. Such answers take a few, and more on a cold start. */
 const mostCpuMs = 200
 
-/** Sends a document several times, each time with a new text, and checks the CPU time of the answers. */
+/** Sends a document, and checks the CPU time of the answer. One that took long is sent again, with a new text. */
 async function measured(t: TestContext, duet: DuetProcess, text: string, asked?: Asked): Promise<RawResponse> {
   const app = await duet.address()
-  const times: number[] = []
-  let response: RawResponse | undefined
-  for (let time = 0; time < 3; time++) {
+  let [response, took]: [RawResponse | undefined, number] = [undefined, mostCpuMs]
+  for (let time = 0; time < 3 && took >= mostCpuMs; time++) {
     const before = duet.cpuMs
     response = await query(app, `${text}${text.length < 60_000 ? `#${time}` : ''}`, asked)
-    times.push(duet.cpuMs - before)
+    took = duet.cpuMs - before
   }
-  const [least = 0, median = 0] = times.sort((one, other) => one - other)
-  t.diagnostic(`${median} ms of CPU (${least} at best), ${text.length} characters: ${t.name}`)
-  assert.ok(least < mostCpuMs, `took ${least} ms`)
+  t.diagnostic(`${took} ms of CPU, ${text.length} characters: ${t.name}`)
+  assert.ok(took < mostCpuMs, `took ${took} ms`)
   return response ?? assert.fail()
 }
 

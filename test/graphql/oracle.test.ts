@@ -29,7 +29,7 @@ const sizes: readonly DataSize[] = [
   { users: 12, posts: 30, comments: 90, longest: 1000 },
   { users: 3, posts: 15, comments: 20, longest: 65_536 },
 ]
-const runsPerSize = runs(40, 400)
+const runsPerSize = runs(20, 400)
 
 for (const kind of engineKinds) {
   describe(`A query on ${kind.name}`, { skip: kind.skip }, () => {
@@ -58,7 +58,7 @@ for (const kind of engineKinds) {
         fc.asyncProperty(wideQuery(data), operation =>
           compare(newService(stage), operation, data, firstUser(data), tally),
         ),
-        { numRuns: runs(8, 80), seed, endOnFailure: true },
+        { numRuns: runs(5, 80), seed, endOnFailure: true },
       )
       tally.report(t)
     })
@@ -119,7 +119,7 @@ describe('A difference from graphql-js', { skip: notInQuick }, () => {
     'an ignored limit': text => text.replaceAll(/limit \$\d+ /g, 'limit 1000 '),
   }
   for (const [what, sabotage] of Object.entries(sabotages)) {
-    it(`is detected and reduced to a small example: ${what}`, async t => {
+    it(`is detected: ${what}`, async () => {
       await using stage = await Stage.open(sqlite)
       const engine = withMethods(stage.engine, {
         readText: ({ text, values }) => stage.engine.readText({ text: sabotage(text), values }),
@@ -131,11 +131,8 @@ describe('A difference from graphql-js', { skip: notInQuick }, () => {
       const property = fc.asyncProperty(anyQuery(data), operation =>
         compare(service, operation, data, firstUser(data), new Tally()),
       )
-      const { failed, counterexample, numRuns } = await fc.check(property, { numRuns: 100, seed: 1 })
+      const { failed } = await fc.check(property, { numRuns: 100, seed: 1, endOnFailure: true })
       assert.equal(failed, true)
-      const [shortest] = counterexample ?? []
-      t.diagnostic(`run ${numRuns}: ${shortest?.text} with ${JSON.stringify(shortest?.variables)}`)
-      assert.ok(shortest !== undefined && shortest.text.length < 200, shortest?.text)
     })
   }
 })

@@ -1,68 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { Documents } from '../../src/graphql/language/documents.ts'
-import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
-import type { Variables } from './support/operations.ts'
-
-const schema = loadSchema()
-
-function skippedBy(text: string, inputs: Variables): number {
-  const operation = new Documents({ schema, maxDepth: 5, suggestions: false }).prepare(text).operation(undefined)
-  return operation.cost(operation.coerce(inputs)).skipped
-}
-
-describe('The computed number of rows that an operation skips', () => {
-  const sums: readonly (readonly [what: string, text: string, rows: number, variables?: Variables])[] = [
-    ['its offset', '{ posts(offset: 7) { id } }', 7],
-    ['nothing without an offset', '{ posts(limit: 1000) { comments { id } } }', 0],
-    ['each list', '{ posts(offset: 7) { id } users(offset: 5) { id } }', 12],
-    ['each alias', '{ a: posts(offset: 7) { id } b: posts(offset: 7) { id } }', 14],
-    ['once for each item of the enclosing lists', '{ users(limit: 3) { posts(limit: 1, offset: 5) { id } } }', 15],
-    ['ten times if the enclosing list has no limit', '{ users { posts(offset: 5) { id } } }', 50],
-    [
-      'rows at every level',
-      '{ users(limit: 3, offset: 2) { posts(limit: 4) { comments(offset: 5) { id } } } }',
-      2 + 3 * 4 * 5,
-    ],
-    [
-      'lists inside objects',
-      '{ posts(limit: 2) { author { posts(offset: 3) { id } } } post(id: 1) { comments(offset: 4) { id } } }',
-      10,
-    ],
-    [
-      'each place of a fragment',
-      '{ a: user(id: 1) { ...F } users(limit: 2) { ...F } } fragment F on User { posts(offset: 3) { id } }',
-      9,
-    ],
-    [
-      'nothing for excluded fields',
-      '{ posts(offset: 7) @skip(if: true) { id } ... @include(if: false) { users(offset: 8) { id } } __typename }',
-      0,
-    ],
-    ['nothing for a list with limit 0', '{ posts(limit: 0, offset: 7) { comments(offset: 5) { id } } __typename }', 0],
-    [
-      'the values of variables',
-      'query ($n: Int, $m: Int = 4, $no: Boolean!) { users(limit: $n) { posts(offset: $m) { id } } posts(offset: $m) @skip(if: $no) { id } }',
-      12,
-      { n: 3, no: true },
-    ],
-    [
-      'the selection of a change',
-      'mutation { a: likePost(id: 1) { comments(offset: 7) { id } } b: likePost(id: 1) { author { posts(offset: 5) { id } } } }',
-      12,
-    ],
-  ]
-  for (const [what, text, rows, variables = {}] of sums) {
-    it(`counts ${what}`, () => {
-      assert.equal(skippedBy(text, variables), rows)
-    })
-  }
-})
 
 describe('An operation that skips more than 100,000 rows', () => {
   let app: TestApp

@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test'
 import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
-import { engineKinds } from '../support/engines.ts'
+import { sqlite } from '../support/engines.ts'
 import { type ErrorBody, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { createMember, logIn, type UserBody } from '../support/rest.ts'
@@ -124,149 +124,147 @@ const refusedMutations: readonly Case[] = [
   },
 ]
 
-for (const kind of engineKinds) {
-  describe(`The same operation by POST, by GET and over a socket, on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
-    let ann: Member
-    let bob: Member
-    before(async () => {
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
-      engine = app.database.open(catalogue)
-      ann = await createMember(app)
-      bob = await createMember(app)
-      const text = 'mutation { createPost(title: "The first", content: "C") { id } }'
-      assert.deepEqual(await read(app, text, ann), { createPost: { id: '1' } })
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
-    })
+describe('The same operation by POST, by GET and over a socket', () => {
+  let app: TestApp
+  let engine: Engine<typeof verbs>
+  let ann: Member
+  let bob: Member
+  before(async () => {
+    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
+    engine = app.database.open(catalogue)
+    ann = await createMember(app)
+    bob = await createMember(app)
+    const text = 'mutation { createPost(title: "The first", content: "C") { id } }'
+    assert.deepEqual(await read(app, text, ann), { createPost: { id: '1' } })
+  })
+  after(async () => {
+    await engine[Symbol.asyncDispose]()
+    await app[Symbol.asyncDispose]()
+  })
 
-    const askedFor = ({ variables, as }: Case): Asked => ({
-      ...(variables && { variables }),
-      token: as === undefined ? undefined : bob.token,
-    })
+  const askedFor = ({ variables, as }: Case): Asked => ({
+    ...(variables && { variables }),
+    token: as === undefined ? undefined : bob.token,
+  })
 
-    /** Everything that an operation may change. */
-    const state = async () => [
-      await rowsOf(engine, 'select id, author_id, title, content, likes from posts order by id'),
-      await rowsOf(engine, 'select id, post_id, text from comments order by id'),
-      await rowsOf(engine, 'select id, kind from outbox order by id'),
-    ]
+  /** Everything that an operation may change. */
+  const state = async () => [
+    await rowsOf(engine, 'select id, author_id, title, content, likes from posts order by id'),
+    await rowsOf(engine, 'select id, post_id, text from comments order by id'),
+    await rowsOf(engine, 'select id, kind from outbox order by id'),
+  ]
 
-    const refusedAlike = async (each: Case, transports: readonly Transport[]) => {
-      const before = await state()
-      const refusals: (readonly ErrorBody[])[] = []
-      for (const transport of transports) {
-        const { data, errors } = await transport(app, each.text, askedFor(each))
-        assert.equal(data, undefined)
-        assert.equal(errors?.[0]?.extensions.code, each.code, JSON.stringify(errors))
-        refusals.push(errors ?? [])
-      }
-      for (const refusal of refusals) assert.deepEqual(refusal, refusals[0])
-      assert.deepEqual(await state(), before)
+  const refusedAlike = async (each: Case, transports: readonly Transport[]) => {
+    const before = await state()
+    const refusals: (readonly ErrorBody[])[] = []
+    for (const transport of transports) {
+      const { data, errors } = await transport(app, each.text, askedFor(each))
+      assert.equal(data, undefined)
+      assert.equal(errors?.[0]?.extensions.code, each.code, JSON.stringify(errors))
+      refusals.push(errors ?? [])
     }
+    for (const refusal of refusals) assert.deepEqual(refusal, refusals[0])
+    assert.deepEqual(await state(), before)
+  }
 
-    for (const each of refusedQueries) {
-      it(`${each.what}: refused with ${each.code}, with the same message`, async () => {
-        await refusedAlike(each, [byPost, byGet, bySocket])
-      })
-    }
-
-    it('a document of 64 KiB and one byte: refused with DOCUMENT_TOO_LARGE, with the same message', async () => {
-      const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
-      // A request line is too short for it, so GET is left out.
-      await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
+  for (const each of refusedQueries) {
+    it(`${each.what}: refused with ${each.code}, with the same message`, async () => {
+      await refusedAlike(each, [byPost, byGet, bySocket])
     })
+  }
 
-    for (const each of refusedMutations) {
-      it(`${each.what}: refused with ${each.code}, with the same message, and nothing is changed`, async () => {
-        await refusedAlike(each, [byPost, bySocket])
-      })
-    }
+  it('a document of 64 KiB and one byte: refused with DOCUMENT_TOO_LARGE, with the same message', async () => {
+    const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
+    // A request line is too short for it, so GET is left out.
+    await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
+  })
 
-    it('R-GQL-4: queries and mutations get the same answers', async () => {
-      const text = `query ($id: ID!) {
+  for (const each of refusedMutations) {
+    it(`${each.what}: refused with ${each.code}, with the same message, and nothing is changed`, async () => {
+      await refusedAlike(each, [byPost, bySocket])
+    })
+  }
+
+  it('R-GQL-4: queries and mutations get the same answers', async () => {
+    const text = `query ($id: ID!) {
         post(id: $id) { ...Shown } users(limit: 2) { id name } __typename me { email }
       } fragment Shown on Post { id title at: publishedAt author { name } }`
-      const asked = { variables: { id: '1' }, token: ann.token }
-      const expected = await byPost(app, text, asked)
-      assert.equal(expected.errors, undefined)
-      assert.deepEqual(await bySocket(app, text, asked), expected)
-      assert.deepEqual(await byGet(app, text, asked), expected)
-      const like = 'mutation { likePost(id: 1) { likes } }'
-      const likes = [await byPost(app, like, bob), await bySocket(app, like, bob), await byPost(app, like, bob)]
-      assert.deepEqual(
-        likes.map(({ data }) => data),
-        [1, 2, 3].map(number => ({ likePost: { likes: number } })),
-      )
-    })
+    const asked = { variables: { id: '1' }, token: ann.token }
+    const expected = await byPost(app, text, asked)
+    assert.equal(expected.errors, undefined)
+    assert.deepEqual(await bySocket(app, text, asked), expected)
+    assert.deepEqual(await byGet(app, text, asked), expected)
+    const like = 'mutation { likePost(id: 1) { likes } }'
+    const likes = [await byPost(app, like, bob), await bySocket(app, like, bob), await byPost(app, like, bob)]
+    assert.deepEqual(
+      likes.map(({ data }) => data),
+      [1, 2, 3].map(number => ({ likePost: { likes: number } })),
+    )
+  })
 
-    it('R-API-1: a token applies only to its own request or socket, and to no later one', async () => {
-      using connection = await RawConnection.open(app.port)
-      const asks = [
-        (token: string) => `GET /users/me HTTP/1.1\r\nHost: localhost\r\n${token}\r\n`,
-        (token: string) => `GET /graphql?query=%7Bme%7Bid%7D%7D HTTP/1.1\r\nHost: localhost\r\n${token}\r\n`,
-      ]
-      for (const asked of asks) {
-        for (const [token, status] of [
-          [`Authorization: Bearer ${ann.token}\r\n`, 200],
-          ['', 401],
-        ] as const) {
-          connection.write(asked(token))
-          assert.equal((await connection.response()).status, status)
-        }
+  it('R-API-1: a token applies only to its own request or socket, and to no later one', async () => {
+    using connection = await RawConnection.open(app.port)
+    const asks = [
+      (token: string) => `GET /users/me HTTP/1.1\r\nHost: localhost\r\n${token}\r\n`,
+      (token: string) => `GET /graphql?query=%7Bme%7Bid%7D%7D HTTP/1.1\r\nHost: localhost\r\n${token}\r\n`,
+    ]
+    for (const asked of asks) {
+      for (const [token, status] of [
+        [`Authorization: Bearer ${ann.token}\r\n`, 200],
+        ['', 401],
+      ] as const) {
+        connection.write(asked(token))
+        assert.equal((await connection.response()).status, status)
       }
-      using known = await SocketClient.connect(app, { token: ann.token })
-      using unknown = await SocketClient.connect(app)
-      assert.deepEqual(await known.read('{ me { id } }'), { me: { id: String(ann.id) } })
-      assert.equal((await unknown.ask('{ me { id } }')).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
+    }
+    using known = await SocketClient.connect(app, { token: ann.token })
+    using unknown = await SocketClient.connect(app)
+    assert.deepEqual(await known.read('{ me { id } }'), { me: { id: String(ann.id) } })
+    assert.equal((await unknown.ask('{ me { id } }')).errors?.[0]?.extensions.code, 'UNAUTHENTICATED')
+  })
+
+  describe('with large answers', () => {
+    const aliases = (count: number) => repeat(count, n => `a${n}: content`)
+    beforeEach(async () => {
+      const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
+      await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
     })
 
-    describe('with large answers', () => {
-      const aliases = (count: number) => repeat(count, n => `a${n}: content`)
-      beforeEach(async () => {
-        const text = `mutation ($c: String!) { ${repeat(14, n => `p${n}: createPost(title: "T", content: $c) { id }`)} }`
-        await read(app, text, { variables: { c: 'x'.repeat(65_536) }, token: ann.token })
-      })
+    it('above 2 MiB: refused with RESPONSE_TOO_LARGE', async () => {
+      const large = { what: '', text: `{ posts(limit: 14) { ${aliases(3)} } }`, code: 'RESPONSE_TOO_LARGE' }
+      await refusedAlike(large, [byPost, byGet, bySocket])
+    })
 
-      it('above 2 MiB: refused with RESPONSE_TOO_LARGE', async () => {
-        const large = { what: '', text: `{ posts(limit: 14) { ${aliases(3)} } }`, code: 'RESPONSE_TOO_LARGE' }
-        await refusedAlike(large, [byPost, byGet, bySocket])
-      })
+    it('up to 2 MiB: sent completely to a client that reads it', async () => {
+      const text = `{ posts(limit: 14) { ${aliases(2)} } }`
+      const expected = await byPost(app, text)
+      assert.ok(JSON.stringify(expected.data).length > 1_800_000)
+      assert.deepEqual(await byGet(app, text), expected)
+      assert.deepEqual(await bySocket(app, text), expected)
+    })
 
-      it('up to 2 MiB: sent completely to a client that reads it', async () => {
-        const text = `{ posts(limit: 14) { ${aliases(2)} } }`
-        const expected = await byPost(app, text)
-        assert.ok(JSON.stringify(expected.data).length > 1_800_000)
-        assert.deepEqual(await byGet(app, text), expected)
-        assert.deepEqual(await bySocket(app, text), expected)
-      })
-
-      it('an event above 2 MiB ends its subscription with RESPONSE_TOO_LARGE, and no others', async () => {
-        using client = await SocketClient.connect(app, { token: ann.token })
-        const newPost = async (text: string) => {
-          const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
-          return (await read<{ createPost: { id: string } }>(app, create, { variables: { t: text }, token: ann.token }))
-            .createPost.id
-        }
-        const other = await client.begin('subscription { postAdded { title } }').listening(newPost)
-        const large = client.begin(`subscription { postAdded { author { posts(limit: 50) { ${aliases(10)} } } } }`)
-        // The start of a subscription is not announced, so posts are added until one event is refused.
-        for (let n = 0; !large.isOver; n++) {
-          assert.ok(n < 100, `${n} posts were added, and none was refused`)
-          await newPost(`post ${n}`)
-          await other.received(n + 1)
-          await client.ask('{ __typename }')
-        }
-        assert.equal(large.errors?.[0]?.extensions.code, 'RESPONSE_TOO_LARGE')
-        assert.deepEqual(large.events, [])
-        assert.ok(!other.isOver)
-      })
+    it('an event above 2 MiB ends its subscription with RESPONSE_TOO_LARGE, and no others', async () => {
+      using client = await SocketClient.connect(app, { token: ann.token })
+      const newPost = async (text: string) => {
+        const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
+        return (await read<{ createPost: { id: string } }>(app, create, { variables: { t: text }, token: ann.token }))
+          .createPost.id
+      }
+      const other = await client.begin('subscription { postAdded { title } }').listening(newPost)
+      const large = client.begin(`subscription { postAdded { author { posts(limit: 50) { ${aliases(10)} } } } }`)
+      // The start of a subscription is not announced, so posts are added until one event is refused.
+      for (let n = 0; !large.isOver; n++) {
+        assert.ok(n < 100, `${n} posts were added, and none was refused`)
+        await newPost(`post ${n}`)
+        await other.received(n + 1)
+        await client.ask('{ __typename }')
+      }
+      assert.equal(large.errors?.[0]?.extensions.code, 'RESPONSE_TOO_LARGE')
+      assert.deepEqual(large.events, [])
+      assert.ok(!other.isOver)
     })
   })
-}
+})
 
 describe('Subscriptions have the limits of all operations', () => {
   let app: Awaited<ReturnType<typeof startTestApp>>
