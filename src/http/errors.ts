@@ -1,6 +1,5 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
-import { nodeHttp } from '../lib/node-http.ts'
 import { challenge } from './authentication.ts'
 import { traceOf } from './logging.ts'
 
@@ -65,10 +64,9 @@ export function reportFailure(error: AppError, log: FastifyBaseLogger, trace: ob
 function fastifyErrorOf(error: unknown, { raw }: FastifyRequest): readonly [status: number, text: string] | undefined {
   // The client disconnected while it sent the body. Nobody reads the response, but this must not count as our fault.
   if (raw.errored !== null && error === raw.errored) return [400, 'Request was aborted']
-  const { code, statusCode = 500, validation, message } = (error ?? {}) as Partial<FastifyError>
+  const { code, statusCode = 500 } = (error ?? {}) as Partial<FastifyError>
   if (!code?.startsWith('FST_') || statusCode >= 500) return undefined
-  if (validation !== undefined) return [400, message ?? 'Bad request']
-  return fastifyErrors[code] ?? [statusCode, nodeHttp.STATUS_CODES[statusCode] ?? 'Bad request']
+  return fastifyErrors[code] ?? [statusCode, 'Bad request']
 }
 
 const fastifyErrors: Readonly<Record<string, readonly [status: number, text: string]>> = {

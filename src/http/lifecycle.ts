@@ -12,7 +12,7 @@ export class Lifecycle {
   drainMs: number
   /** While this is true, every response closes its connection: clients connect elsewhere. */
   draining = false
-  requestsInFlight = 0
+  readonly #inFlight = new Set<ServerResponse>()
   /** When the latest connection or request arrived, in milliseconds of `performance.now()`. */
   #lastArrival = Number.NEGATIVE_INFINITY
   /** While this is set, requests wait for it before they are processed; see `shutDown`. */
@@ -22,8 +22,6 @@ export class Lifecycle {
   closeSockets: () => void = () => {}
   /** Called when this thread no longer listens. Resolves when no other thread of the process does. */
   readonly stoppedListening: () => Promise<void>
-  /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
-  readonly #forget: (this: ServerResponse) => void
 
   constructor(
     { maintenance, drainMs = 0 }: { readonly maintenance: boolean; readonly drainMs?: number },
@@ -32,16 +30,15 @@ export class Lifecycle {
     this.maintenance = maintenance
     this.drainMs = drainMs
     this.stoppedListening = stoppedListening
-    const release = (response: ServerResponse) => this.release(response)
-    this.#forget = function () {
-      const reply = release(this)
-      if (reply !== undefined && !this.writableFinished) logAbandoned(reply)
-    }
   }
 
   /** Milliseconds since something has arrived. */
   get silence(): number {
     return performance.now() - this.#lastArrival
+  }
+
+  get requestsInFlight(): number {
+    return this.#inFlight.size
   }
 
   trackConnection(connection: Socket): void {
@@ -51,21 +48,18 @@ export class Lifecycle {
   }
 
   track(reply: FastifyReply): void {
-    const response = reply.raw
+    const { raw } = reply
     this.#lastArrival = performance.now()
-    this.requestsInFlight++
-    response.tracked = reply
-    response.on('close', this.#forget)
-    if (this.draining) response.shouldKeepAlive = false
+    this.#inFlight.add(raw)
+    if (this.draining) raw.shouldKeepAlive = false
+    raw.on('close', () => {
+      if (this.release(raw) && !raw.writableFinished) logAbandoned(reply)
+    })
   }
 
-  /** Stops tracking a request that gets no HTTP response. */
-  release(response: ServerResponse): FastifyReply | undefined {
-    const { tracked } = response
-    if (tracked === undefined) return undefined
-    response.tracked = undefined
-    this.requestsInFlight--
-    return tracked
+  /** Stops tracking a request, also one that gets no HTTP response. */
+  release(response: ServerResponse): boolean {
+    return this.#inFlight.delete(response)
   }
 }
 
@@ -75,13 +69,6 @@ export function refuseUnderMaintenance(server: FastifyInstance, lifecycle: Lifec
     if (!lifecycle.maintenance || request.routeOptions.config.servedUnderMaintenance) return next()
     next(new AppError('maintenance', 'Service under maintenance. Try again later.'))
   })
-}
-
-declare module 'node:http' {
-  interface ServerResponse {
-    /** Set while its request is in flight. */
-    tracked?: FastifyReply | undefined
-  }
 }
 
 declare module 'fastify' {

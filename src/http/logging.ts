@@ -73,34 +73,26 @@ function shortened(text: string, length: number): string {
 
 /** Logs one line per response, after it is sent. */
 export function logAnswers(server: FastifyInstance, logger: Logger): void {
-  server.addHook('onResponse', (request, reply, next) => {
-    if (logger.isLevelEnabled('info')) {
-      const { method } = request
-      const answer = { method, path: pathOf(request), status: reply.statusCode, ms: elapsed(reply) }
-      logger.info({ ...traceOf(request), ...answer }, 'answered')
-    }
+  server.addHook('onResponse', (_request, reply, next) => {
+    if (logger.isLevelEnabled('info')) logger.info({ ...about(reply), status: reply.statusCode }, 'answered')
     next()
   })
 }
 
 /** Logs a request whose client disconnected before the response was sent. */
 export function logAbandoned(reply: FastifyReply): void {
-  const { request } = reply
-  const { method, log } = request
-  log.info(
-    { ...traceOf(request), method, path: pathOf(request), ms: elapsed(reply) },
-    'the client disconnected before the answer was sent',
-  )
+  reply.request.log.info(about(reply), 'the client disconnected before the answer was sent')
+}
+
+function about({ request, elapsedTime }: FastifyReply): object {
+  const { method } = request
+  return { ...traceOf(request), method, path: pathOf(request), ms: Math.round(elapsedTime * 100) / 100 }
 }
 
 /** A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged. */
 function pathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split(/[?#;]/, 1)
   return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (request.routeOptions.url ?? '(unknown)')
-}
-
-function elapsed(reply: FastifyReply): number {
-  return Math.round(reply.elapsedTime * 100) / 100
 }
 
 /** The request id that the client sent if it is safe to log and return, otherwise a new one. */
@@ -110,14 +102,9 @@ export function requestIdOf(headers: IncomingHttpHeaders | undefined, randomness
 }
 
 /** The fields that identify the request in every log line. */
-export function traceOf({ id, headers }: FastifyRequest): { requestId: string; traceparent?: string } {
-  const traceparent = traceparentOf(headers)
-  return traceparent === undefined ? { requestId: id } : { requestId: id, traceparent }
+export function traceOf({ id, headers: { traceparent = '' } }: FastifyRequest): object {
+  return traceContext.test(String(traceparent)) ? { requestId: id, traceparent } : { requestId: id }
 }
 
-/** The W3C Trace Context header, version 00, if it is well formed. */
-function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
-  return typeof traceparent === 'string' && /^00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/.test(traceparent)
-    ? traceparent
-    : undefined
-}
+/** A header of W3C Trace Context, version 00, if it is well formed. */
+const traceContext = /^00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/

@@ -27,54 +27,51 @@ export class Metrics {
     labelNames: ['method', 'route', 'status'],
     registers: [this.registry],
   })
-  readonly #storeReads = this.#distribution('duet_store_read_seconds', 'Duration of a read from the store')
-  readonly #storeWrites = this.#distribution('duet_store_write_seconds', 'Duration of a write, until it is durable')
-  readonly #commitSizes = this.#distribution(
-    'duet_store_commit_verbs',
-    'Writes that shared one durable commit',
-    [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+  /** Each call counts one. */
+  readonly cutConnection = this.#counter(
+    'duet_connections_cut_total',
+    'Connections closed because their clients did not read the answer',
   )
-  readonly #storeTroubles = this.#counter(
-    'duet_store_troubles_total',
-    'Errors of the store that no request reported, such as lost connections',
+  readonly refusedConnection = this.#counter(
+    'duet_connections_refused_total',
+    'Connections closed at once because their clients had too many open, or had sent more than twice what a limit allows',
   )
 
+  readonly #delivered = this.#counter('duet_events_delivered_total', 'Events sent, once for each subscriber')
   readonly #eventLag = this.#distribution(
     'duet_events_lag_seconds',
     'Time from the commit of an event until it is sent',
     [...durations, 5, 10],
   )
-  readonly #delivered = this.#counter('duet_events_delivered_total', 'Events sent, once for each subscriber')
-  readonly #skipped = this.#counter(
-    'duet_events_skipped_total',
-    'Events not sent because their post or comment was deleted before',
-  )
-  readonly #replayed = this.#counter('duet_events_replayed_total', 'Earlier events sent to subscribers that resumed')
-  readonly #slowCloses = this.#counter(
-    'duet_sockets_closed_slow_total',
-    'Sockets closed because their clients did not read',
-  )
-
-  readonly cutConnections = this.#counter(
-    'duet_connections_cut_total',
-    'Connections closed because their clients did not read the answer',
-  )
-
-  readonly refusedConnections = this.#counter(
-    'duet_connections_refused_total',
-    'Connections closed at once because their clients had too many open, or had sent more than twice what a limit allows',
-  )
+  /** Callbacks for WebSockets and their events. */
+  readonly sockets = {
+    closedForSlowness: this.#counter(
+      'duet_sockets_closed_slow_total',
+      'Sockets closed because their clients did not read',
+    ),
+    skipped: this.#counter(
+      'duet_events_skipped_total',
+      'Events not sent because their post or comment was deleted before',
+    ),
+    replayed: this.#counter('duet_events_replayed_total', 'Earlier events sent to subscribers that resumed'),
+    delivered: (subscribers: number, seconds: number) => {
+      this.#delivered(subscribers)
+      this.#eventLag(seconds)
+    },
+  }
 
   constructor() {
     for (const metric of metricsOfNode()) this.registry.registerMetric(metric)
   }
 
-  #distribution(name: string, help: string, buckets = durations): Histogram {
-    return new Histogram({ name, help, buckets, registers: [this.registry] })
+  #distribution(name: string, help: string, buckets = durations): (value: number) => void {
+    const histogram = new Histogram({ name, help, buckets, registers: [this.registry] })
+    return value => histogram.observe(value)
   }
 
-  #counter(name: string, help: string): Counter {
-    return new Counter({ name, help, registers: [this.registry] })
+  #counter(name: string, help: string): (count?: number) => void {
+    const counter = new Counter({ name, help, registers: [this.registry] })
+    return count => counter.inc(count)
   }
 
   /** Adds a gauge whose value is read at each scrape. `aggregator` combines the values of several threads. */
@@ -97,24 +94,21 @@ export class Metrics {
     return all.map(metric => (metric.name.startsWith('process_') ? { ...metric, aggregator: 'first' } : metric))
   }
 
-  /** Callbacks for WebSockets and their events. */
-  readonly sockets = {
-    closedForSlowness: () => this.#slowCloses.inc(),
-    skipped: () => this.#skipped.inc(),
-    replayed: () => this.#replayed.inc(),
-    delivered: (subscribers: number, seconds: number) => {
-      this.#delivered.inc(subscribers)
-      this.#eventLag.observe(seconds)
-    },
-  }
-
   storeObserver(log: (message: string, error: unknown) => void): StoreObserver {
+    const troubles = this.#counter(
+      'duet_store_troubles_total',
+      'Errors of the store that no request reported, such as lost connections',
+    )
     return {
-      read: seconds => this.#storeReads.observe(seconds),
-      write: seconds => this.#storeWrites.observe(seconds),
-      commit: verbs => this.#commitSizes.observe(verbs),
+      read: this.#distribution('duet_store_read_seconds', 'Duration of a read from the store'),
+      write: this.#distribution('duet_store_write_seconds', 'Duration of a write, until it is durable'),
+      commit: this.#distribution(
+        'duet_store_commit_verbs',
+        'Writes that shared one durable commit',
+        [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
+      ),
       trouble: (message, error) => {
-        this.#storeTroubles.inc()
+        troubles()
         log(message, error)
       },
     }
@@ -150,7 +144,7 @@ export function serveMetrics(
   metrics.gauge('duet_http_requests_in_flight', 'Requests being answered now', () => lifecycle.requestsInFlight)
   server.addHook('onResponse', (request, reply, next) => {
     const route = request.routeOptions.url ?? '(none)'
-    const method = usualMethods.has(request.method) ? request.method : '(other)'
+    const method = request.method === 'TRACE' ? '(other)' : request.method // the router gets every unusual one as TRACE
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000)
     next()
   })
@@ -161,18 +155,12 @@ export function serveMetrics(
     return registry.metrics()
   })
   server.get('/metrics', { config: { unlimited: true } }, async (request, reply) => {
-    if (token !== undefined && !sameSecret(bearerIn(request.headers.authorization), token)) {
+    const [, sent = ''] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
+    if (token !== undefined && !sameSecret(sent, token)) {
       throw new AppError('unauthenticated', 'Metrics need their token')
     }
     return reply.type(metrics.registry.contentType).send(await write())
   })
-}
-
-// A method that a client invents must not create a series of its own.
-const usualMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
-
-function bearerIn(authorization = ''): string {
-  return /^Bearer +(\S+)$/i.exec(authorization)?.[1] ?? ''
 }
 
 function sameSecret(given: string, expected: string): boolean {

@@ -11,10 +11,11 @@ import { answerError } from './errors.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
 import { logAnswers, requestIdOf } from './logging.ts'
 import { answerParserError, refuseMalformed } from './malformed.ts'
+import type { Metrics } from './metrics.ts'
 import { allowOrigins, answerPreflights, refuseForeignPages } from './origins.ts'
 import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
-import { boundUnread, Unread } from './unread.ts'
+import { boundUnread, type Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
 export interface ServerSettings {
@@ -31,25 +32,20 @@ export interface ServerParts {
   readonly lifecycle: Lifecycle
   readonly proxies: TrustedProxies
   readonly rateLimit: RateLimit | undefined
-  /** Counts unread WebSocket messages too. Without it, only answers are counted. */
-  readonly unread?: Unread
-  readonly metrics?: { readonly cutConnections: Counter; readonly refusedConnections: Counter }
-}
-
-interface Counter {
-  inc(): void
+  readonly unread: Unread
+  readonly metrics: Pick<Metrics, 'cutConnection' | 'refusedConnection'>
 }
 
 /** An HTTP server with all common behaviour and no routes yet. The hooks run in the order in which they are added. */
 export function createServer(
   { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient }: ServerSettings,
-  { logger, randomness, lifecycle, proxies, rateLimit, unread = new Unread(), metrics }: ServerParts,
+  { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics }: ServerParts,
 ): FastifyInstance {
   const open = new Connections({
     most: connectionsPerClient,
     proxies,
     refused: rateLimit?.refused,
-    onRefused: () => metrics?.refusedConnections.inc(),
+    onRefused: metrics.refusedConnection,
   })
   const refuse: Refuse = (client, seconds, except) => {
     if (open.refuse(client, seconds, except)) logger.warn({ seconds }, refusedLine)
@@ -104,7 +100,7 @@ export function createServer(
   refuseUnderMaintenance(server, lifecycle)
   refuseUnrouted(server)
   acceptBodies(server)
-  boundUnread(server, unread, () => metrics?.cutConnections.inc())
+  boundUnread(server, unread, metrics.cutConnection)
   logAnswers(server, logger)
   return server
 }

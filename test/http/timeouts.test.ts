@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { systemRandomness } from '../../src/app.ts'
-import { readConfig } from '../../src/config.ts'
-import { TrustedProxies } from '../../src/http/client-address.ts'
-import { Lifecycle } from '../../src/http/lifecycle.ts'
-import { createServer } from '../../src/http/server.ts'
 import { startTestServer } from '../support/app.ts'
 import { RawConnection } from '../support/http.ts'
-import { collectLogs } from '../support/logs.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
 /** A server with short timeouts that are checked often. */
@@ -60,16 +54,8 @@ test('an idle connection does not count as a late request', async () => {
   assert.equal((await idle.response()).status, 200)
 })
 
-test('the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests', () => {
-  const { logger } = collectLogs()
-  const lifecycle = new Lifecycle({ maintenance: false })
-  const proxies = new TrustedProxies([])
-  const { server } = createServer(readConfig({}), {
-    logger,
-    lifecycle,
-    randomness: systemRandomness,
-    rateLimit: undefined,
-    proxies,
-  })
-  assert.deepEqual([server.headersTimeout, server.requestTimeout, server.keepAliveTimeout], [10_000, 30_000, 72_000])
+test('the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests', async () => {
+  await using running = await startTestServer(() => {})
+  const { headersTimeout, requestTimeout, keepAliveTimeout } = running.server.server
+  assert.deepEqual([headersTimeout, requestTimeout, keepAliveTimeout], [10_000, 30_000, 72_000])
 })

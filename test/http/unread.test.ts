@@ -68,7 +68,7 @@ async function start(unread: Unread, register: (server: FastifyInstance) => void
     },
     {
       unread,
-      metrics: { cutConnections: { inc: () => cuts++ }, refusedConnections: { inc() {} } },
+      metrics: { cutConnection: () => cuts++, refusedConnection() {} },
     },
   )
   return Object.assign(server, { cuts: () => cuts })

@@ -4,8 +4,10 @@ import { type App, type Dependencies, startApp, systemClock, systemRandomness } 
 import { type Environment, readConfig } from '../../src/config.ts'
 import { TrustedProxies } from '../../src/http/client-address.ts'
 import { Lifecycle, shutDown } from '../../src/http/lifecycle.ts'
+import { Metrics } from '../../src/http/metrics.ts'
 import { refuseOtherMethods } from '../../src/http/routing.ts'
 import { createServer, type ServerParts, type ServerSettings } from '../../src/http/server.ts'
+import { Unread } from '../../src/http/unread.ts'
 import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
 import { type EngineKind, sqlite, type TestDatabase } from './engines.ts'
 import { testThreads } from './form.ts'
@@ -114,6 +116,8 @@ export async function startTestServer(
     randomness: systemRandomness,
     rateLimit: undefined,
     proxies: new TrustedProxies([]),
+    unread: new Unread(),
+    metrics: new Metrics(),
   }
   const server = createServer(settings, { ...parts, ...options })
   register(server, lifecycle)
