@@ -40,6 +40,10 @@ export function unavailable(cause: unknown): AppError {
   return new AppError('unavailable', 'Service temporarily unavailable. Try again later.', { cause })
 }
 
+export function isOutage(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable'
+}
+
 /** A defect on our side. Callers never see its cause. */
 export function fault(cause: unknown): AppError {
   return new AppError('fault', 'Internal server error', { cause })

@@ -1,4 +1,4 @@
-import { AppError } from '../core/errors.ts'
+import { isOutage } from '../core/errors.ts'
 import {
   type Event,
   type EventBus,
@@ -10,13 +10,12 @@ import {
   topicOf,
 } from '../core/events.ts'
 import type { StoreObserver } from '../core/ports.ts'
+import { inRounds } from './in-rounds.ts'
 
 export interface FeedParts {
   readonly log: EventLog
   readonly bus: EventBus
   readonly observer: Pick<StoreObserver, 'trouble'>
-  /** Milliseconds between two rounds. */
-  readonly pauseMs?: number
 }
 
 export interface FeedListener {
@@ -30,33 +29,31 @@ export interface FeedListener {
 
 /**
  * Reads the event log from now on, each event once and in order, and keeps the latest ones in memory. It looks into the
- * log when the bus says so, and also once a second in case a notification got lost. While the store is unavailable, it
- * tries again and again.
+ * log when the bus says so, and also once a second: in case a notification got lost, or the store did not answer.
  */
 export class Feed implements RecentEvents, AsyncDisposable {
   readonly #parts: FeedParts
-  readonly #pauseMs: number
   #listener: FeedListener | undefined
   #place: Place = { position: 0, at: 0 }
   /** The latest events, all after `#from`, with the names of their topics. */
   readonly #recent: { readonly event: Event; readonly topic: string | undefined }[] = []
   #from = 0
   #running: Promise<void> | undefined
-  #notified = false
-  #written = false
-  #failed = false
+  readonly #ask = inRounds(() => {
+    this.#running = this.#round()
+    return this.#running
+  }, pauseMs)
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+  #hasWritten = false
   /** Whether events were read since the last announcement. They may be this thread's own, read before it knew of them. */
   #hasUnannounced = false
   #answeredAt = Number.NEGATIVE_INFINITY
-  #waitingSince: number | undefined
-  #stopped = false
-  #timer: NodeJS.Timeout | undefined
-  /** Set during the pause after a round. */
-  #resting: NodeJS.Timeout | undefined
+  /** When the oldest event happened that is known and could not be read yet. Milliseconds since 1970. */
+  waitingSince: number | undefined
 
   constructor(parts: FeedParts) {
     this.#parts = parts
-    this.#pauseMs = parts.pauseMs ?? 10
   }
 
   /** Begins at the end of the log. */
@@ -64,16 +61,11 @@ export class Feed implements RecentEvents, AsyncDisposable {
     this.#listener = listener
     this.#beginAt(await this.#parts.log.end())
     this.#parts.bus.listen(writtenHere => this.look(writtenHere))
-    this.#lookAgainIn(pollMs)
+    this.#timer = setInterval(() => this.look(), pollMs).unref()
   }
 
   get position(): number {
     return this.#place.position
-  }
-
-  /** When the oldest event happened that is known and could not be read yet. Milliseconds since 1970. */
-  get waitingSince(): number | undefined {
-    return this.#waitingSince
   }
 
   reaches(position: number): boolean {
@@ -84,70 +76,34 @@ export class Feed implements RecentEvents, AsyncDisposable {
     const name = nameOf(topic)
     // From the end, because most subscribers wait for the latest event.
     const before = this.#recent.findLastIndex(({ event }) => event.position <= after)
-    for (let at = before + 1; at < this.#recent.length; at++) {
-      const recent = this.#recent[at]
-      if (recent?.topic === name) return recent.event
-    }
-    return undefined
+    return this.#recent.slice(before + 1).find(recent => recent.topic === name)?.event
   }
 
   hasAnsweredSince(time: number): boolean {
     return this.#answeredAt > time
   }
 
-  /**
-   * Rounds do not overlap. A notification during a round causes one more round after it. There is a short pause between
-   * them: under load, fewer rounds with more events each leave more of the database to writers.
-   */
   look(writtenHere = false): void {
-    this.#notified = true
-    if (writtenHere) this.#written = true
-    if (this.#stopped) return
-    if (this.#resting === undefined) this.#running ??= this.#round().finally(() => this.#rest())
-  }
-
-  #rest(): void {
-    this.#running = undefined
-    const goOn = () => {
-      this.#resting = undefined
-      if (this.#notified) this.look()
-    }
-    if (this.#pauseMs === 0) goOn()
-    else if (!this.#stopped) this.#resting = setTimeout(goOn, this.#pauseMs).unref()
+    this.#hasWritten ||= writtenHere
+    this.#ask()
   }
 
   async #round(): Promise<void> {
-    this.#notified = false
-    clearTimeout(this.#timer)
+    if (this.#isStopped) return
+    const { log, bus, observer } = this.#parts
+    const begun = performance.now()
+    const written = this.#hasWritten
+    this.#hasWritten = false
     try {
-      while ((await this.#readSome()) && !this.#stopped);
-      this.#lookAgainIn(pollMs)
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'unavailable')
-        this.#parts.observer.trouble('Events could not be read', error)
-      this.#lookAgainIn(retryMs)
-    }
-  }
-
-  /** Returns whether there is more to read. */
-  async #readSome(): Promise<boolean> {
-    const { log, bus } = this.#parts
-    const written = this.#written
-    this.#written = false
-    try {
-      const begun = performance.now()
-      // After a failure it reads first, to find out whether there is anything to write at all.
-      const { events, more, isNews, lost, waitingSince } = await log.after(this.#place, written && !this.#failed)
+      const { events, more, isNews, lost, waitingSince } = await log.after(this.#place, written)
       this.#answeredAt = begun
-      this.#failed = false
-      this.#waitingSince = events[0]?.at ?? waitingSince
+      this.waitingSince = events[0]?.at ?? waitingSince
       if (lost) {
         this.#beginAt(await log.end())
-        this.#listener?.lose()
-        return false
+        return this.#listener?.lose()
       }
       this.#hasUnannounced ||= events.length > 0
-      if ((isNews || written) && this.#hasUnannounced) {
+      if (isNews && this.#hasUnannounced) {
         this.#hasUnannounced = false
         bus.announce()
       }
@@ -156,12 +112,10 @@ export class Feed implements RecentEvents, AsyncDisposable {
         this.#add(event)
         this.#listener?.wake(event)
       }
-      this.#waitingSince = waitingSince
-      return more
+      this.waitingSince = waitingSince
+      if (more) this.look()
     } catch (error) {
-      this.#written ||= written
-      this.#failed = true
-      throw error
+      if (!isOutage(error)) observer.trouble('Events could not be read', error)
     }
   }
 
@@ -178,18 +132,14 @@ export class Feed implements RecentEvents, AsyncDisposable {
     if (this.#recent.length > mostRecent) this.#from = this.#recent.shift()?.event.position ?? this.#from
   }
 
-  #lookAgainIn(ms: number): void {
-    if (!this.#stopped) this.#timer = setTimeout(() => this.look(), ms).unref()
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopped = true
-    clearTimeout(this.#timer)
-    clearTimeout(this.#resting)
+    this.#isStopped = true
+    clearInterval(this.#timer)
     await this.#running
   }
 }
 
 const mostRecent = 1_000
 const pollMs = 1_000
-const retryMs = 250
+/** Between two rounds, so that the database is left to writers. */
+const pauseMs = 10

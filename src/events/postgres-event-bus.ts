@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { Randomness } from '../core/ports.ts'
+import { inRounds } from './in-rounds.ts'
 import { MemoryEventBus } from './memory-event-bus.ts'
 
 export interface PostgresEventBusParts {
@@ -25,8 +26,6 @@ export class PostgresEventBus extends MemoryEventBus implements AsyncDisposable 
   /** A connection can break without a sign. Then an announcement gets no answer in time. */
   readonly #check = setInterval(() => this.announce(), checkMs).unref()
   #client: pg.Client | undefined
-  #isSending = false
-  #sendAgain = false
 
   constructor(parts: PostgresEventBusParts) {
     super()
@@ -40,22 +39,11 @@ export class PostgresEventBus extends MemoryEventBus implements AsyncDisposable 
     return this.#client !== undefined
   }
 
-  override announce(): void {
-    this.#sendAgain = true
-    if (!this.#isSending) void this.#send()
-  }
-
-  /** The first announcement is sent at once. Those that follow wait for some milliseconds and become one. */
-  async #send(): Promise<void> {
-    this.#isSending = true
-    while (this.#sendAgain && !this.#stopping.signal.aborted) {
-      this.#sendAgain = false
-      const client = this.#client
-      await client?.query("select pg_notify('duet_events', $1)", [this.#id]).catch(() => end(client))
-      await pause(pauseMs, undefined, { ref: false })
-    }
-    this.#isSending = false
-  }
+  /** Those close together become one. */
+  override readonly announce: () => void = inRounds(async () => {
+    const client = this.#client
+    await client?.query("select pg_notify('duet_events', $1)", [this.#id]).catch(() => end(client))
+  }, pauseMs)
 
   async #run(signal: AbortSignal): Promise<void> {
     for (let isMissing = false; !signal.aborted; ) {

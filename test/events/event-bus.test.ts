@@ -27,9 +27,9 @@ function heard(bus: MemoryEventBus) {
 describe('Every event bus', () => {
   const buses = {
     'in memory': async () => [new MemoryEventBus(), new MemoryEventBus()] as const,
-    'of threads': async (parts: AsyncDisposableStack) => {
+    'of threads': async () => {
       const name = randomUUID()
-      return [parts.use(new ThreadEventBus(name)), parts.use(new ThreadEventBus(name))] as const
+      return [new ThreadEventBus(name), new ThreadEventBus(name)] as const
     },
     'on PostgreSQL': async (parts: AsyncDisposableStack) => {
       const url = await newPostgresDatabase('nothing')
@@ -62,8 +62,8 @@ describe('Every event bus', () => {
 
   it('tells the threads of one process together what was announced at the same moment', async () => {
     const name = randomUUID()
-    using one = new ThreadEventBus(name)
-    using other = new ThreadEventBus(name)
+    const one = new ThreadEventBus(name)
+    const other = new ThreadEventBus(name)
     const theirs = heard(other)
     for (let n = 0; n < 1_000; n++) one.announce()
     await waitUntil(() => theirs.times >= 2)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, mock } from 'node:test'
+import { afterEach, beforeEach, describe, it, mock } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { AppError, unavailable } from '../../src/core/errors.ts'
 import type { Event, EventLog, NextEvents, Place } from '../../src/core/events.ts'
@@ -74,13 +74,12 @@ class Stage {
   readonly revoked: number[] = []
   readonly troubles: unknown[] = []
   losses = 0
-  pauseMs = 0
   revocation: (userId: number) => Promise<void> = async () => {}
 
   async start(): Promise<Feed> {
     const { log, bus } = this
     const observer = { trouble: (_message: string, error: unknown) => this.troubles.push(error) }
-    const feed = new Feed({ log, bus, observer, pauseMs: this.pauseMs })
+    const feed = new Feed({ log, bus, observer })
     await feed.start({
       wake: ({ position }) => this.woken.push(position),
       revoke: async userId => {
@@ -99,29 +98,27 @@ class Stage {
   }
 }
 
-/** Waits until all work that needs no timer is done. */
-async function settle(): Promise<void> {
-  for (let n = 0; n < 20; n++) await turn()
+/** Lets this much time pass, in steps of the pause between two rounds, with all the work of each. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed <= ms; passed += 10) {
+    for (let n = 0; n < 20; n++) await turn()
+    if (passed < ms) mock.timers.tick(10)
+  }
+}
+
+/** Waits until all work is done that does not wait for the next look into the log. */
+function settle(): Promise<void> {
+  return pass(50)
 }
 
 function upTo(last: number, first = 1): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index)
 }
 
-/** With mocked timers. Returns the function that lets time pass. */
-async function withTimers(work: (pass: (ms: number) => Promise<void>) => Promise<void>): Promise<void> {
-  mock.timers.enable({ apis: ['setTimeout'] })
-  try {
-    await work(async ms => {
-      mock.timers.tick(ms)
-      await settle()
-    })
-  } finally {
-    mock.timers.reset()
-  }
-}
-
 describe('The feed', () => {
+  beforeEach(() => mock.timers.enable({ apis: ['setTimeout', 'setInterval'] }))
+  afterEach(() => mock.timers.reset())
+
   it('starts at the end of the log, and tells of all later events once and in order', async () => {
     const stage = new Stage()
     stage.log.add(5)
@@ -151,25 +148,25 @@ describe('The feed', () => {
     await stage.write(9)
     assert.deepEqual([stage.losses, feed.position], [3, 13])
     // Events of the former log take no place in memory from those that follow.
+    stage.log.portion = 500
     await stage.write(1_000)
     assert.deepEqual([feed.reaches(12), feed.reaches(13)], [false, true])
     assert.equal(feed.next({ kind: 'posts' }, 13)?.position, 14)
   })
 
-  it('notices a loss again and again until it knows the end of the log', () =>
-    withTimers(async pass => {
-      const stage = new Stage()
-      await using feed = await stage.start()
-      await stage.write(10)
-      stage.log.lose(4)
-      const end = mock.method(stage.log, 'end', () => Promise.reject(unavailable(new Error('away'))))
-      stage.bus.receive()
-      await settle()
-      assert.equal(stage.losses, 0)
-      end.mock.restore()
-      await pass(250)
-      assert.deepEqual([stage.losses, feed.position], [1, 4])
-    }))
+  it('notices a loss again and again until it knows the end of the log', async () => {
+    const stage = new Stage()
+    await using feed = await stage.start()
+    await stage.write(10)
+    stage.log.lose(4)
+    const end = mock.method(stage.log, 'end', () => Promise.reject(unavailable(new Error('away'))))
+    stage.bus.receive()
+    await settle()
+    assert.equal(stage.losses, 0)
+    end.mock.restore()
+    await pass(1_000)
+    assert.deepEqual([stage.losses, feed.position], [1, 4])
+  })
 
   it('looks once more after a notification during a round, and rounds do not overlap', async () => {
     const stage = new Stage()
@@ -214,37 +211,35 @@ describe('The feed', () => {
     }
   })
 
-  it('reads the log every second without a notification', () =>
-    withTimers(async pass => {
-      const stage = new Stage()
-      await using _feed = await stage.start()
+  it('reads the log every second without a notification', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    stage.log.add(1)
+    await pass(990)
+    assert.deepEqual(stage.woken, [])
+    await pass(10)
+    for (let n = 1; n <= 3; n++) {
+      assert.deepEqual(stage.woken, upTo(n))
       stage.log.add(1)
-      await pass(999)
-      assert.deepEqual(stage.woken, [])
-      await pass(1)
-      for (let n = 1; n <= 3; n++) {
-        assert.deepEqual(stage.woken, upTo(n))
-        stage.log.add(1)
-        await pass(1_000)
-      }
-    }))
+      await pass(1_000)
+    }
+  })
 
-  it('reads a log again that could not be read, and reports errors other than outages', () =>
-    withTimers(async pass => {
-      const stage = new Stage()
-      await using feed = await stage.start()
-      const begun = performance.now()
-      stage.log.add(1)
-      for (const failure of [unavailable(new Error('away')), new AppError('fault', 'x'), new Error('y')]) {
-        stage.log.failure = failure
-        await pass(1_000)
-        assert.deepEqual(stage.woken, [])
-      }
-      assert.deepEqual([stage.troubles.length, feed.hasAnsweredSince(begun)], [2, false])
-      stage.log.failure = undefined
-      await pass(250)
-      assert.deepEqual([stage.woken, feed.hasAnsweredSince(begun)], [[1], true])
-    }))
+  it('reads a log again that could not be read, and reports errors other than outages', async () => {
+    const stage = new Stage()
+    await using feed = await stage.start()
+    const begun = performance.now()
+    stage.log.add(1)
+    for (const failure of [unavailable(new Error('away')), new AppError('fault', 'x'), new Error('y')]) {
+      stage.log.failure = failure
+      await pass(1_000)
+      assert.deepEqual(stage.woken, [])
+    }
+    assert.deepEqual([stage.troubles.length, feed.hasAnsweredSince(begun)], [2, false])
+    stage.log.failure = undefined
+    await pass(1_000)
+    assert.deepEqual([stage.woken, feed.hasAnsweredSince(begun)], [[1], true])
+  })
 
   it('does not take the late answer to an earlier read for an answer since then', async () => {
     const stage = new Stage()
@@ -263,25 +258,24 @@ describe('The feed', () => {
     assert.equal(feed.hasAnsweredSince(since), true)
   })
 
-  it('closes the sockets of a revoked user before it tells of a later event, and tries again if that fails', () =>
-    withTimers(async pass => {
-      const stage = new Stage()
-      await using _feed = await stage.start()
-      const revocations = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-      let tries = 0
-      stage.revocation = async () => revocations[tries++]?.promise
-      stage.log.add(1)
-      stage.log.events.push({ position: 2, at: 20, kind: 'user-revoked', userId: 77 })
-      await stage.write(1)
-      assert.deepEqual([stage.woken, stage.revoked], [[1], []])
-      revocations[0]?.reject(unavailable(new Error('away')))
-      await settle()
-      await pass(250)
-      assert.deepEqual([stage.woken, stage.revoked, tries], [[1], [], 2])
-      revocations[1]?.resolve()
-      await settle()
-      assert.deepEqual([stage.woken, stage.revoked], [[1, 2, 3], [77]])
-    }))
+  it('closes the sockets of a revoked user before it tells of a later event, and tries again if that fails', async () => {
+    const stage = new Stage()
+    await using _feed = await stage.start()
+    const revocations = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let tries = 0
+    stage.revocation = async () => revocations[tries++]?.promise
+    stage.log.add(1)
+    stage.log.events.push({ position: 2, at: 20, kind: 'user-revoked', userId: 77 })
+    await stage.write(1)
+    assert.deepEqual([stage.woken, stage.revoked], [[1], []])
+    revocations[0]?.reject(unavailable(new Error('away')))
+    await settle()
+    await pass(1_000)
+    assert.deepEqual([stage.woken, stage.revoked, tries], [[1], [], 2])
+    revocations[1]?.resolve()
+    await settle()
+    assert.deepEqual([stage.woken, stage.revoked], [[1, 2, 3], [77]])
+  })
 
   it('tells since when an event waits: one without a position, or one whose turn has not come', async () => {
     const stage = new Stage()
