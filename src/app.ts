@@ -88,7 +88,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   serveMetrics(server, metrics, lifecycle, config, share.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
-  serveRest({ server, authenticate, proxies }, operations, new Links(config.linkPrefix))
+  await serveRest({ server, authenticate, proxies, links: new Links(config.linkPrefix), ...operations })
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })

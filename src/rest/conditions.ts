@@ -17,17 +17,14 @@ export function sendRevised<Item>(
   const tag = `"${revision}${mark}"`
   // With `no-cache` a cache must ask each time, because the caller's access may have ended.
   reply.header('etag', tag).header('cache-control', 'private, no-cache')
-  const sent = headerOf(request, 'if-none-match')
-  if (sent === undefined || !(sent === tag || isAmong(revision + mark, tagsIn(sent)))) return represent(item)
+  const known = tagsIn(headerOf(request, 'if-none-match') ?? '')
+  const isKnown = known === 'any' || known?.some(each => each.tag === revision + mark) === true
+  if (!isKnown) return represent(item)
   reply.code(304)
   // For HEAD, Fastify sends only the length of the body. Without a body it would be 0, which caches could store.
   if (request.method === 'HEAD') return represent(item)
   reply.send()
   return undefined // if a handler returns the reply, Fastify waits for its end
-}
-
-function isAmong(tag: string, known: ReturnType<typeof tagsIn>): boolean {
-  return known === 'any' || known?.some(each => each.tag === tag) === true
 }
 
 /** The condition in `If-Match` and `If-None-Match` of a write. */

@@ -13,21 +13,13 @@ export class Links {
     this.mark = prefix === '' ? '' : `.${hash('sha256', prefix, 'base64url').slice(0, 8)}`
   }
 
-  user(id: number): string {
-    return `${this.#prefix}/users/${id}`
-  }
-
-  order(id: number): string {
-    return `${this.#prefix}/orders/${id}`
-  }
-
-  payment(id: number): string {
-    return `${this.#prefix}/payments/${id}`
+  to(kind: 'users' | 'orders' | 'payments', id: number): string {
+    return `${this.#prefix}/${kind}/${id}`
   }
 
   /** The link to an order itself, and the links to the actions that its status allows. */
   ofOrder({ id, status }: Order): Readonly<Record<string, Link>> {
-    const self = this.order(id)
+    const self = this.to('orders', id)
     const actions = actionsOf[status].map(action => [action, actionLinks[action](self)] as const)
     return { self: { href: self }, ...Object.fromEntries(actions) }
   }

@@ -1,29 +1,19 @@
 import type { FastifyRequest } from 'fastify'
 import { badInput, type Fields, integer, isObject, nonBlankText } from '../core/input.ts'
-import type { Orders } from '../core/orders/operations.ts'
 import { type Order, type OrderItem, type OrderListRequest, orderBounds, orderStatuses } from '../core/orders/order.ts'
-import type { Payments } from '../core/payments/operations.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
-import type { Links } from './links.ts'
-import { checkFirst, decodeKey, markReplay } from './payments.ts'
-import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
+import { checkFirst, decodeKey } from './payments.ts'
+import { decodePage, fieldsOf, idIn, queryOf, type Rest } from './request.ts'
 
 /**
  * `/users/<id>/orders` and `/orders`. Each route decodes the request, calls one operation and builds the response, with
  * the links that the status of the order allows.
  */
-export function serveOrders(
-  { server, authenticate, prefix }: RestServer,
-  orders: Orders,
-  payments: Payments,
-  links: Links,
-): void {
-  const ofUser = `${prefix}/users/:id/orders`
-  const path = `${prefix}/orders/:id`
+export function serveOrders({ server, authenticate, orders, payments, links }: Rest): void {
   const options = { onRequest: authenticate }
   const represent = (order: Order) => ({ ...order, _links: links.ofOrder(order) })
 
-  server.get(ofUser, options, async (request, reply) => {
+  server.get('/users/:id/orders', options, async (request, reply) => {
     const userId = idIn(request)
     const page = await orders.listOf(request.actor, userId, () => decodeOrderList(queryOf(request)))
     const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
@@ -31,38 +21,38 @@ export function serveOrders(
     return page.items.map(represent)
   })
 
-  server.post(ofUser, options, async (request, reply) => {
+  server.post('/users/:id/orders', options, async (request, reply) => {
     const order = await orders.create(request.actor, idIn(request), () => decodeItems(request.body))
-    reply.code(201).header('location', links.order(order.id))
+    reply.code(201).header('location', links.to('orders', order.id))
     return represent(order)
   })
 
-  server.get(path, options, async (request, reply) =>
+  server.get('/orders/:id', options, async (request, reply) =>
     sendRevised(request, reply, await orders.read(request.actor, idIn(request)), represent, links.mark),
   )
 
-  server.get(`${path}/items`, options, async request => orders.items(request.actor, idIn(request)))
+  server.get('/orders/:id/items', options, async request => orders.items(request.actor, idIn(request)))
 
-  server.get(`${path}/tracking`, options, async request => {
+  server.get('/orders/:id/tracking', options, async request => {
     const { orderId, carrier, number, shippedAt } = await orders.tracking(request.actor, idIn(request))
     return { order_id: orderId, carrier, number, shipped_at: shippedAt }
   })
 
   const keyOf = (request: FastifyRequest) => decodeKey(request, `/orders/${idIn(request)}/payment`)
   const paying = { onRequest: [authenticate, checkFirst(payments, 'pay an order', keyOf)] }
-  server.post(`${path}/payment`, paying, async (request, reply) => {
+  server.post('/orders/:id/payment', paying, async (request, reply) => {
     const { order, payment, replayed } = await payments.payOrder(
       request.actor,
       idIn(request),
       () => keyOf(request),
       () => decodeCondition(request, links.mark),
     )
-    reply.header('link', `<${links.payment(payment.id)}>; rel="payment"`)
-    markReplay(reply, replayed)
+    reply.header('link', `<${links.to('payments', payment.id)}>; rel="payment"`)
+    if (replayed) reply.header('idempotent-replayed', 'true')
     return represent(order)
   })
 
-  server.delete(path, options, async (request, reply) => {
+  server.delete('/orders/:id', options, async (request, reply) => {
     await orders.cancel(request.actor, idIn(request), () => decodeCondition(request, links.mark))
     return reply.code(204).send()
   })

@@ -1,29 +1,27 @@
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify'
+import type { FastifyRequest, onRequestHookHandler } from 'fastify'
 import { badInput } from '../core/input.ts'
 import type { Payments } from '../core/payments/operations.ts'
 import { mostCents, type Payment } from '../core/payments/payment.ts'
 import type { IdempotencyKey } from '../core/store.ts'
 import { sendRevised } from './conditions.ts'
-import type { Links } from './links.ts'
-import { fieldsOf, headerOf, idIn, type RestServer } from './request.ts'
+import { fieldsOf, headerOf, idIn, type Rest } from './request.ts'
 
 /** `/payments`. Each route decodes the request, calls one operation and builds the response. */
-export function servePayments({ server, authenticate, prefix }: RestServer, payments: Payments, links: Links): void {
-  const path = `${prefix}/payments`
+export function servePayments({ server, authenticate, payments, links }: Rest): void {
   const keyOf = (request: FastifyRequest) => decodeRequiredKey(request, '/payments')
   const creating = { onRequest: [authenticate, checkFirst(payments, 'make a payment', keyOf)] }
-  server.post(path, creating, async (request, reply) => {
+  server.post('/payments', creating, async (request, reply) => {
     const { payment, replayed } = await payments.pay(
       request.actor,
       () => keyOf(request),
       () => decodeCents(request.body),
     )
-    if (!replayed) reply.code(201).header('location', links.payment(payment.id))
-    markReplay(reply, replayed)
+    if (!replayed) reply.code(201).header('location', links.to('payments', payment.id))
+    if (replayed) reply.header('idempotent-replayed', 'true')
     return represent(payment)
   })
 
-  server.get(`${path}/:id`, { onRequest: authenticate }, async (request, reply) =>
+  server.get('/payments/:id', { onRequest: authenticate }, async (request, reply) =>
     sendRevised(request, reply, await payments.read(request.actor, idIn(request)), represent),
   )
 }
@@ -39,10 +37,6 @@ export function checkFirst(
     keyOf(request)
     next()
   }
-}
-
-export function markReplay(reply: FastifyReply, replayed: boolean): void {
-  if (replayed) reply.header('idempotent-replayed', 'true')
 }
 
 function represent({ id, amountCents, orderId, createdAt }: Payment): object {

@@ -1,19 +1,25 @@
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { AppError } from '../core/errors.ts'
 import { badInput, type Fields, idOf, isObject } from '../core/input.ts'
+import type { Orders } from '../core/orders/operations.ts'
 import { type PageRequest, pageBounds } from '../core/page.ts'
+import type { Payments } from '../core/payments/operations.ts'
+import type { Tokens } from '../core/tokens/operations.ts'
+import type { Users } from '../core/users/operations.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
+import type { Links } from './links.ts'
 
-/** The parts that the routes of every resource need. */
-export interface RestServer {
+/** The parts that the routes of the resources need. */
+export interface Rest {
   readonly server: FastifyInstance
   readonly authenticate: onRequestHookHandler
-  /** The API is served at the root and below `/api`. */
-  readonly prefix: (typeof prefixes)[number]
   readonly proxies: TrustedProxies
+  readonly links: Links
+  readonly users: Users
+  readonly orders: Orders
+  readonly payments: Payments
+  readonly tokens: Tokens
 }
-
-export const prefixes = ['', '/api'] as const
 
 /** The id in the path, or `undefined` if no row can have such an id. */
 export function idIn(request: FastifyRequest): number | undefined {

@@ -1,16 +1,15 @@
 import { badInput, isObject, text } from '../core/input.ts'
-import type { Login, Tokens } from '../core/tokens/operations.ts'
+import type { Login } from '../core/tokens/operations.ts'
 import { userBounds } from '../core/users/user.ts'
 import { bearerOf } from '../http/authentication.ts'
-import { fieldsOf, type RestServer } from './request.ts'
+import { fieldsOf, type Rest } from './request.ts'
 
 /**
  * `POST /tokens` logs in, or renews the token of the request if the body has no credentials. With credentials it ignores
  * `Authorization`, because a client that logs in needs no valid token yet. `DELETE /tokens` logs out everywhere.
  */
-export function serveTokens({ server, authenticate, prefix, proxies }: RestServer, tokens: Tokens): void {
-  const path = `${prefix}/tokens`
-  server.post(path, async request => {
+export function serveTokens({ server, authenticate, proxies, tokens }: Rest): void {
+  server.post('/tokens', async request => {
     const { authorization } = request.headers
     const token =
       authorization !== undefined && hasNoCredentials(request.body)
@@ -19,7 +18,7 @@ export function serveTokens({ server, authenticate, prefix, proxies }: RestServe
     return { token }
   })
 
-  server.delete(path, { onRequest: authenticate }, async (request, reply) => {
+  server.delete('/tokens', { onRequest: authenticate }, async (request, reply) => {
     await tokens.revokeAll(request.actor)
     return reply.code(204).send()
   })

@@ -1,7 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { badInput, type Fields, isBlank, isObject } from '../core/input.ts'
 import type { ListedUser } from '../core/store.ts'
-import type { Users } from '../core/users/operations.ts'
 import {
   profileFields,
   profileRules,
@@ -11,15 +10,13 @@ import {
   userRules,
 } from '../core/users/user.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
-import type { Links } from './links.ts'
-import { decodePage, fieldsOf, idIn, queryOf, type RestServer } from './request.ts'
+import { decodePage, fieldsOf, idIn, queryOf, type Rest } from './request.ts'
 
 /** `/users`. Each route decodes the request, calls one operation and builds the response. */
-export function serveUsers({ server, authenticate, prefix }: RestServer, users: Users, links: Links): void {
-  const path = `${prefix}/users`
+export function serveUsers({ server, authenticate, users, links }: Rest): void {
   const options = { onRequest: authenticate }
 
-  server.get(path, options, async (request, reply) => {
+  server.get('/users', options, async (request, reply) => {
     const page = await users.list(request.actor, () => decodeUserList(queryOf(request)))
     const pages = links.pages('/users', page, { email: page.email })
     if (pages !== undefined) reply.header('link', pages)
@@ -27,32 +24,32 @@ export function serveUsers({ server, authenticate, prefix }: RestServer, users: 
     return listOf(page.items)
   })
 
-  server.post(path, options, async (request, reply) => {
+  server.post('/users', options, async (request, reply) => {
     const user = await users.create(request.actor, () => decodeUser(request.body))
-    reply.code(201).header('location', links.user(user.id))
+    reply.code(201).header('location', links.to('users', user.id))
     return represent(user)
   })
 
-  server.get(`${path}/me`, options, async (request, reply) =>
+  server.get('/users/me', options, async (request, reply) =>
     sendRevised(request, reply, await users.readSelf(request.actor), represent),
   )
 
-  server.get(`${path}/:id`, options, async (request, reply) =>
+  server.get('/users/:id', options, async (request, reply) =>
     sendRevised(request, reply, await users.read(request.actor, idIn(request)), represent),
   )
 
-  server.put(`${path}/:id`, options, async (request, reply) => {
+  server.put('/users/:id', options, async (request, reply) => {
     const { user, created } = await users.replace(
       request.actor,
       idIn(request),
       () => decodeUser(request.body),
       () => decodeCondition(request),
     )
-    if (created) reply.code(201).header('location', links.user(user.id))
+    if (created) reply.code(201).header('location', links.to('users', user.id))
     return represent(user)
   })
 
-  server.patch(`${path}/:id`, options, async request =>
+  server.patch('/users/:id', options, async request =>
     represent(
       await users.change(
         request.actor,
@@ -63,7 +60,7 @@ export function serveUsers({ server, authenticate, prefix }: RestServer, users: 
     ),
   )
 
-  server.delete(`${path}/:id`, options, async (request, reply) => {
+  server.delete('/users/:id', options, async (request, reply) => {
     await users.delete(request.actor, idIn(request), () => decodeCondition(request))
     return reply.code(204).send()
   })

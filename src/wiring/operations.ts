@@ -21,22 +21,14 @@ interface Parts {
 
 /** The core: everything that callers can ask the service to do. */
 export function createOperations(config: Config, base: Base, { store, bus, signer, limits }: Parts) {
-  const { passwords, clock, randomness } = base
   const access = new Access(config.accessPolicy, config.signUp)
-  const users = new Users({ store, access, passwords, randomness, bus })
-  const orders = new Orders({ store, access })
-  const payments = new Payments({ store, access, keyTtlSeconds: config.idempotencyTtlSeconds })
-  const posts = new Posts({ store, access, bus })
-  const tokens = new Tokens({
-    store,
-    passwords,
-    signer,
-    limits: loginLimits(config.loginLimitMax, limits),
-    sessionTtlSeconds: config.sessionTtlSeconds,
-    access,
-    clock,
-    randomness,
-    bus,
-  })
-  return { users, orders, payments, posts, tokens }
+  const common = { ...base, store, bus, access }
+  const { idempotencyTtlSeconds: keyTtlSeconds, sessionTtlSeconds } = config
+  return {
+    users: new Users(common),
+    orders: new Orders(common),
+    payments: new Payments({ ...common, keyTtlSeconds }),
+    posts: new Posts(common),
+    tokens: new Tokens({ ...common, signer, sessionTtlSeconds, limits: loginLimits(config.loginLimitMax, limits) }),
+  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { prefixes } from '../../src/rest/request.ts'
+import { prefixes } from '../../src/rest/serve.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { operations } from '../support/openapi.ts'
