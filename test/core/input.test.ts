@@ -41,15 +41,6 @@ test('the smallest and the largest id are valid, and the numbers next to them ar
   }
 })
 
-test('every valid id is parsed from its own digits', () => {
-  fc.assert(
-    fc.property(
-      fc.maxSafeInteger().filter(id => id > 0),
-      id => assert.equal(idOf(String(id)), id),
-    ),
-  )
-})
-
 test('a text is accepted exactly if it is a string, short enough, without U+0000 and well formed', () => {
   const units = fc.oneof(
     fc.string({ maxLength: 12 }),

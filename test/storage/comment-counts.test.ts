@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import pg from 'pg'
+import type pg from 'pg'
 import { type Actor, anonymous } from '../../src/core/actor.ts'
 import { AppError } from '../../src/core/errors.ts'
 import type { Engine } from '../../src/storage/engine.ts'
 import type { CompiledChange } from '../../src/storage/entities/posts.ts'
-import { columnOf } from '../../src/storage/postgres/exchange.ts'
-import { type Row, sql } from '../../src/storage/sql.ts'
+import { sql } from '../../src/storage/sql.ts'
 import type { Steps } from '../../src/storage/verb.ts'
 import { numbering } from '../graphql/support/beginning.ts'
 import { type Data, insertsOf } from '../graphql/support/data.ts'
@@ -16,6 +15,7 @@ import { actorOf, Stage } from '../graphql/support/stage.ts'
 import { engineKinds, postgres } from '../support/engines.ts'
 import { inForm, runs } from '../support/form.ts'
 import { waitUntil } from '../support/wait.ts'
+import { connectTo, isWaiting, Transaction } from './transaction.ts'
 
 const at = '2026-01-31T12:00:00.000Z'
 const users = [1, 2, 3, 4]
@@ -126,7 +126,7 @@ describe('Transactions on PostgreSQL that change the same posts, comments and us
     for (let round = 0; round < inForm(6, 60); round++) {
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       const work = clients.map(async client => {
-        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => performOn(client, each))]++
+        for (const each of fc.sample(anyWork, 12)) done[await outcomeOf(() => Transaction.run(client, stepsOf(each)))]++
       })
       await Promise.all(work) // PostgreSQL would end a deadlock with an error
       assert.deepEqual(await stage.engine.read(miscounted), [])
@@ -139,11 +139,8 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
   it('does not deadlock with the deletion of their author, after any of its statements', async () => {
     await using stage = await Stage.open(postgres)
     await using parts = new AsyncDisposableStack()
-    const [changing, deleting] = [
-      await connected(parts, stage.database.location),
-      await connected(parts, stage.database.location),
-    ]
-    const pid = (deleting as unknown as { processID: number }).processID
+    const connect = () => connected(parts, stage.database.location)
+    const [changing, deleting, watching] = [await connect(), await connect(), await connect()]
     const like = { kind: 'like a post', id: 3, show } as const
     const update = { kind: 'update a comment', commentId: 1, text: 'X', reach, show } as const
     let isOver = false
@@ -151,75 +148,30 @@ describe('A mutation on PostgreSQL that changes the same rows several times', { 
       await stage.engine.write('run', [...insertsOf(data, 'postgres'), numbering.postgres])
       // Post 3 belongs to user 4, comment 1 to user 1.
       const changes = [like, update, update, like]
-      const mutation = new Transaction(changing, verbs.changePosts(actorOf(2), changes))
+      const mutation = await Transaction.begin(changing, verbs.changePosts(actorOf(2), changes))
       isOver = (await mutation.advance(statements)) !== undefined
       let isDeleted = false
-      const deletion = performOn(deleting, { deletedUser: statements % 2 === 0 ? 4 : 1, actor: anonymous })
+      const deletion = Transaction.run(deleting, verbs.deleteUser(statements % 2 === 0 ? 4 : 1, anonymous))
       const end = deletion.finally(() => {
         isDeleted = true
       })
-      const isWaiting = sql`select pid from pg_stat_activity where pid = ${pid} and wait_event_type = 'Lock'`
-      await waitUntil(async () => isDeleted || (await stage.engine.read(isWaiting)).length > 0)
+      await waitUntil(async () => isDeleted || (await isWaiting(deleting, watching)))
       if (!isOver) await outcomeOf(() => mutation.finish())
+      await changing.query('commit')
       assert.equal(await end, 'gone')
     }
   })
 })
 
-/** A connection that detects a deadlock at once, and has no lock timeout. */
+/** A connection that detects a deadlock at once. */
 async function connected(parts: AsyncDisposableStack, location: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: location, types: { getTypeParser: columnOf } })
-  await client.connect()
-  parts.defer(() => client.end())
+  const client = await connectTo(location, parts)
   await client.query("set deadlock_timeout = '5ms'")
   return client
-}
-
-async function performOn(client: pg.Client, given: Work): Promise<unknown> {
-  const transaction = new Transaction(client, stepsOf(given))
-  return transaction.finish()
 }
 
 function stepsOf(given: Work): Steps<unknown> {
   return 'changes' in given
     ? verbs.changePosts(given.actor, given.changes)
     : verbs.deleteUser(given.deletedUser, given.actor)
-}
-
-/** A verb that runs one statement at a time. */
-class Transaction {
-  readonly #client: pg.Client
-  readonly #steps: Steps<unknown>
-  #rows: readonly Row[] = []
-  #begun = false
-
-  constructor(client: pg.Client, steps: Steps<unknown>) {
-    this.#client = client
-    this.#steps = steps
-  }
-
-  /** Runs up to this many further statements. After the last one it commits and returns the outcome. */
-  async advance(statements: number): Promise<{ readonly outcome: unknown } | undefined> {
-    try {
-      if (!this.#begun) await this.#client.query('begin')
-      this.#begun = true
-      for (let left = statements; left > 0; left--) {
-        const step = this.#steps.next(this.#rows)
-        if (step.done) {
-          await this.#client.query('commit')
-          return { outcome: step.value }
-        }
-        const { text, values } = step.value
-        this.#rows = (await this.#client.query({ text, values: [...values], rowMode: 'array' })).rows
-      }
-      return undefined
-    } catch (error) {
-      await this.#client.query('rollback')
-      throw error
-    }
-  }
-
-  async finish(): Promise<unknown> {
-    return (await this.advance(Number.POSITIVE_INFINITY))?.outcome
-  }
 }

@@ -43,7 +43,7 @@ function contract(kind: EngineKind): void {
           all: { list: [text, null] },
         })
       }),
-      { numRuns: runs(100, 100) },
+      { numRuns: runs(30, 100) },
     )
   })
 
@@ -164,7 +164,7 @@ function contract(kind: EngineKind): void {
 
   it('gives correct results with more statements than the cache of prepared ones', async t => {
     const { engine } = await prepared(t, kind)
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       for (let index = 0; index < bounds.statements + 50; index++) {
         assert.deepEqual(await engine.read({ text: `select ${index}`, values: [] }), [[index]])
       }

@@ -30,22 +30,6 @@ const data: Data = {
 
 for (const kind of engineKinds) {
   describe(`A selection on ${kind.name}`, { skip: kind.skip }, () => {
-    it('may have any number of keys, in order, with values of every kind', async t => {
-      const { engine } = await stageWithData(t, kind)
-      for (const count of [399, 400, 401, 800, 801, 1200]) {
-        const kinds = [value('title'), value('likes'), value('publishedAt'), value('content'), author([value('name')])]
-        const fields = Array.from({ length: count }, (_, at): SelectedField => {
-          const wish = kinds[at % kinds.length] ?? value('id')
-          return { ...wish, key: `k${at}` }
-        })
-        const selection = { fields: [many('posts', 'posts', [0, 1], fields)] }
-        const read = await engine.readText({ text: compile(selection, engine.dialect), values: [1, 0] })
-        const values = ['Draft', 3, null, '\u2028\n', { name: 'Ann' }]
-        const expected = Object.fromEntries(fields.map(({ key }, at) => [key, values[at % values.length]]))
-        assert.equal(JSON.stringify(JSON.parse(read)), JSON.stringify({ posts: [expected] }), `${count} keys`)
-      }
-    })
-
     it('distinguishes keys of any length, also if other names are equal', async t => {
       const { engine } = await stageWithData(t, kind)
       const long = 'k'.repeat(62)
@@ -142,10 +126,6 @@ function value(name: string, key = name): SelectedValue {
 
 function one(name: string, key: string, id: number | undefined, fields: readonly SelectedField[]) {
   return { kind: 'one', key, name, id, fields } as const
-}
-
-function author(fields: readonly SelectedField[], key = 'author') {
-  return one('author', key, undefined, fields)
 }
 
 function many(name: string, key: string, [limit, offset]: readonly [number, number], fields: readonly SelectedField[]) {
