@@ -120,7 +120,7 @@ describe('Subscribers that join, read and leave while events happen', () => {
         for (const { leave } of members) leave()
         assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
       }),
-      { numRuns: runs(40, 1_000) },
+      { numRuns: runs(15, 1_000) },
     )
   })
 })

@@ -63,7 +63,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
   })
 
   it('F26: subscribers on both get every post once, in the same order, from both instances', async () => {
-    const count = 300
+    const count = inForm(120, 300)
     using writerA = await SocketClient.connect(one, { token })
     using writerB = await SocketClient.connect(other, { token })
     using readerA = await SocketClient.connect(one)

@@ -12,7 +12,7 @@ import { waitUntil } from '../support/wait.ts'
 
 type Member = UserBody & { readonly token: string }
 
-const postsInAll = inForm(200, 2_000)
+const postsInAll = inForm(100, 2_000)
 
 const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
 const comment = 'mutation ($post: ID!, $text: String!) { addComment(postId: $post, text: $text) { id } }'
