@@ -1,11 +1,10 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { type Condition, type Revised, unconditional, unmetCondition } from '../condition.ts'
-import { AppError } from '../errors.ts'
+import { AppError, isOutage } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
 import type { Order } from '../orders/order.ts'
-import { SingleFlight } from '../single-flight.ts'
 import type { Claim, IdempotencyKey, Paid, PaymentStore, Purpose } from '../store.ts'
 import type { Payment } from './payment.ts'
 
@@ -22,7 +21,8 @@ export interface PaymentsParts {
  */
 export class Payments {
   readonly #parts: PaymentsParts
-  readonly #inFlight = new SingleFlight<Paid>()
+  /** The executions that are under way, by caller, scope and key. */
+  readonly #underway = new Map<string, Promise<Paid>>()
 
   constructor(parts: PaymentsParts) {
     this.#parts = parts
@@ -83,10 +83,22 @@ export class Payments {
     return { ...key, callerId: actor.kind === 'user' ? actor.id : null, ttlSeconds: this.#parts.keyTtlSeconds }
   }
 
-  async #once(claim: Claim, work: () => Promise<Paid>): Promise<Paid> {
-    const { callerId, scope, key } = claim
-    const { outcome, isLeader } = await this.#inFlight.run(`${callerId} ${scope} ${key}`, work)
-    return isLeader ? outcome : { ...outcome, replayed: true }
+  /**
+   * If the execution of another request fails for a reason that concerns only that one, this request has its own turn.
+   * An outage or a defect concerns all that wait.
+   */
+  async #once({ callerId, scope, key }: Claim, work: () => Promise<Paid>): Promise<Paid> {
+    const id = `${callerId} ${scope} ${key}`
+    for (let other = this.#underway.get(id); other !== undefined; other = this.#underway.get(id)) {
+      try {
+        return { ...(await other), replayed: true }
+      } catch (error) {
+        if (isOutage(error) || !(error instanceof AppError) || error.code === 'fault') throw error
+      }
+    }
+    const own = work().finally(() => this.#underway.delete(id))
+    this.#underway.set(id, own)
+    return own
   }
 
   async #execute(actor: Actor, purpose: Purpose, claim: Claim | null): Promise<Paid> {
