@@ -1,7 +1,7 @@
-export interface LruCacheOptions<Entry> {
-  readonly dropped?: (entry: Entry) => void
-  /** For entries of different sizes: `of` returns the weight of an entry, `most` is the maximum total weight. */
-  readonly weights?: { readonly of: (entry: Entry) => number; readonly most: number }
+/** For entries of different sizes: `of` returns the weight of an entry, `most` is the maximum total weight. */
+export interface Weights<Entry> {
+  readonly of: (entry: Entry) => number
+  readonly most: number
 }
 
 /**
@@ -11,14 +11,14 @@ export interface LruCacheOptions<Entry> {
  */
 export class LruCache<Key, Entry> {
   readonly #half: number
-  readonly #options: LruCacheOptions<Entry>
+  readonly #weights: Weights<Entry> | undefined
   #weight = 0
   #young = new Map<Key, Entry>()
   #old = new Map<Key, Entry>()
 
-  constructor(size: number, options: LruCacheOptions<Entry> = {}) {
+  constructor(size: number, weights?: Weights<Entry>) {
     this.#half = Math.max(1, size >> 1)
-    this.#options = options
+    this.#weights = weights
   }
 
   get(key: Key): Entry | undefined {
@@ -32,10 +32,9 @@ export class LruCache<Key, Entry> {
   }
 
   set(key: Key, entry: Entry): void {
-    const { dropped, weights } = this.#options
+    const weights = this.#weights
     const weight = weights?.of(entry) ?? 0
     if (this.#young.size >= this.#half || (weights && this.#weight + weight > weights.most / 2)) {
-      if (dropped !== undefined) for (const each of this.#old.values()) dropped(each)
       this.#old = this.#young
       this.#young = new Map()
       this.#weight = 0

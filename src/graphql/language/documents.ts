@@ -35,7 +35,8 @@ type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
 export class Documents {
   readonly #options: DocumentsOptions
   readonly #known = new LruCache<string, ValidDocument>(kept.documents, {
-    weights: { of: ({ weight }) => weight, most: kept.bytes },
+    of: ({ weight }) => weight,
+    most: kept.bytes,
   })
 
   constructor(options: DocumentsOptions) {

@@ -10,7 +10,8 @@ export type MakePlan<Plan> = (operation: PreparedOperation, variables: Variables
 export class Plans<Plan> {
   readonly #make: MakePlan<Plan>
   readonly #known = new LruCache<string, { readonly plan: Plan; readonly weight: number }>(kept.plans, {
-    weights: { of: ({ weight }) => weight, most: kept.bytes },
+    of: ({ weight }) => weight,
+    most: kept.bytes,
   })
 
   constructor(make: MakePlan<Plan>) {

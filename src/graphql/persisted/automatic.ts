@@ -18,7 +18,8 @@ export interface DocumentSource {
 export class AutomaticDocuments implements DocumentSource {
   readonly #documents: Documents
   readonly #texts = new LruCache<string, string>(persistedBounds.texts, {
-    weights: { of: ({ length }) => 2 * length, most: persistedBounds.bytes },
+    of: ({ length }) => 2 * length,
+    most: persistedBounds.bytes,
   })
 
   constructor(documents: Documents) {

@@ -8,7 +8,8 @@ import type { Row, Statement } from '../sql.ts'
 export class SqliteConnection implements Disposable {
   readonly database: DatabaseSync
   readonly #statements = new LruCache<string, StatementSync>(bounds.statements, {
-    weights: { of: ({ sourceSQL }) => sourceSQL.length, most: bounds.statementText.sqlite },
+    of: ({ sourceSQL }) => sourceSQL.length,
+    most: bounds.statementText.sqlite,
   })
   #now = 0
   #textBytes = 0
