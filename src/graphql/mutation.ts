@@ -1,7 +1,6 @@
 import { AppError } from '../core/errors.ts'
 import type { RequestedChange } from '../core/posts/change.ts'
 import type { Posts } from '../core/posts/operations.ts'
-import type { Show } from '../core/store.ts'
 import { refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import type { PlanSize } from './language/limits/plan-size.ts'
@@ -57,59 +56,37 @@ function planChange(key: string, fields: Merged, variables: Variables, size: Pla
   const [{ name, args }] = fields
   const mutation = mutations[name]
   if (mutation === undefined) throw new Error(`src/graphql/mutation.ts has no ${name}`)
-  const given = ({ variables }: Request): Given => ({
-    text: argument => String(argumentIn(args.get(argument), variables)),
-    optionalText(argument) {
-      const value = argumentIn(args.get(argument), variables) ?? null
-      return value === null ? null : String(value)
-    },
-    id: argument => idIn(args.get(argument), variables),
-  })
-  if (mutation.shows === undefined) return { key, change: request => mutation.change(given(request)) }
-  const plan = planShown(mutation.shows, key, fields, variables, size)
-  return { key, change: request => mutation.change(given(request), showOf(plan, request)) }
+  const { kind, id, texts = [], shows } = mutation
+  const plan = shows && planShown(shows, key, fields, variables, size)
+  const change = (request: Request) => {
+    const { variables } = request
+    return {
+      kind,
+      ...(id && { [id]: idIn(args.get('id') ?? args.get('postId'), variables) }),
+      ...Object.fromEntries(texts.map(name => [name, argumentIn(args.get(name), variables) ?? null])),
+      ...(plan && { show: showOf(plan, request) }),
+    } as RequestedChange
+  }
+  return { key, change }
 }
 
-/** The arguments of a mutation in one request. */
-interface Given {
-  text(argument: string): string
-  /** `null` if the argument is not given, or given as null. */
-  optionalText(argument: string): string | null
-  id(argument: string): number | null
+interface Mutation {
+  readonly kind: RequestedChange['kind']
+  /** What the change calls the id that is given. */
+  readonly id?: 'id' | 'postId' | 'commentId'
+  /** The other arguments. One that is not given is null in the change. */
+  readonly texts?: readonly string[]
+  /** What the selection is read from. */
+  readonly shows?: 'post' | 'comment'
 }
 
-type Mutation =
-  | { readonly shows?: never; readonly change: (given: Given) => RequestedChange }
-  | { readonly shows: 'post' | 'comment'; readonly change: (given: Given, show: Show) => RequestedChange }
-
-/** What each mutation changes, and what its selection is read from. */
+/** The change that each mutation makes. */
 export const mutations: Readonly<Record<string, Mutation>> = {
-  createPost: {
-    shows: 'post',
-    change: ({ text }, show) => ({ kind: 'create a post', title: text('title'), content: text('content'), show }),
-  },
-  addComment: {
-    shows: 'comment',
-    change: ({ id, text }, show) => ({ kind: 'add a comment', postId: id('postId'), text: text('text'), show }),
-  },
-  likePost: {
-    shows: 'post',
-    change: ({ id }, show) => ({ kind: 'like a post', id: id('id'), show }),
-  },
-  updatePost: {
-    shows: 'post',
-    change: ({ id, optionalText }, show) => ({
-      kind: 'update a post',
-      id: id('id'),
-      title: optionalText('title'),
-      content: optionalText('content'),
-      show,
-    }),
-  },
-  updateComment: {
-    shows: 'comment',
-    change: ({ id, text }, show) => ({ kind: 'update a comment', commentId: id('id'), text: text('text'), show }),
-  },
-  deletePost: { change: ({ id }) => ({ kind: 'delete a post', id: id('id') }) },
-  deleteComment: { change: ({ id }) => ({ kind: 'delete a comment', commentId: id('id') }) },
+  createPost: { kind: 'create a post', texts: ['title', 'content'], shows: 'post' },
+  updatePost: { kind: 'update a post', id: 'id', texts: ['title', 'content'], shows: 'post' },
+  deletePost: { kind: 'delete a post', id: 'id' },
+  likePost: { kind: 'like a post', id: 'id', shows: 'post' },
+  addComment: { kind: 'add a comment', id: 'postId', texts: ['text'], shows: 'comment' },
+  updateComment: { kind: 'update a comment', id: 'commentId', texts: ['text'], shows: 'comment' },
+  deleteComment: { kind: 'delete a comment', id: 'commentId' },
 }
