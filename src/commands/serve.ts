@@ -48,28 +48,21 @@ export async function serve(config: Config): Promise<void> {
 }
 
 function greeting(url: string, withPages: boolean, withDemoData: boolean): string {
-  const login = JSON.stringify(demoLogin)
+  const home = withPages ? `    Home            ${url}/             (open it in a browser)\n` : ''
+  const docs = withPages ? `${url}/docs         (as data: ${url}/openapi.json)` : `${url}/openapi.json`
+  const demo = `
+  There is demo data to play with. Log in as ${demoLogin.email}, password ${demoLogin.password}:
+
+    curl -s ${url}/tokens -H 'Content-Type: application/json' -d '${JSON.stringify(demoLogin)}'
+`
   return `
   Duet is ready.
 
-${
-  withPages
-    ? `    Home            ${url}/             (open it in a browser)
-`
-    : ''
-}    GraphQL         ${url}/graphql
+${home}    GraphQL         ${url}/graphql
     HTTP interface  ${url}/users        (also under ${url}/api)
-    Docs            ${withPages ? `${url}/docs         (as data: ${url}/openapi.json)` : `${url}/openapi.json`}
+    Docs            ${docs}
     Health          ${url}/health/ready
-${
-  withDemoData
-    ? `
-  There is demo data to play with. Log in as ${demoLogin.email}, password ${demoLogin.password}:
-
-    curl -s ${url}/tokens -H 'Content-Type: application/json' -d '${login}'
-`
-    : ''
-}
+${withDemoData ? demo : ''}
   Press Ctrl-C to stop.
 
 `
