@@ -6,6 +6,13 @@ import { Queue } from '../core/queue.ts'
 const options = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /**
+ * The hash to compare with if the user does not exist, so that the response time does not reveal that. It takes as long
+ * as a real one. Nobody knows a password with this hash.
+ */
+const { memoryCost, timeCost, parallelism } = options
+const decoy = `$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+/**
  * Hashing is expensive by design, so few hashes run at once, few wait, and further requests are rejected. More may wait
  * than the rate and login limits allow one client in a minute. Logins and new passwords have separate queues, so neither
  * waits for the other. Together they leave one of Node's four threads to the rest of the service.
@@ -18,8 +25,6 @@ export class Argon2Passwords implements Passwords {
   readonly #logins: Queue
   readonly #newPasswords: Queue
   readonly #argon2: Argon2
-  /** The hash to compare with if the user does not exist, so that the response time does not reveal that. */
-  #decoy: Promise<string> | undefined
 
   constructor(bounds = hashing, functions: Argon2 = argon2) {
     this.#logins = new Queue(bounds.logins)
@@ -32,16 +37,7 @@ export class Argon2Passwords implements Passwords {
   }
 
   async matches(password: string, known: string | undefined): Promise<boolean> {
-    this.#decoy ??= this.#makeDecoy()
-    const decoy = await this.#decoy
     const matches = await this.#logins.run(() => this.#argon2.verify(known ?? decoy, password))
     return matches && known !== undefined
-  }
-
-  #makeDecoy(): Promise<string> {
-    return this.#argon2.hash('a password that nobody has', options).catch(error => {
-      this.#decoy = undefined // the next call tries again
-      throw error
-    })
   }
 }

@@ -23,7 +23,6 @@ const cacheSize = 10_000
 /** JSON Web Tokens signed with Ed25519. Only keys of our own set are used, whatever the header of a token says. */
 export class JwtSigner implements TokenSigner {
   #keys: TokenKeys
-  #byId: ReadonlyMap<string, TokenKey>
   readonly #ttlSeconds: number
   readonly #clock: Clock
   readonly #randomness: Randomness
@@ -32,7 +31,6 @@ export class JwtSigner implements TokenSigner {
 
   constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {
     this.#keys = keys
-    this.#byId = new Map(keys.map(key => [key.id, key]))
     this.#ttlSeconds = ttlSeconds
     this.#clock = clock
     this.#randomness = randomness
@@ -41,7 +39,6 @@ export class JwtSigner implements TokenSigner {
   /** Replaces the key set. Tokens of keys that are no longer in it become invalid. */
   use(keys: TokenKeys): void {
     this.#keys = keys
-    this.#byId = new Map(keys.map(key => [key.id, key]))
     this.#known = new LruCache(cacheSize)
   }
 
@@ -78,9 +75,9 @@ export class JwtSigner implements TokenSigner {
   async #check(token: string): Promise<Claims | undefined> {
     if (token.length > longestToken) return undefined
     // `use` may replace the keys and the cache while the signature is verified.
-    const [known, byId] = [this.#known, this.#byId]
+    const [known, keys] = [this.#known, this.#keys]
     try {
-      const { payload, protectedHeader } = await jwtVerify(token, ({ kid }) => keyOf(byId, kid).publicKey, {
+      const { payload, protectedHeader } = await jwtVerify(token, ({ kid }) => keyOf(keys, kid).publicKey, {
         algorithms,
         issuer,
         requiredClaims: required,
@@ -90,7 +87,7 @@ export class JwtSigner implements TokenSigner {
       const userId = idOf(payload.sub ?? '')
       if (userId === undefined || typeof ver !== 'string' || exp === undefined || typeof loggedInAt !== 'number')
         return undefined
-      const signedBy = keyOf(byId, protectedHeader.kid).publicJwk.x ?? ''
+      const signedBy = keyOf(keys, protectedHeader.kid).publicJwk.x ?? ''
       const claims = { userId, tokenVersion: ver, expiresAt: exp, loggedInAt, signedBy }
       known.set(token, claims)
       return claims
@@ -104,8 +101,8 @@ export class JwtSigner implements TokenSigner {
   }
 }
 
-function keyOf(keys: ReadonlyMap<string, TokenKey>, kid: string | undefined): TokenKey {
-  const key = keys.get(kid ?? '')
+function keyOf(keys: TokenKeys, kid: string | undefined): TokenKey {
+  const key = keys.find(({ id }) => id === kid)
   if (key === undefined) throw new Error('The key id of the token is unknown')
   return key
 }
