@@ -15,45 +15,40 @@ export interface ServingParts {
 }
 
 /** The main thread's side of a thread that serves. */
-export class Serving {
+export class Serving extends ThreadCalls {
   readonly index: number
   readonly ended: Promise<void>
   readonly metrics: () => Promise<MetricsOfThread | undefined>
   readonly #worker: Worker
-  readonly #calls: ThreadCalls
 
   constructor({ data, handlers, onLog, onError }: ServingParts) {
-    this.index = data.index
     const worker = new Worker(new URL('./serving-thread.ts', import.meta.url), {
       name: `serving ${data.index + 1}`,
       workerData: data,
       resourceLimits: threadMemory,
     })
+    super(worker, handlers, onLog)
+    this.index = data.index
     this.#worker = worker
-    this.#calls = new ThreadCalls(worker, handlers, onLog)
     worker.on('error', onError)
     this.ended = new Promise(resolve => worker.once('exit', () => resolve()))
-    void this.ended.then(() => this.#calls.end())
+    void this.ended.then(() => this.giveUp())
     this.metrics = orLast(() => this.call('metrics'))
   }
 
   /** Rejects if the thread could not start; then it ends. */
   async start(found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean): Promise<Started> {
     try {
-      return await this.call('start', found, demoLoginWorks)
+      return await this.call('start', [found, demoLoginWorks])
     } catch (error) {
       await this.#end()
       throw error
     }
   }
 
-  call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
-    return this.#calls.call(name, args)
-  }
-
   /** Asks the thread to finish its requests. Ends it in any case. */
   async stop(atOnce: boolean, timeoutMs: number): Promise<void> {
-    await within(this.call('stop', atOnce), timeoutMs, late).catch(() => {})
+    await within(this.call('stop', [atOnce]), timeoutMs, late).catch(() => {})
     await this.#end()
   }
 

@@ -137,7 +137,7 @@ class Supervisor implements App {
   async toggleMaintenance(): Promise<void> {
     const maintenance = !this.#config.maintenance
     this.#config = { ...this.#config, maintenance }
-    await this.#ofAll(thread => thread.call('maintenance', maintenance).catch(() => {}))
+    await this.#ofAll(thread => thread.call('maintenance', [maintenance]).catch(() => {}))
     this.#parts.logger.warn({ maintenance }, 'Maintenance was toggled')
   }
 

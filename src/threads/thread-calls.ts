@@ -47,8 +47,8 @@ export class ThreadCalls {
     else waiting?.reject(fromSent(error))
   }
 
-  /** The other thread has ended. */
-  end(): void {
+  /** The other thread has ended: nothing answers any more. */
+  giveUp(): void {
     this.#isOver = true
     for (const { reject } of this.#waiting.values()) reject(new Error(ended))
     this.#waiting.clear()
