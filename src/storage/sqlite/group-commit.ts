@@ -22,32 +22,36 @@ export function commitTogether(
   more: () => readonly Job[],
 ): Result[] {
   const taken = [...jobs]
-  const takeMore = () => {
-    const next = more()
-    taken.push(...next)
-    return next
+  const runAll = (run: typeof runBare): Result[] => {
+    const results: Result[] = []
+    try {
+      for (const job of taken) {
+        results.push(run(connection, verbs, job))
+        if (results.length === taken.length) taken.push(...more()) // the loop goes on with them
+      }
+      connection.run(commit)
+      return results
+    } catch (error) {
+      if (connection.database.isTransaction) connection.database.exec('rollback')
+      throw error
+    }
   }
   try {
     beginOn(connection)
   } catch (error) {
     // Usually another process has the file locked. Jobs that have arrived meanwhile have waited just as long.
-    while (takeMore().length > 0);
+    for (let next = more(); next.length > 0; next = more()) taken.push(...next)
     return taken.map(refusedFor(error))
   }
   try {
-    return finish(connection, jobs, takeMore, job => runBare(connection, verbs, job))
+    return runAll(runBare)
   } catch {
     // A verb threw an error or must be rolled back, which is rare. Run all verbs again, each in a savepoint, so that
     // this affects only that verb. Savepoints cost about 20 % more time, so they are not used in the first attempt.
   }
   try {
     beginOn(connection)
-    return finish(
-      connection,
-      taken,
-      () => [],
-      job => runInSavepoint(connection, verbs, job),
-    )
+    return runAll(runInSavepoint)
   } catch (error) {
     return taken.map(refusedFor(error))
   }
@@ -62,23 +66,6 @@ function beginOn(connection: SqliteConnection): void {
   // Roll back an earlier transaction whose rollback failed.
   if (connection.database.isTransaction) connection.database.exec('rollback')
   connection.run(begin)
-}
-
-function finish(
-  connection: SqliteConnection,
-  jobs: readonly Job[],
-  more: () => readonly Job[],
-  run: (job: Job) => Result,
-): Result[] {
-  const results: Result[] = []
-  try {
-    for (let batch = jobs; batch.length > 0; batch = more()) for (const job of batch) results.push(run(job))
-    connection.run(commit)
-    return results
-  } catch (error) {
-    if (connection.database.isTransaction) connection.database.exec('rollback')
-    throw error
-  }
 }
 
 function runBare(connection: SqliteConnection, verbs: Verbs, job: Job): Result {

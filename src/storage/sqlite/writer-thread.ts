@@ -16,7 +16,7 @@ export type ToWriter = readonly Job[] | 'damaged' | 'close'
 /** `lost`: nothing can be read or written until a restart, because the next process will open another file. */
 export type FromWriter = Committed | { readonly lost: string }
 export interface Committed {
-  /** How many verbs the commit had. Only one of the threads that share it is told; the others get 0. */
+  /** How many verbs the commit had. Only the sender of the first is told; others get 0. */
   readonly verbs: number
   readonly results: readonly SentResult[]
 }
@@ -63,7 +63,7 @@ function listenTo(port: MessagePort): void {
 
 /** Commits the jobs of a message together with all others that have arrived. */
 function commitAll(first: MessagePort, text: string): void {
-  const senders: MessagePort[] = []
+  const messages: [from: MessagePort, jobs: number][] = []
   const closing = new Set<MessagePort>()
   let room = largestBatch
   const end = performance.now() + longestBatchMs
@@ -73,7 +73,7 @@ function commitAll(first: MessagePort, text: string): void {
     if (jobs === 'damaged') lose('is damaged')
     if (typeof jobs === 'string') return []
     room -= jobs.length
-    for (let count = jobs.length; count > 0; count--) senders.push(port)
+    messages.push([port, jobs.length])
     return jobs
   }
   /** One message of each thread, so that none of them waits for a busy one. */
@@ -88,7 +88,15 @@ function commitAll(first: MessagePort, text: string): void {
     return jobs
   }
   const jobs = take(first, text)
-  if (jobs.length > 0) answer(checked(commitTogether(connection, verbs, jobs, more)), senders)
+  if (jobs.length > 0) {
+    const results = checked(commitTogether(connection, verbs, jobs, more))
+    let answered = 0
+    for (const [port, count] of messages) {
+      const verbs = answered === 0 ? results.length : 0
+      send(port, { verbs, results: results.slice(answered, answered + count).map(toResult) })
+      answered += count
+    }
+  }
   for (const port of closing) port.close()
 }
 
@@ -115,22 +123,8 @@ function lose(how: string): void {
   for (const port of [parent, ...ports]) send(port, { lost })
 }
 
-/** The results are in the order in which the jobs were taken. */
-function answer(results: readonly Result[], senders: readonly MessagePort[]): void {
-  const shares = new Map<MessagePort, SentResult[]>()
-  for (const [index, [id, outcome, error]] of results.entries()) {
-    const port = senders[index]
-    if (port === undefined) continue
-    const result: SentResult = error === undefined ? [id, outcome] : [id, null, toSent(error)]
-    const share = shares.get(port)
-    if (share === undefined) shares.set(port, [result])
-    else share.push(result)
-  }
-  let verbs = results.length
-  for (const [port, share] of shares) {
-    send(port, { verbs, results: share })
-    verbs = 0
-  }
+function toResult([id, outcome, error]: Result): SentResult {
+  return error === undefined ? [id, outcome] : [id, null, toSent(error)]
 }
 
 /** Writes a number that the file has already. So it fails when nothing can be written, for example on a full disk. */
