@@ -4,9 +4,12 @@ import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { readConfig } from '../../src/config.ts'
 import { shutDown } from '../../src/http/lifecycle.ts'
 import { largeBytes, mostUnread, Unread } from '../../src/http/unread.ts'
-import { startTestServer } from '../support/app.ts'
+import { alone, systemClock } from '../../src/wiring/base.ts'
+import { startTestApp, startTestServer } from '../support/app.ts'
+import { sqlite } from '../support/engines.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
@@ -187,4 +190,17 @@ test('an answer to a client that is gone does not count', async () => {
   gone.resolve()
   assert.equal((await ask(server.url)).status, 404)
   assert.equal(unread.bytes, 0)
+})
+
+test('a thread has its share of the bound for all threads', async () => {
+  await using database = await sqlite.create()
+  const env = { DATABASE_URL: `sqlite:${database.location}` }
+  const config = readConfig(env)
+  for (const [threads, status] of [
+    [1, 200],
+    [mostUnread / largeBytes, 503],
+  ] as const) {
+    await using app = await startTestApp(env, { share: { ...alone(config, systemClock), threads } })
+    assert.equal((await ask(`${app.url}/openapi.json`)).status, status)
+  }
 })

@@ -63,6 +63,19 @@ for (const kind of engineKinds) {
       assert.equal((await app.users(['list'])).stdout, head + bob + root + shown)
       assert.equal((await app.users(['list', '--role', 'admin'])).stdout, head + root)
     })
+
+    test('list --role finds a user among thousands, wherever it is', async () => {
+      await using app = await start()
+      await execute(
+        app.database,
+        `insert into users (id, name, email, email_key, token_mark, role, created_at)
+         with recursive n(i) as (select 1 union all select i + 1 from n where i < 2500)
+         select i, 'U', 'u' || i || '@example.com', 'u' || i || '@example.com', 'mark ' || i,
+                case when i in (1, 1000, 1001, 2500) then 'admin' else 'member' end, '2026-01-01T00:00:00.000Z' from n`,
+      )
+      const { stdout } = await app.users(['list', '--role', 'admin'])
+      assert.deepEqual(stdout.match(/^\d+/gm), ['1', '1000', '1001', '2500'])
+    })
   })
 }
 

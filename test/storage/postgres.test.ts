@@ -84,6 +84,37 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await patient, [[[1]], [[2]]])
   })
 
+  it('has all its connections again after connecting has failed more often than it may have connections', async () => {
+    await using setup = await preparedThroughProxy({ poolMax: 3 })
+    const { engine, proxy } = setup
+    proxy.decide = () => 'cut before'
+    await Promise.all(Array.from({ length: 10 }, () => answersUnavailable(engine.read(sql`select 1`))))
+    proxy.decide = () => 'pass'
+    const sleep = sql`select pg_backend_pid() from pg_sleep(0.05)`
+    const answers = await Promise.all(Array.from({ length: 30 }, () => engine.read(sleep)))
+    assert.equal(new Set(answers.flat(2)).size, 3)
+  })
+
+  it('closes connections that were idle for two minutes, and keeps one that is used', async t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    await using setup = await prepared()
+    const { engine, url } = setup
+    await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.05)`)))
+    const watcher = await connectTo(url)
+    const open = async () => {
+      const { rows } = await watcher.query(`select count(*)::int as open from pg_stat_activity
+        where datname = current_database() and application_name = 'duet'`)
+      return rows[0].open
+    }
+    assert.equal(await open(), 5)
+    for (let minute = 0; minute < 2; minute++) {
+      t.mock.timers.tick(60_000)
+      await engine.read(sql`select 1`)
+    }
+    await waitUntil(async () => (await open()) === 1)
+    await watcher.end()
+  })
+
   it('lets PostgreSQL end a transaction whose client has disappeared, with or without a pooler', async () => {
     await using setup = await prepared()
     for (const pooler of [false, true]) {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { orLast } from '../../src/threads/serving.ts'
+import { orLast, Serving } from '../../src/threads/serving.ts'
+import type { ServingData } from '../../src/threads/serving-thread.ts'
+import { within } from '../support/wait.ts'
 
 test('a thread that is late with its metrics is counted with what it told last', async () => {
   const late = () => new Promise<never>(() => {})
@@ -10,4 +12,13 @@ test('a thread that is late with its metrics is counted with what it told last',
   const told: (number | undefined)[] = []
   for (let times = 0; times < 5; times++) told.push(await metrics())
   assert.deepEqual(told, [undefined, 7, 7, 7, 9])
+})
+
+test('calls to a thread that ends without an answer are rejected, and so are later ones', async () => {
+  const errors: unknown[] = []
+  const data = {} as ServingData // without settings the thread fails while it loads
+  const thread = new Serving({ data, handlers: {}, onLog() {}, onError: error => errors.push(error) })
+  for (let times = 0; times < 2; times++)
+    await assert.rejects(within(thread.call('reloadKeys'), 'an error'), /The other thread has ended/)
+  assert.equal(errors.length, 1)
 })
