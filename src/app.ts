@@ -37,7 +37,7 @@ export type { App, ThreadApp } from './wiring/running.ts'
 /** What the app needs from outside, in addition to its settings. */
 export interface Dependencies extends Pick<Base, 'logger' | 'clock' | 'randomness' | 'passwords'> {
   /** What it has in common with other threads of this process. Default: there are none. */
-  readonly share?: Base['share']
+  readonly common?: Base['common']
   /** When a client that does not read is disconnected. */
   readonly stalledMs?: number
 }
@@ -48,8 +48,8 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const { logger, clock, randomness } = given
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
-  const base: Base = { share: alone(config, clock), ...given, metrics, observer }
-  const { share } = base
+  const base: Base = { common: alone(config, clock), ...given, metrics, observer }
+  const { common } = base
 
   // What settings name is checked before the database is opened.
   await givenKeys(config)
@@ -58,12 +58,12 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const documents = await documentSource(config, schema)
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const { engine, path } = parts.use(await share.open({ clock, observer, timeouts }))
+  const { engine, path } = parts.use(await common.open({ clock, observer, timeouts }))
   const readKeys = async () => (await givenKeys(config)) ?? (await readOrCreateKeys(`${path}-keys.json`))
   const keys = await readKeys()
   await engine.ping()
   const store = createStore(engine, config.eventRetentionSeconds)
-  const demoLoginWorks = config.demoData && (share.demoLoginWorks ?? (await ensureDemoData(engine, store, base)))
+  const demoLoginWorks = config.demoData && (common.demoLoginWorks ?? (await ensureDemoData(engine, store, base)))
 
   const bus = await openBus(config, base, parts)
   const limits = await openLimits(config, base, keys, parts)
@@ -72,10 +72,10 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const { posts, tokens } = operations
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
 
-  const lifecycle = new Lifecycle(config, share.stoppedListening)
+  const lifecycle = new Lifecycle(config, common.stoppedListening)
   const proxies = new TrustedProxies(config.trustProxy)
-  const rateLimit = rateLimitOf(config, limits, share.limits, proxies)
-  const unread = new Unread(mostUnread / share.threads, stalledMs)
+  const rateLimit = rateLimitOf(config, limits, common.limits, proxies)
+  const unread = new Unread(mostUnread / common.threads, stalledMs)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
   const live = { store, bus, signer, tokens, executor, rateLimit, proxies, unread }
   const sockets = await openSockets(config, base, live, parts)
@@ -83,9 +83,9 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const server = createServer(config, { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics })
-  parts.defer(() => shutDown(server, lifecycle, lifecycle.drainMs))
+  parts.defer(() => shutDown(server, lifecycle))
   serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
-  serveMetrics(server, metrics, lifecycle, config, share.collectMetrics)
+  serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
   await serveRest({ server, authenticate, proxies, links: new Links(config.linkPrefix), ...operations })
@@ -94,10 +94,10 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
   refuseOtherMethods(server)
 
-  const address = { host: config.host, port: config.port, reusePort: share.threads > 1 }
+  const address = { host: config.host, port: config.port, reusePort: common.threads > 1 }
   const listenTextResolver = (address: string) => `Listening at ${address}, on ${config.database.kind}`
   const url = await server.listen({ ...address, listenTextResolver })
-  if (share.isFirst) {
+  if (common.isFirst) {
     if (config.accessPolicy === 'open' && !config.loopback)
       logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
     parts.use(new Janitor(() => store.purgeKeys(), observer))
@@ -109,7 +109,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
     stopped ??= all.disposeAsync()
     return stopped
   }
-  return running({ url, demoLoginWorks }, base, { lifecycle, sockets, signer, readKeys, stop })
+  return running(base, { url, demoLoginWorks, lifecycle, sockets, signer, readKeys, stop })
 }
 
 /** Writes the demo data into an empty database. Returns whether its login works. */

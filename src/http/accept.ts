@@ -8,13 +8,9 @@ export function preferredType<Type extends string>(
 ): Type | undefined {
   if (accept === undefined || accept === '*/*' || accept.length > longest) return types[0]
   const ranges = accept.split(',').map(rangeOf)
-  let best: Type | undefined
-  let most = 0
-  for (const type of types) {
-    const rank = rankOf(type, ranges)
-    if (rank > most) [best, most] = [type, rank]
-  }
-  return best
+  const ranks = types.map(type => rankOf(type, ranges))
+  const most = Math.max(...ranks)
+  return most > 0 ? types[ranks.indexOf(most)] : undefined
 }
 
 /** Nobody needs more characters, and they take time. */

@@ -24,7 +24,7 @@ export class Lifecycle {
   readonly stoppedListening: () => Promise<void>
 
   constructor(
-    { maintenance, drainMs = 0 }: { readonly maintenance: boolean; readonly drainMs?: number },
+    { maintenance, drainMs }: { readonly maintenance: boolean; readonly drainMs: number },
     stoppedListening = async () => {},
   ) {
     this.maintenance = maintenance
@@ -89,12 +89,8 @@ const quietMs = 75
  * response closes its connection, while clients and load balancers switch to other instances. Then the server stops
  * listening and waits for the requests in progress.
  */
-export async function shutDown(
-  server: FastifyInstance,
-  lifecycle: Lifecycle,
-  drainMs: number,
-  timeoutMs = cutAfterMs,
-): Promise<void> {
+export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, timeoutMs = cutAfterMs): Promise<void> {
+  const { drainMs } = lifecycle
   const begun = performance.now()
   lifecycle.draining = true
   await until(() => lifecycle.connections.size === 0 && lifecycle.silence >= drainMs, begun + drainMs)

@@ -87,8 +87,8 @@ export function countUnserved(limit: RateLimit | undefined, refuse: Refuse): Cou
 
 export type CountUnserved = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => void
 
-/** For operations over a WebSocket: each counts like a request to `/graphql`. */
-export function operationLimit(
+/** For GraphQL operations over a WebSocket: each counts like a request to `/graphql`. */
+export function socketLimit(
   limit: RateLimit | undefined,
 ): (request: IncomingMessage) => () => ReturnType<RateLimiter['take']> | undefined {
   if (limit === undefined || !limitedPaths(limit.paths)('/graphql')) return () => () => undefined

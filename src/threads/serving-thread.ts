@@ -8,7 +8,7 @@ import { createLogger } from '../http/logging.ts'
 import { keepTickShape, settle } from '../lib/v8.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
 import { openShared } from '../storage/database.ts'
-import type { ThreadShare } from '../wiring/base.ts'
+import type { Common } from '../wiring/base.ts'
 import { ThreadCalls } from './thread-calls.ts'
 
 /** One of the threads that serve: a whole app. What exists once is in the main thread or in shared memory. */
@@ -48,8 +48,8 @@ const { promise: started, resolve } = Promise.withResolvers<ThreadApp>()
 const main = new ThreadCalls(port, {
   // The code of all threads is loaded at the same time. With what the first one has found, the others start.
   start: async (found: Pick<Config, 'port' | 'maintenance'>, demoLoginWorks?: boolean): Promise<Started> => {
-    const own = { ...share, ...(demoLoginWorks !== undefined && { demoLoginWorks }) }
-    app = await startApp({ ...config, ...found }, { ...dependencies, passwords, share: own })
+    const own = { ...common, ...(demoLoginWorks !== undefined && { demoLoginWorks }) }
+    app = await startApp({ ...config, ...found }, { ...dependencies, passwords, common: own })
     resolve(app)
     setImmediate(settle)
     return { url: app.url, demoLoginWorks: app.demoLoginWorks }
@@ -76,7 +76,7 @@ const passwords: Passwords = {
 }
 // If the main thread has ended, so does this one.
 const connect = (port: MessagePort) => void main.call('connectWriter', [port], [port]).catch(() => {})
-const share: ThreadShare = {
+const common: Common = {
   threads: config.threads,
   isFirst: index === 0,
   open: options => openShared(config.database, options, { threads: config.threads, connect }),

@@ -29,7 +29,7 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   await givenKeys(config) // keys are checked before the database is opened
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
   const database = await shareDatabase(config.database, timeouts, trouble)
-  const supervisor = new Supervisor(shareOf(config, database), database, parts)
+  const supervisor = new Supervisor(partOf(config, database), database, parts)
   try {
     await requireFreePort(config)
     await supervisor.start()
@@ -40,9 +40,9 @@ export async function startThreads(config: Config, parts: ThreadsParts): Promise
   }
 }
 
-/** The settings of one thread: its share of what the process may have. */
-function shareOf(config: Config, { address }: SharedDatabase): Config {
-  const share = (bound: number) => Math.ceil(bound / config.threads)
+/** The settings of one thread: its part of what the process may have. */
+function partOf(config: Config, { address }: SharedDatabase): Config {
+  const part = (bound: number) => Math.ceil(bound / config.threads)
   const database =
     address.kind === 'sqlite'
       ? address
@@ -50,10 +50,10 @@ function shareOf(config: Config, { address }: SharedDatabase): Config {
   return {
     ...config,
     database,
-    connectionsPerClient: share(config.connectionsPerClient),
-    socketsPerClient: share(config.socketsPerClient),
-    subscriptionGroups: share(config.subscriptionGroups),
-    subscriptionGroupsPerClient: share(config.subscriptionGroupsPerClient),
+    connectionsPerClient: part(config.connectionsPerClient),
+    socketsPerClient: part(config.socketsPerClient),
+    subscriptionGroups: part(config.subscriptionGroups),
+    subscriptionGroupsPerClient: part(config.subscriptionGroupsPerClient),
   }
 }
 

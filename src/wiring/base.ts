@@ -16,14 +16,14 @@ export interface Base {
   readonly passwords: Passwords
   readonly metrics: Metrics
   readonly observer: StoreObserver
-  readonly share: ThreadShare
+  readonly common: Common
 }
 
 export const systemClock: Clock = { now: Date.now }
 export const systemRandomness: Randomness = { id: randomUUID }
 
 /** What a thread has in common with the other threads of its process. */
-export interface ThreadShare {
+export interface Common {
   readonly threads: number
   /** Whether this thread does the work that is done once for all threads. */
   readonly isFirst: boolean
@@ -39,8 +39,8 @@ export interface ThreadShare {
   collectMetrics?(): Promise<readonly MetricsOfThread[]>
 }
 
-/** The share of the only thread. */
-export function alone({ database }: Config, clock: Clock): ThreadShare {
+/** For a process with one thread. */
+export function alone({ database }: Config, clock: Clock): Common {
   return {
     threads: 1,
     isFirst: true,

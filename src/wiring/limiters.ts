@@ -9,14 +9,14 @@ import type { Base } from './base.ts'
 /** Limits that count in Redis if there is one, else in the memory of this process, over all its threads. */
 export async function openLimits(
   { redis: url, redisTimeoutMs: timeoutMs, database }: Config,
-  { share, logger, metrics }: Base,
+  { common, logger, metrics }: Base,
   keys: TokenKeys,
   parts: AsyncDisposableStack,
 ): Promise<Limits> {
   if (url === undefined) {
-    if (database.kind === 'postgres' && share.isFirst)
+    if (database.kind === 'postgres' && common.isFirst)
       logger.warn('Without REDIS_URL each instance has its own rate and login limits')
-    return share.limits
+    return common.limits
   }
   const onChange = (up: boolean, reason?: string) => {
     if (up) logger.info('Redis is back: instances share their limits again')
@@ -25,7 +25,7 @@ export async function openLimits(
   const secret = await secretOf(keys, 'keys of limits in Redis')
   // Loaded only if it is needed: the driver takes almost a tenth of a second of CPU.
   const { RedisLimits } = await import('../limits/redis-limits.ts')
-  const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: share.limits, onChange }))
+  const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: common.limits, onChange }))
   metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up), 'min')
   return limits
 }

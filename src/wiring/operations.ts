@@ -22,13 +22,13 @@ interface Parts {
 /** The core: everything that callers can ask the service to do. */
 export function createOperations(config: Config, base: Base, { store, bus, signer, limits }: Parts) {
   const access = new Access(config.accessPolicy, config.signUp)
-  const common = { ...base, store, bus, access }
+  const parts = { ...base, store, bus, access }
   const { idempotencyTtlSeconds: keyTtlSeconds, sessionTtlSeconds } = config
   return {
-    users: new Users(common),
-    orders: new Orders(common),
-    payments: new Payments({ ...common, keyTtlSeconds }),
-    posts: new Posts(common),
-    tokens: new Tokens({ ...common, signer, sessionTtlSeconds, limits: loginLimits(config.loginLimitMax, limits) }),
+    users: new Users(parts),
+    orders: new Orders(parts),
+    payments: new Payments({ ...parts, keyTtlSeconds }),
+    posts: new Posts(parts),
+    tokens: new Tokens({ ...parts, signer, sessionTtlSeconds, limits: loginLimits(config.loginLimitMax, limits) }),
   }
 }

@@ -24,7 +24,7 @@ export interface ThreadApp extends App {
   metrics(): Promise<MetricsOfThread>
 }
 
-interface RunningParts {
+interface RunningParts extends Pick<App, 'url' | 'demoLoginWorks'> {
   readonly lifecycle: Lifecycle
   readonly sockets: Sockets
   readonly signer: JwtSigner
@@ -33,17 +33,15 @@ interface RunningParts {
 }
 
 /** What an operator can do with a server that has started. */
-export function running(
-  what: Pick<App, 'url' | 'demoLoginWorks'>,
-  { logger, metrics }: Base,
-  { lifecycle, sockets, signer, readKeys, stop }: RunningParts,
-): ThreadApp {
+export function running({ logger, metrics }: Base, parts: RunningParts): ThreadApp {
+  const { url, demoLoginWorks, lifecycle, sockets, signer, readKeys, stop } = parts
   const setMaintenance = (on: boolean) => {
     lifecycle.maintenance = on
     if (on) sockets.closeAll(1013, 'Service under maintenance')
   }
   return {
-    ...what,
+    url,
+    demoLoginWorks,
     async toggleMaintenance() {
       setMaintenance(!lifecycle.maintenance)
       logger.warn({ maintenance: lifecycle.maintenance }, 'Maintenance was toggled')

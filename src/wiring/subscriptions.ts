@@ -10,15 +10,15 @@ import { bearerOf } from '../http/authentication.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { reportFailure } from '../http/errors.ts'
 import { allowedOrigins } from '../http/origins.ts'
-import { operationLimit, type RateLimit } from '../http/rate-limit.ts'
+import { type RateLimit, socketLimit } from '../http/rate-limit.ts'
 import type { Unread } from '../http/unread.ts'
 import type { JwtSigner } from '../security/tokens.ts'
 import type { Base } from './base.ts'
 
 /** Tells all threads and instances of new events. */
 export async function openBus({ database }: Config, base: Base, parts: AsyncDisposableStack): Promise<EventBus> {
-  const { share, randomness, logger } = base
-  if (database.kind === 'sqlite' || database.pooler) return share.bus // LISTEN has no effect behind a pooler
+  const { common, randomness, logger } = base
+  if (database.kind === 'sqlite' || database.pooler) return common.bus // LISTEN has no effect behind a pooler
   const warn = (message: string, cause?: string) => logger.warn({ cause }, message)
   const { PostgresEventBus } = await import('../events/postgres-event-bus.ts')
   return parts.use(new PostgresEventBus({ url: database.url, randomness, warn }))
@@ -64,7 +64,7 @@ export async function openSockets(
       authenticate: async authorization => tokens.authenticate(bearerOf(authorization)),
       isStillValid: user => tokens.isStillValid(user),
       isKnownKey: signedBy => signer.knows(signedBy),
-      takeFor: operationLimit(rateLimit),
+      takeFor: socketLimit(rateLimit),
       clientOf: request => proxies.keyOf(request),
       socketsPerClient: config.socketsPerClient,
       messagesPerSecond: config.socketMessagesPerSecond,

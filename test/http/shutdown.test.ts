@@ -48,7 +48,8 @@ test('a shutdown makes the service not ready, stops listening, and answers runni
   await waitUntil(() => server.lifecycle.requestsInFlight === 1)
 
   let over = false
-  const shutdown = shutDown(server.server, server.lifecycle, 200).then(() => {
+  server.lifecycle.drainMs = 200
+  const shutdown = shutDown(server.server, server.lifecycle).then(() => {
     over = true
   })
   kept.write(ready)
@@ -71,7 +72,8 @@ test('a shutdown makes the service not ready, stops listening, and answers runni
 test('until the server stops listening, new connections are served, each for one request', async () => {
   await using server = await startServer()
   using first = await RawConnection.open(server.port)
-  const shutdown = shutDown(server.server, server.lifecycle, 200)
+  server.lifecycle.drainMs = 200
+  const shutdown = shutDown(server.server, server.lifecycle)
   using second = await RawConnection.open(server.port)
   for (const connection of [first, second]) {
     connection.write(live)
@@ -90,7 +92,8 @@ test('a keep-alive answer that ends during the shutdown does not delay the stop'
   connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   answer.write('first')
   await waitUntil(() => connection.unread.includes('first'))
-  const shutdown = shutDown(server.server, server.lifecycle, 1)
+  server.lifecycle.drainMs = 1
+  const shutdown = shutDown(server.server, server.lifecycle)
   await waitUntil(() => isRefused(server.port))
   answer.end('last')
   const response = await connection.response()
@@ -110,7 +113,7 @@ test('a running request is answered however old its connection is and however lo
     const now = clock.now.bind(clock)
     t.mock.method(clock, 'now', () => now() + later)
   }
-  const shutdown = shutDown(server.server, server.lifecycle, 0, hour)
+  const shutdown = shutDown(server.server, server.lifecycle, hour)
   await waitUntil(() => isRefused(server.port))
   later += 60_000
   assert.equal(await unused.closed(), '')
@@ -134,7 +137,8 @@ test('refused bodies also close their connection during the shutdown', async () 
 
 test('an idle server without connections stops at once, whatever its drain time', async () => {
   const server = await startServer()
-  await within(shutDown(server.server, server.lifecycle, hour), 'the end of an idle server')
+  server.lifecycle.drainMs = hour
+  await within(shutDown(server.server, server.lifecycle), 'the end of an idle server')
 })
 
 test('a connection that does not end is closed in time, and this is logged', async () => {
@@ -144,7 +148,7 @@ test('a connection that does not end is closed in time, and this is logged', asy
   connection.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n')
   answer.write('first')
   await waitUntil(() => connection.unread.includes('first'))
-  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end of a shutdown after its timeout')
+  await within(shutDown(server.server, server.lifecycle, 100), 'the end of a shutdown after its timeout')
   assert.match(JSON.stringify(server.logs), cutting)
   await connection.closed()
   assert.ok(cutAfterMs < 9_000, 'the process ends within ten seconds')

@@ -118,7 +118,7 @@ test('a client that asks another route for a WebSocket and does not read the ans
   await using server = await start(unread)
   using _reader = await Reader.open(server.port, '', upgrade)
   await waitUntil(() => unread.bytes === size)
-  await within(shutDown(server.server, server.lifecycle, 0, 100), 'the end')
+  await within(shutDown(server.server, server.lifecycle, 100), 'the end')
 })
 
 test('a client that reads slowly but steadily gets all of its answer, however long it takes', async () => {

@@ -108,7 +108,7 @@ export async function startTestServer(
   options: Partial<ServerSettings & ServerParts> = {},
 ): Promise<TestServer> {
   const { logger, logs } = collectLogs()
-  const lifecycle = new Lifecycle({ maintenance: false })
+  const lifecycle = new Lifecycle({ maintenance: false, drainMs: 0 })
   const settings = { ...readConfig({ ACCESS_POLICY: 'enforced', CONNECTIONS_PER_CLIENT: '0' }), ...options }
   const parts = {
     logger,
@@ -124,5 +124,9 @@ export async function startTestServer(
   refuseOtherMethods(server)
   const url = await server.listen({ host: '127.0.0.1', port: 0 })
   const { port } = server.server.address() as AddressInfo
-  return { server, lifecycle, url, port, logs, [Symbol.asyncDispose]: () => shutDown(server, lifecycle, 0) }
+  const stop = () => {
+    lifecycle.drainMs = 0
+    return shutDown(server, lifecycle)
+  }
+  return { server, lifecycle, url, port, logs, [Symbol.asyncDispose]: stop }
 }
