@@ -47,3 +47,11 @@ export function challenge(request: FastifyRequest, reply: FastifyReply, { messag
     presented ? `Bearer error="invalid_token", error_description="${message}"` : 'Bearer',
   )
 }
+
+/** Serves our public keys, so that other services can verify a token without a request to us. */
+export function servePublicKeys(server: FastifyInstance, keys: () => object): void {
+  server.get('/.well-known/jwks.json', (_request, reply) => {
+    reply.header('cache-control', 'public, max-age=300')
+    return reply.send(keys())
+  })
+}

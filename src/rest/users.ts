@@ -54,7 +54,7 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
       await users.change(
         request.actor,
         idIn(request),
-        () => decodeUserChanges(request.body),
+        () => decodeFields(fieldsOf(request.body)),
         () => decodeCondition(request),
       ),
     ),
@@ -95,31 +95,25 @@ function decodeUserList(query: Fields): UserListRequest {
 /** For POST and PUT: name and email are required. `null` in any other field counts as not sent. */
 function decodeUser(body: unknown): UserInput {
   const fields = isObject(body) ? body : {}
-  if (!isFilled(fields.name) || !isFilled(fields.email)) throw badInput('Name and email required')
+  const { name, email } = fields
+  if (!isFilled(name) || !isFilled(email)) throw badInput('Name and email required')
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null))
-  return { name: userRules.name(fields.name), email: userRules.email(fields.email), ...optionsOf(given) }
+  return { name, email, ...decodeFields(given) }
 }
 
-/** For PATCH: only the fields that are sent change. `null` removes a value. */
-function decodeUserChanges(body: unknown): Partial<UserInput> {
-  const fields = fieldsOf(body)
-  return {
-    ...(fields.name !== undefined && { name: userRules.name(fields.name) }),
-    ...(fields.email !== undefined && { email: userRules.email(fields.email) }),
-    ...optionsOf(fields),
-  }
-}
-
-function isFilled(value: unknown): boolean {
+function isFilled(value: unknown): value is string {
   return typeof value === 'string' && !isBlank(value)
 }
 
-function optionsOf(fields: Fields): Omit<Partial<UserInput>, 'name' | 'email'> {
-  const options: Record<string, unknown> = {}
-  for (const name of profileFields) {
+/** The fields that are sent. `null` removes a value. */
+function decodeFields(fields: Fields): Partial<UserInput> {
+  const decoded: Record<string, unknown> = {}
+  for (const [name, rule] of Object.entries(rules)) {
     const value = fields[name]
-    if (value !== undefined) options[name] = value === null ? null : profileRules[name](value)
+    if (value !== undefined) decoded[name] = value === null && name in profileRules ? null : rule(value)
   }
-  if (fields.password !== undefined) options.password = userRules.password(fields.password)
-  return options
+  return decoded
 }
+
+const { password, ...required } = userRules
+const rules = { ...required, ...profileRules, password }

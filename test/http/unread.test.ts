@@ -200,7 +200,7 @@ test('a thread has its share of the bound for all threads', async () => {
     [1, 200],
     [mostUnread / largeBytes, 503],
   ] as const) {
-    await using app = await startTestApp(env, { share: { ...alone(config, systemClock), threads } })
+    await using app = await startTestApp(env, { common: { ...alone(config, systemClock), threads } })
     assert.equal((await ask(`${app.url}/openapi.json`)).status, status)
   }
 })
