@@ -8,18 +8,17 @@ export class AppError extends Error {
   /** The index of the change that failed, if the operation has several changes. */
   readonly at: number | undefined
 
-  constructor(code: ErrorCode, message: string, options?: AppErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options?: ErrorOptions & Partial<Pick<AppError, 'retryAfterSeconds' | 'at'>>,
+  ) {
     super(message, options)
     this.name = 'AppError'
     this.code = code
     this.retryAfterSeconds = options?.retryAfterSeconds
     this.at = options?.at
   }
-}
-
-export interface AppErrorOptions extends ErrorOptions {
-  readonly retryAfterSeconds?: number
-  readonly at?: number | undefined
 }
 
 export type ErrorCode =

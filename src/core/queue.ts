@@ -8,31 +8,29 @@ export interface QueueBounds {
 
 /** Runs a few tasks at once; others wait, in order. */
 export class Queue {
-  readonly #atOnce: number
-  #free: number
-  readonly #mayWait: number
+  readonly #bounds: QueueBounds
+  #running = 0
   /** Each starts a task that waits. */
   readonly #waiting: (() => void)[] = []
 
-  constructor({ atOnce, mayWait = Number.POSITIVE_INFINITY }: QueueBounds) {
-    this.#atOnce = atOnce
-    this.#free = atOnce
-    this.#mayWait = mayWait
+  constructor(bounds: QueueBounds) {
+    this.#bounds = bounds
   }
 
   get isIdle(): boolean {
-    return this.#free === this.#atOnce
+    return this.#running === 0
   }
 
   async run<Outcome>(work: () => Promise<Outcome>): Promise<Outcome> {
-    if (this.#free > 0) this.#free--
-    else if (this.#waiting.length >= this.#mayWait) throw unavailable(new Error('Too many tasks wait'))
+    const { atOnce, mayWait = Number.POSITIVE_INFINITY } = this.#bounds
+    if (this.#running < atOnce) this.#running++
+    else if (this.#waiting.length >= mayWait) throw unavailable(new Error('Too many tasks wait'))
     else await new Promise<void>(start => this.#waiting.push(start))
     try {
       return await work()
     } finally {
       const next = this.#waiting.shift()
-      if (next === undefined) this.#free++
+      if (next === undefined) this.#running--
       else next()
     }
   }

@@ -9,34 +9,17 @@ export interface Selection {
   readonly fields: readonly SelectedField[]
 }
 
-/** One selected field: an entry of an object in the response, under its `key`. */
+/**
+ * One selected field: an entry of an object in the response, under its `key`. A `text` is a constant. `json` exists
+ * already and is inserted as it is.
+ */
 export type SelectedField =
-  | SelectedValue
-  | SelectedText
-  | SelectedJson
+  | { readonly kind: 'value'; readonly key: string; readonly name: string }
+  | { readonly kind: 'text'; readonly key: string; readonly text: string }
+  | { readonly kind: 'json'; readonly key: string; readonly slot: Slot }
+  | { readonly kind: 'empty list'; readonly key: string }
   | SelectedObject
   | SelectedList
-  | SelectedEmptyList
-
-export interface SelectedValue {
-  readonly kind: 'value'
-  readonly key: string
-  readonly name: string
-}
-
-/** A constant text. */
-export interface SelectedText {
-  readonly kind: 'text'
-  readonly key: string
-  readonly text: string
-}
-
-/** JSON that exists already and is inserted as it is. */
-export interface SelectedJson {
-  readonly kind: 'json'
-  readonly key: string
-  readonly slot: Slot
-}
 
 /** A related object, or null. At the root it is the object whose id is in the slot. */
 export interface SelectedObject {
@@ -60,12 +43,6 @@ export interface SelectedList {
   readonly publishedAfter: Slot | undefined
   readonly publishedBefore: Slot | undefined
   readonly fields: readonly SelectedField[]
-}
-
-/** An empty list. */
-export interface SelectedEmptyList {
-  readonly kind: 'empty'
-  readonly key: string
 }
 
 export type Slot = number

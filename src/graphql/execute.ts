@@ -27,21 +27,17 @@ export interface ExecutorParts {
  * the store. Any problem is thrown as a refusal; then nothing has taken effect.
  */
 export class Executor {
-  readonly #documents: DocumentSource
-  readonly #posts: Posts
-  readonly #maxComplexity: number
+  readonly #parts: ExecutorParts
   readonly #queries: Plans<QueryPlan>
   readonly #mutations = new Plans<MutationPlan>(planMutation)
 
-  constructor({ schema, documents, posts, maxComplexity }: ExecutorParts) {
-    this.#queries = new Plans((operation, variables, size) => planQuery(schema, operation, variables, size))
-    this.#documents = documents
-    this.#posts = posts
-    this.#maxComplexity = maxComplexity
+  constructor(parts: ExecutorParts) {
+    this.#parts = parts
+    this.#queries = new Plans((operation, variables, size) => planQuery(parts.schema, operation, variables, size))
   }
 
   prepare(request: OperationRequest): PreparedOperation {
-    return this.#documents.prepare(request).operation(request.operationName)
+    return this.#parts.documents.prepare(request).operation(request.operationName)
   }
 
   /** Runs a query or a mutation. */
@@ -49,8 +45,8 @@ export class Executor {
     try {
       const request = this.#request(operation, inputs, actor)
       return operation.kind === 'mutation'
-        ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#posts)
-        : await runQuery(this.#queries.get(operation, request.variables), request, this.#posts)
+        ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#parts.posts)
+        : await runQuery(this.#queries.get(operation, request.variables), request, this.#parts.posts)
     } catch (error) {
       throw error instanceof AppError ? refusalFromCore(error, undefined) : error
     }
@@ -60,7 +56,7 @@ export class Executor {
   subscription(operation: PreparedOperation, inputs: Fields, actor: Actor): Subscription {
     try {
       const subscription = planSubscription(operation, this.#request(operation, inputs, actor))
-      this.#posts.authorise(actor, subscription.selection, subscription.values)
+      this.#parts.posts.authorise(actor, subscription.selection, subscription.values)
       return subscription
     } catch (error) {
       throw error instanceof AppError ? refusalFromCore(error, undefined) : error
@@ -70,7 +66,7 @@ export class Executor {
   /** Coerces the variables to the types of the schema. Throws if the operation costs too much with them. */
   #request(operation: PreparedOperation, inputs: Fields, actor: Actor): Request {
     const variables = operation.coerce(inputs)
-    checkCost(operation.cost(variables), this.#maxComplexity)
+    checkCost(operation.cost(variables), this.#parts.maxComplexity)
     return { variables, actor, introspected: { fields: 0 } }
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
-import type { SelectedField, SelectedValue, SlotValues } from '../../src/core/selection.ts'
+import type { SelectedField, SlotValues } from '../../src/core/selection.ts'
 import { bounds } from '../../src/storage/bounds.ts'
 import { compile } from '../../src/storage/select/select.ts'
 import { sql } from '../../src/storage/sql.ts'
@@ -120,7 +120,7 @@ for (const kind of engineKinds) {
   })
 }
 
-function value(name: string, key = name): SelectedValue {
+function value(name: string, key = name): SelectedField {
   return { kind: 'value', key, name }
 }
 

@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import { idOf } from '../../core/input.ts'
-import type { SelectedField, SelectedList, Selection, Slot, SlotValues } from '../../core/selection.ts'
+import type { SelectedField, SelectedList, Selection, SlotValues } from '../../core/selection.ts'
 import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import type { PlanSize } from './limits/plan-size.ts'
@@ -104,7 +104,7 @@ export class Planner {
   #many(key: string, first: Field, fields: readonly Field[]): SelectedField {
     const isEmpty = pageIn(first, this.#variables).limit === 0
     this.#size.add(!isEmpty)
-    if (isEmpty) return { kind: 'empty', key }
+    if (isEmpty) return { kind: 'empty list', key }
     const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
     return {
       kind: 'many',
@@ -139,18 +139,14 @@ export function idIn(argument: Argument | undefined, variables: Variables): numb
   return idOf(String(argumentIn(argument, variables))) ?? null
 }
 
-/** The plan of what to return about a post or comment whose id is known only later. */
-export interface ShownPlan extends Plan {
-  readonly id: Slot
-}
-
+/** Plans what to return about a post or comment whose id is known only later. */
 export function planShown(
   root: 'post' | 'comment',
   key: string,
   fields: Merged,
   variables: Variables,
   size: PlanSize,
-): ShownPlan {
+): Plan & Pick<Show, 'id'> {
   const planner = new Planner(variables, size)
   const id = planner.slot(() => null)
   size.add()
@@ -158,8 +154,8 @@ export function planShown(
   return { selection, slots: planner.slots, id }
 }
 
-export function showOf(plan: ShownPlan, request: Request): Show {
-  return { selection: plan.selection, values: valuesOf(plan, request), id: plan.id }
+export function showOf({ id, ...plan }: ReturnType<typeof planShown>, request: Request): Show {
+  return { selection: plan.selection, values: valuesOf(plan, request), id }
 }
 
 /**

@@ -44,13 +44,13 @@ export interface Fragment {
   selections: readonly Node[]
 }
 
-export type Argument = { readonly value: unknown } | VariableArgument
-
-export interface VariableArgument {
-  readonly variable: string
-  /** The name of the argument if it must not be null. Its variable can still be null if the variable has a default. */
-  readonly required: string | undefined
-}
+/**
+ * A constant or a variable. `required` is the name of the argument if it must not be null. Its variable can still be null
+ * if the variable has a default.
+ */
+export type Argument =
+  | { readonly value: unknown }
+  | { readonly variable: string; readonly required: string | undefined }
 
 /** `wanted` is true for `@include` and false for `@skip`. */
 export interface Condition {

@@ -24,19 +24,16 @@ export async function readManifest(path: string): Promise<readonly TrustedDocume
  * format of Apollo's generator.
  */
 export function documentsIn(json: string): readonly TrustedDocument[] {
-  const manifest = parsed(json)
+  let manifest: unknown
+  try {
+    manifest = JSON.parse(json)
+  } catch {
+    throw new ManifestError('is not valid JSON')
+  }
   if (!isObject(manifest)) throw new ManifestError('must be a JSON object')
   const documents = 'format' in manifest ? apolloDocuments(manifest) : mappedDocuments(manifest)
   if (documents.length === 0) throw new ManifestError('has no operation')
   return documents
-}
-
-function parsed(json: string): unknown {
-  try {
-    return JSON.parse(json)
-  } catch {
-    throw new ManifestError('is not valid JSON')
-  }
 }
 
 function mappedDocuments(manifest: object): readonly TrustedDocument[] {

@@ -52,7 +52,7 @@ class Compiler {
         return this.#dialect.text(field.text)
       case 'json':
         return this.#dialect.json(`$${field.slot + 1}`)
-      case 'empty':
+      case 'empty list':
         return this.#dialect.emptyList
       case 'one':
         return field.id === undefined ? this.#related(scope, field) : this.#byId(field, field.id)

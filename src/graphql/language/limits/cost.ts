@@ -71,13 +71,7 @@ export function checkCost({ cost: sum, skipped }: Cost, limit: number): void {
 }
 
 /** The page of a list that its arguments request. Either `after` or `offset` says where it starts. */
-export interface RequestedPage {
-  readonly limit: number
-  readonly offset: number
-  readonly after: number | undefined
-}
-
-export function pageIn({ args }: Pick<Field, 'args'>, variables: Variables): RequestedPage {
+export function pageIn({ args }: Pick<Field, 'args'>, variables: Variables) {
   const given = (name: string) => argumentIn(args.get(name), variables) ?? undefined
   const limit = within('limit', given('limit'), listBounds.defaultLimit)
   const offset = within('offset', given('offset'), 0)
