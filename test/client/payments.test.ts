@@ -1,23 +1,20 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { actionsOf, type DuetError, etag, orders, payments } from '../../client/src/index.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { type Ends, Wire } from '../faults/wire.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { sqlite } from '../support/engines.ts'
 import { rowsOf } from '../support/graphql.ts'
 import { createMember, createUser, someItems } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { waitUntil } from '../support/wait.ts'
 import { connectTo, InstantClock, interceptedFetch, ManualClock } from './support.ts'
 
 describe('Payments of the client', () => {
-  let app: TestApp
-  before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
 
   /** The number of payments with this amount. */
   async function made(amount: number): Promise<number> {
@@ -179,11 +176,7 @@ describe('Payments of the client', () => {
 })
 
 describe('Orders of the client', () => {
-  let app: TestApp
-  before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
 
   it('are paid and tracked by their links, and by nothing else', async () => {
     using client = connectTo(app)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { keepIn, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { createMember } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { waitUntil } from '../support/wait.ts'
 import { connectTo, interceptedFetch, ManualClock, uncaughtDuring } from './support.ts'
 
@@ -42,11 +43,7 @@ function holdOne(line: string, answer: Response | true) {
 }
 
 describe('A session of the client', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp(env)
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp(env))
 
   it('begins with the right password, and knows its user; the log contains neither the password nor the token', async () => {
     const member = await createMember(app)

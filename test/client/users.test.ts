@@ -1,19 +1,16 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { etag, type User, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
 import { somebody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { connectTo } from './support.ts'
 
 const changed = { kind: 'conflict', status: 412, message: 'The user has changed' }
 
 describe('Users of the client', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
   it('are listed page by page by following the links, each once', async () => {
     using client = connectTo(app)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { afterEach, beforeEach, describe, it } from 'node:test'
+import { test } from 'node:test'
 import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
@@ -10,42 +10,31 @@ import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
-describe('F7: five hundred requests with one key whose payment has to wait', { skip: postgres.skip }, () => {
-  let parts: AsyncDisposableStack
-  let history: History
-  let database: TestDatabase
-  let instance: Instance
-  beforeEach(async () => {
-    parts = new AsyncDisposableStack()
-    history = new History()
-    database = parts.use(await postgres.create())
-    instance = parts.use(await Instance.start(database))
-  })
-  afterEach(() => parts.disposeAsync())
+test('F7: five hundred requests with one key whose payment has to wait use one database connection, other requests are served meanwhile, and all of them get the answer', {
+  skip: postgres.skip || onlyOneThread,
+}, async t => {
+  const history = new History()
+  await using database = await postgres.create()
+  await using instance = await Instance.start(database)
+  const { id } = await newOrder(instance, 500_000)
+  const slow = history.intend({ orderId: id, cents: 500_000_00 })
+  await using lock = await OrderLock.take(database, id)
+  const duplicates = Array.from({ length: 500 }, () => payDespite503(history, instance, slow))
+  const others = await serveOthersMeanwhile(instance, history, lock)
+  await lock.release()
+  const answers = await Promise.all(duplicates)
 
-  it('use one database connection, other requests are served meanwhile, and all of them get the answer', {
-    skip: onlyOneThread,
-  }, async t => {
-    const { id } = await newOrder(instance, 500_000)
-    const slow = history.intend({ orderId: id, cents: 500_000_00 })
-    await using lock = await OrderLock.take(database, id)
-    const duplicates = Array.from({ length: 500 }, () => payDespite503(history, instance, slow))
-    const others = await serveOthersMeanwhile(instance, history, lock)
-    await lock.release()
-    const answers = await Promise.all(duplicates)
-
-    t.diagnostic(
-      `at most ${lock.most} connection waited; meanwhile ${others.statuses.length} others were answered, ` +
-        `the slowest payment after ${Math.round(others.slowest)} ms`,
-    )
-    assert.equal(lock.most, 1)
-    assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
-    assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(id, 500_000))])
-    const verdict = await judgeOn(database, history)
-    t.diagnostic(summarise(verdict))
-    assertSound(verdict)
-    assert.deepEqual(instance.faults, [])
-  })
+  t.diagnostic(
+    `at most ${lock.most} connection waited; meanwhile ${others.statuses.length} others were answered, ` +
+      `the slowest payment after ${Math.round(others.slowest)} ms`,
+  )
+  assert.equal(lock.most, 1)
+  assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
+  assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(id, 500_000))])
+  const verdict = await judgeOn(database, history)
+  t.diagnostic(summarise(verdict))
+  assertSound(verdict)
+  assert.deepEqual(instance.faults, [])
 })
 
 /** Locks the row of an order in another session, so that its payment has to wait. Counts the waiting sessions. */

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { postgres, postgresAt } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { PostgresServer } from '../support/postgres.ts'
+import { shared } from '../support/shared.ts'
 import { generous, waitUntil } from '../support/wait.ts'
 import { assertSound, History, summarise } from './history.ts'
 import { Instance } from './instance.ts'
@@ -15,11 +16,7 @@ const payers = 16
 const defaults = { ...generous, DATABASE_TIMEOUT_MS: '1200' }
 
 describe('F3: PostgreSQL that is killed and restarted while clients pay', { skip: postgres.skip }, () => {
-  let server: PostgresServer
-  before(async () => {
-    server = await PostgresServer.start()
-  })
-  after(() => server[Symbol.asyncDispose]())
+  const server = shared(() => PostgresServer.start())
 
   it('loses no acknowledged payment, and meanwhile the server answers 503 and then recovers without a restart', async t => {
     const database = postgresAt(server.url)

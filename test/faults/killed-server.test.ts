@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, it } from 'node:test'
+import { test } from 'node:test'
 import { postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { assertSound, History, summarise, type Verdict } from './history.ts'
@@ -10,67 +10,46 @@ import { attempt, payUntilAnswered, repeatLatest, resolveUnknowns, runWorkers } 
 
 const payers = 64
 
-describe('F1: a server on SQLite that is killed while 64 clients pay', () => {
-  let parts: AsyncDisposableStack
-  let history: History
-  let database: TestDatabase
-  let instance: Instance
-  beforeEach(async () => {
-    parts = new AsyncDisposableStack()
-    history = new History()
-    database = parts.use(await sqlite.create())
+test('F1: a server on SQLite that is killed while 64 clients pay loses no acknowledged payment, makes none twice, and becomes ready again', async t => {
+  await using parts = new AsyncDisposableStack()
+  const history = new History()
+  const database = parts.use(await sqlite.create())
+  let instance = parts.use(await Instance.start(database))
+  const rounds = inForm(2, 30)
+  const readyMs: number[] = []
+  let verdict: Verdict | undefined
+  for (let round = 0; round < rounds; round++) {
+    await payUntilKilled(instance, history)
     instance = parts.use(await Instance.start(database))
-  })
-  afterEach(() => parts.disposeAsync())
-
-  it('loses no acknowledged payment, makes none twice, and becomes ready again', async t => {
-    const rounds = inForm(2, 30)
-    const readyMs: number[] = []
-    let verdict: Verdict | undefined
-    for (let round = 0; round < rounds; round++) {
-      await payUntilKilled(instance, history)
-      instance = parts.use(await Instance.start(database))
-      readyMs.push(instance.readyMs)
-      assertIntact(database)
-      await resolveUnknowns(history, instance.url)
-      await repeatLatest(history, instance.url, payers)
-      verdict = await judgeOn(database, history)
-      assertSound(verdict)
-      assert.deepEqual(instance.faults, [])
-    }
-    assert.ok(verdict !== undefined && verdict.acknowledged >= rounds * 100 && verdict.unknowns >= rounds)
-    const slowest = Math.max(...readyMs)
-    t.diagnostic(
-      `${rounds} kills: ${summarise(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`,
-    )
-    if (inForm(false, true)) assert.ok(slowest < 2_000, `ready after ${slowest} ms`) // only on an idle machine
-  })
+    readyMs.push(instance.readyMs)
+    assertIntact(database)
+    await resolveUnknowns(history, instance.url)
+    await repeatLatest(history, instance.url, payers)
+    verdict = await judgeOn(database, history)
+    assertSound(verdict)
+    assert.deepEqual(instance.faults, [])
+  }
+  assert.ok(verdict !== undefined && verdict.acknowledged >= rounds * 100 && verdict.unknowns >= rounds)
+  const slowest = Math.max(...readyMs)
+  t.diagnostic(`${rounds} kills: ${summarise(verdict)}; the slowest restart was ready after ${Math.round(slowest)} ms`)
+  if (inForm(false, true)) assert.ok(slowest < 2_000, `ready after ${slowest} ms`) // only on an idle machine
 })
 
-describe('F2: one of two servers on PostgreSQL that is killed while clients pay', { skip: postgres.skip }, () => {
-  let parts: AsyncDisposableStack
-  let history: History
-  let database: TestDatabase
-  let other: Instance
-  beforeEach(async () => {
-    parts = new AsyncDisposableStack()
-    history = new History()
-    database = parts.use(await postgres.create())
-    other = parts.use(await Instance.start(database))
-  })
-  afterEach(() => parts.disposeAsync())
-
-  it('does not affect its clients: the other server answers them with the results of their payments', async t => {
-    const rounds = inForm(1, 10)
-    for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
-    await repeatLatest(history, other.url, payers)
-    const verdict = await judgeOn(database, history)
-    t.diagnostic(`${rounds} kills: ${summarise(verdict)}`)
-    assert.ok(verdict.unknowns >= rounds)
-    assert.equal(verdict.unavailable, 0)
-    assert.deepEqual(other.faults, [])
-    assertSound(verdict)
-  })
+test('F2: one of two servers on PostgreSQL that is killed does not affect its clients: the other server answers them with the results of their payments', {
+  skip: postgres.skip,
+}, async t => {
+  const history = new History()
+  await using database = await postgres.create()
+  await using other = await Instance.start(database)
+  const rounds = inForm(1, 10)
+  for (let round = 0; round < rounds; round++) await killOneOfTwo(database, other, history)
+  await repeatLatest(history, other.url, payers)
+  const verdict = await judgeOn(database, history)
+  t.diagnostic(`${rounds} kills: ${summarise(verdict)}`)
+  assert.ok(verdict.unknowns >= rounds)
+  assert.equal(verdict.unavailable, 0)
+  assert.deepEqual(other.faults, [])
+  assertSound(verdict)
 })
 
 /** Every payer continues until the server ends, and loses the answer to its last request. */

@@ -24,7 +24,8 @@ interface Side {
 }
 
 interface StageOptions {
-  readonly isPooled?: boolean
+  /** The first instance connects through PgBouncer. */
+  readonly isFirstPooled?: boolean
   readonly isWithoutLock?: boolean
   readonly env?: Readonly<Record<string, string>>
 }
@@ -39,13 +40,13 @@ export class Stage implements AsyncDisposable {
   /** The ids of the posts whose writing was answered. */
   readonly answered: string[] = []
 
-  static async on(server: PostgresServer, { isPooled, isWithoutLock, env }: StageOptions): Promise<Stage> {
+  static async on(server: PostgresServer, { isFirstPooled, isWithoutLock, env }: StageOptions): Promise<Stage> {
     const parts = new AsyncDisposableStack()
     const database = await newDatabase(server)
-    const entrance = new URL(database)
-    if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
-    const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
-    const start = async (): Promise<Side> => {
+    const start = async (isPooled = false): Promise<Side> => {
+      const entrance = new URL(database)
+      if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
+      const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
       const wire = parts.use(await SequencerWire.to(entrance, isWithoutLock ?? false))
       const own = new URL(entrance)
       own.port = String(wire.port)
@@ -53,7 +54,7 @@ export class Stage implements AsyncDisposable {
       const instance = await startOne(started)
       return { ...started, instance, ...subscribe(instance.url, parts) }
     }
-    const [first, second] = [await start(), await start()]
+    const [first, second] = [await start(isFirstPooled), await start()]
     const { token } = await createMember(first.instance)
     for (const { told } of [first, second]) await waitUntil(() => told.shift() === 'start')
     return new Stage(parts, database, token, first, second)
@@ -67,12 +68,12 @@ export class Stage implements AsyncDisposable {
     this.second = second
   }
 
-  get #sides(): readonly Side[] {
+  get sides(): readonly Side[] {
     return [this.first, this.second]
   }
 
   get sequenced(): readonly number[] {
-    return this.#sides.map(({ wire }) => wire.sequenced)
+    return this.sides.map(({ wire }) => wire.sequenced)
   }
 
   /** Transactions of other programs that have written something, in this database and in another one. */
@@ -104,9 +105,8 @@ export class Stage implements AsyncDisposable {
     })
   }
 
-  /** Kills the first instance between the statements of its sequencer and their COMMIT, and starts it again. */
-  async killSequencer(): Promise<void> {
-    const side = this.first
+  /** Kills an instance between the statements of its sequencer and their COMMIT, and starts it again. */
+  async killSequencer(side: Side): Promise<void> {
     await side.wire.holdNext()
     assert.ok(await this.isLocked())
     side.instance.kill()
@@ -129,14 +129,14 @@ export class Stage implements AsyncDisposable {
     await this.write(1, this.second)
     const log = await this.#query("select post_id from outbox where kind = 'post-added' order by position, id")
     const posts = log.map(([id]) => String(id))
-    await settle(() => this.#sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
+    await settle(() => this.sides.every(({ told }) => told.includes(posts.at(-1) ?? '')))
     const positions = await this.#query('select position from outbox order by position')
     const differs = (one: readonly unknown[], other: readonly unknown[]) =>
       one.findIndex((value, at) => value !== other[at])
     const offences = [
       ['gaps between positions', positions.findIndex(([position], at) => Number(position) !== at + 1)],
       ['missing in the log', this.answered.findIndex(id => !posts.includes(id))],
-      ...this.#sides.flatMap(({ told }, side) => [
+      ...this.sides.flatMap(({ told }, side) => [
         [`not told to ${side}`, differs(posts, told)],
         [`told to ${side} beyond the log`, differs(told, posts)],
       ]),
@@ -155,7 +155,7 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { instance } of this.#sides) await instance[Symbol.asyncDispose]()
+    for (const { instance } of this.sides) await instance[Symbol.asyncDispose]()
     await this.#parts.disposeAsync()
   }
 }

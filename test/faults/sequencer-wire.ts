@@ -1,3 +1,4 @@
+import { within } from '../support/wait.ts'
 import { type Ends, Wire } from './wire.ts'
 
 /**
@@ -33,7 +34,7 @@ export class SequencerWire implements AsyncDisposable {
   holdNext(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#hold = resolve
-    return promise
+    return within(promise, 'a COMMIT of the sequencer')
   }
 
   #decide(data: Buffer, ends: Ends): 'pass' | 'handled' {

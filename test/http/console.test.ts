@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { shared } from '../support/shared.ts'
 
 const built = join(import.meta.dirname, '../../console/dist')
 
 describe('GET /console', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
   async function addresses(): Promise<readonly string[]> {
     const { body } = await ask(`${app.url}/console`)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { assertRefused } from '../support/graphql.ts'
 import { type Asked, ask, type RawResponse, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { shared } from '../support/shared.ts'
 import { RawSocket, upgradeLines } from '../support/sockets.ts'
 
 type App = Awaited<ReturnType<typeof startTestApp>>
@@ -42,11 +43,7 @@ async function upgradeWith(app: App, headers: Readonly<Record<string, string>>):
 }
 
 describe('Under the open policy', () => {
-  let app: App
-  before(async () => {
-    app = await startTestApp(unlimited)
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp(unlimited))
 
   const post = (headers: Asked['headers'], path = '/users') =>
     ask(app.url + path, {
@@ -147,18 +144,19 @@ describe('Under the open policy', () => {
   it('CORS_ORIGINS replaces the default, and loopback can be one of its origins', async () => {
     const named = 'https://app.example'
     const local = 'http://localhost:5173'
-    const mayWrite = async (origins: string, origin: string) => {
-      await using app = await startTestApp({ ...unlimited, CORS_ORIGINS: origins })
-      const headers = { origin, 'sec-fetch-site': 'cross-site' }
-      const { status } = await ask(`${app.url}/users/1`, { method: 'DELETE', headers })
-      const upgrade = await upgradeWith(app, { Origin: origin, 'Sec-Fetch-Site': 'cross-site' })
-      assert.equal(upgrade.status, status === 204 ? 101 : 403)
-      return status === 204
+    for (const [CORS_ORIGINS, origins] of [
+      [named, { [named]: true, [local]: false }],
+      [`loopback,${named}`, { [named]: true, [local]: true }],
+      ['*', { [named]: true, null: true }],
+    ] as const) {
+      await using app = await startTestApp({ ...unlimited, CORS_ORIGINS })
+      for (const [origin, mayWrite] of Object.entries(origins)) {
+        const headers = { origin, 'sec-fetch-site': 'cross-site' }
+        const { status } = await ask(`${app.url}/users/1`, { method: 'DELETE', headers })
+        const upgrade = await upgradeWith(app, { Origin: origin, 'Sec-Fetch-Site': 'cross-site' })
+        assert.deepEqual([status, upgrade.status], mayWrite ? [204, 101] : [403, 403], `${CORS_ORIGINS}: ${origin}`)
+      }
     }
-    assert.deepEqual([await mayWrite(named, named), await mayWrite(named, local)], [true, false])
-    const both = `loopback,${named}`
-    assert.deepEqual([await mayWrite(both, named), await mayWrite(both, local)], [true, true])
-    assert.deepEqual([await mayWrite('*', named), await mayWrite('*', 'null')], [true, true])
   })
 
   it('ALLOWED_HOSTS adds names, with all of their ports or with one', async () => {

@@ -1,26 +1,14 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { lastResort } from '../../src/http/lifecycle.ts'
-import { RawConnection } from '../support/http.ts'
+import { isRefused, RawConnection } from '../support/http.ts'
 import { collectLogs } from '../support/logs.ts'
 import { serveDuet } from '../support/process.ts'
 import { waitUntil, within } from '../support/wait.ts'
 
-const preload = pathToFileURL(join(import.meta.dirname, '..', 'support', 'planted-fault.ts'))
-
-async function isRefused(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1')
-  const refused = await once(socket, 'connect').then(
-    () => false,
-    error => error.code === 'ECONNREFUSED',
-  )
-  socket.destroy()
-  return refused
-}
+const preload = pathToFileURL(join(import.meta.dirname, 'planted-fault.ts'))
 
 for (const [what, signal] of [
   ['an uncaught error', 'SIGWINCH'],
@@ -42,7 +30,7 @@ for (const [what, signal] of [
     slow.write(body)
     const answer = await within(slow.response(), 'the answer')
     assert.deepEqual([answer.status, answer.headers.get('connection')], [201, 'close'])
-    const { code, stdout, stderr } = await within(duet.outcome(), 'the exit')
+    const { code, stdout, stderr } = await duet.outcome()
     assert.deepEqual({ code, stderr }, { code: 1, stderr: '' })
     const lines = stdout.split('\n').filter(line => line.startsWith('{'))
     const fatal = lines.map(line => JSON.parse(line)).filter(({ level }) => level === 60)

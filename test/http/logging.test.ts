@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
-import { ended } from '../support/ended.ts'
 import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
@@ -86,7 +85,7 @@ test('apart from the greeting the process prints only JSON lines to stdout, and 
   await ask(`${url}/nothing`)
   await waitUntil(() => duet.stdout.split('"msg":"answered"').length === 3)
   duet.child.kill('SIGTERM')
-  const { code, stdout, stderr } = await ended(duet)
+  const { code, stdout, stderr } = await duet.outcome()
   assert.equal(code, 0)
   assert.equal(stderr, '')
   assert.doesNotMatch(stdout, /secret/)
@@ -105,7 +104,7 @@ test('the service keeps running if the reader of its stdout goes away, even befo
   await waitUntil(() => isReady().catch(() => false))
   for (let times = 0; times < 20; times++) assert.ok(await isReady())
   duet.child.kill('SIGTERM')
-  const { code, stderr } = await ended(duet)
+  const { code, stderr } = await duet.outcome()
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' })
 })
 

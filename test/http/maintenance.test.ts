@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
-import { ended } from '../support/ended.ts'
 import { ask, postJson, type RawResponse, sendRaw } from '../support/http.ts'
 import { serveDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -65,5 +64,5 @@ test('R-ERR-12: SIGUSR2 turns maintenance on in a running process, and off again
   duet.child.kill('SIGUSR2')
   await becomes(200)
   duet.child.kill('SIGTERM')
-  assert.equal((await ended(duet)).code, 0)
+  assert.equal((await duet.outcome()).code, 0)
 })

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { FastifyInstance } from 'fastify'
 import { orderBounds, orderStatuses } from '../../src/core/orders/order.ts'
 import { pageBounds } from '../../src/core/page.ts'
 import { mostCents } from '../../src/core/payments/payment.ts'
 import { profileFields, userBounds } from '../../src/core/users/user.ts'
 import { version } from '../../src/http/pages/home.ts'
-import { startTestApp } from '../support/app.ts'
+import { registeredRoutes, startTestApp } from '../support/app.ts'
 import { ask, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
 import { examplesOf, type Operation, openApi, openApiFile, operations, type Schema } from '../support/openapi.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -119,6 +117,10 @@ function tagged(...tags: readonly string[]): readonly string[] {
   return [...operations].filter(([, operation]) => operation.tags.some(tag => tags.includes(tag))).map(([name]) => name)
 }
 
+function methodOf(name: string): string {
+  return name.replace(/ .*/, '')
+}
+
 function bodiesOf(name: string): readonly unknown[] {
   return operation(name).bodies
 }
@@ -147,25 +149,12 @@ const undocumented = new RegExp(
 )
 
 test('every route is documented, and every documented operation is a route, below /api too', async () => {
-  const routes = new Set<string>()
-  const watch = (message: unknown) => {
-    const { fastify } = message as { fastify: FastifyInstance }
-    fastify.addHook('onRoute', ({ url, method, config }) => {
-      if (config?.allow !== undefined || method === 'HEAD') return
-      for (const each of [method].flat()) routes.add(`${each} ${url.replaceAll(/:(\w+)/g, '{$1}')}`)
-    })
-  }
-  subscribe('fastify.initialization', watch)
-  await using _app = await startTestApp({ THREADS: '1' })
-  unsubscribe('fastify.initialization', watch)
+  const routes = [...(await registeredRoutes())].map(name => name.replaceAll(/:(\w+)/g, '{$1}'))
   const prefixed = [...operations]
     .filter(([, { isBelowApi }]) => isBelowApi)
     .map(([name]) => name.replace(' ', ' /api'))
   assert.ok(prefixed.includes('GET /api/users'))
-  assert.deepEqual(
-    [...routes].filter(name => !undocumented.test(name)).sort(),
-    [...operations.keys(), ...prefixed].sort(),
-  )
+  assert.deepEqual(routes.filter(name => !undocumented.test(name)).sort(), [...operations.keys(), ...prefixed].sort())
 })
 
 test('R-API-3, R-API-4, R-API-5: paths consist of plural collections, ids and sub-resources, and no path contains an action', () => {
@@ -259,10 +248,12 @@ async function execute(app: { url: string }, name: string) {
 }
 
 test('every request that the API reference prefills succeeds on the demo data', async () => {
-  await using unchanged = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
-  for (const name of operations.keys()) {
-    await using own = name.startsWith('GET ') ? undefined : await startTestApp({ DEMO_DATA: 'true' })
-    const { status, body } = await execute(own ?? unchanged, name)
+  await using app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
+  const order = ['GET', 'POST', 'PATCH', 'PUT'] // in which none takes away what a later one needs
+  const names = [...operations.keys()].toSorted((a, b) => order.indexOf(methodOf(a)) - order.indexOf(methodOf(b)))
+  for (const name of names) {
+    await using own = methodOf(name) === 'DELETE' ? await startTestApp({ DEMO_DATA: 'true' }) : undefined
+    const { status, body } = await execute(own ?? app, name)
     assert.ok([200, 201, 204].includes(status), `${name}: ${status} ${body}`)
   }
 })
@@ -459,15 +450,10 @@ test('under maintenance, above the rate limit and with metrics off, requests are
     assertDocumented(name, 503, await send(closed.url, name))
   }
   await using limited = await startTestApp({ RATE_LIMIT_PATHS: '/', LOG_LEVEL: 'error' })
-  for (const [method, count] of [
-    ['GET', 100],
-    ['OPTIONS', 1_000],
-  ] as const) {
-    using connection = await RawConnection.open(limited.port)
-    for (let sent = 0; sent < count; sent++) {
-      connection.write(`${method} /users HTTP/1.1\r\nHost: localhost\r\n\r\n`)
-      assert.ok((await connection.response()).status < 300)
-    }
+  using connection = await RawConnection.open(limited.port)
+  for (const method of ['GET', ...Array(10).fill('OPTIONS')]) {
+    connection.write(`${method} /users HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(100))
+    for (let sent = 0; sent < 100; sent++) assert.ok((await connection.response()).status < 300)
   }
   assert.deepEqual(withStatus(429), [...operations.keys()])
   for (const name of operations.keys()) assertDocumented(name, 429, await send(limited.url, name))

@@ -79,23 +79,22 @@ for (const kind of engineKinds) {
   })
 }
 
-describe('a user that cannot be created', () => {
-  test('is refused with one line, and a password is never an argument', async () => {
-    await using app = await startTestAppOn(engineKinds[0] ?? assert.fail())
-    const env = { DATABASE_URL: `sqlite:${app.database.location}` }
-    const create = async (args: readonly string[], input = '') =>
-      await runDuet(['users', 'create', ...args], { env, input })
-    const ann = ['--email', 'ann@example.com']
-    for (const [args, reason, input] of [
-      [[], /usage: users create --email <email> \[--name <name>\]/],
-      [[...ann, '--password', 'correct horse'], /usage: /],
-      [['--email', 'ann'], /email must be an e-mail address/],
-      [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
-      [[...ann, '--role', 'root'], /the role must be member or admin/],
-      [[...ann, '--password-stdin'], /password must be at least 8 characters/, 'short\n'],
-    ] as const) {
-      assertRefused(await create(args, input), reason)
-    }
-    assert.equal((await tryLogin(app.url)).status, 401)
-  })
+test('a user that cannot be created, or get a role, is refused with one line, and a password is never an argument', async () => {
+  await using app = await startTestAppOn(engineKinds[0] ?? assert.fail())
+  const env = { DATABASE_URL: `sqlite:${app.database.location}` }
+  const ann = ['create', '--email', 'ann@example.com']
+  for (const [args, reason, input = ''] of [
+    [['create'], /usage: users create --email <email> \[--name <name>\]/],
+    [[...ann, '--password', 'correct horse'], /usage: /],
+    [['create', '--email', 'ann'], /email must be an e-mail address/],
+    [[...ann, '--name', 'Ann\u001b[2J'], /name must not contain control characters/],
+    [[...ann, '--role', 'root'], /the role must be member or admin/],
+    [[...ann, '--password-stdin'], /password must be at least 8 characters/, 'short\n'],
+    [['set-role', '4711', 'admin'], /there is no user with this id/],
+    [['set-role', 'nobody@example.com', 'admin'], /no user can log in with this e-mail/],
+    [['set-role', '1', 'root'], /the role must be member or admin/],
+  ] as const) {
+    assertRefused(await runDuet(['users', ...args], { env, input }), reason)
+  }
+  assert.equal((await tryLogin(app.url)).status, 401)
 })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import type { Condition } from '../../src/core/condition.ts'
 import type { UserStore } from '../../src/core/store.ts'
 import { Users } from '../../src/core/users/operations.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { type RawResponse, sendRaw } from '../support/http.ts'
@@ -29,6 +29,7 @@ import {
   type UserBody,
   wasReplayed,
 } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 type Headers = Readonly<Record<string, string>>
 
@@ -42,11 +43,7 @@ function sendIf(app: { url: string }, line: string, headers: Headers, body?: obj
 
 for (const kind of engineKinds) {
   describe(`Conditional requests on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind)
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind))
 
     const tagNow = async (path: string) => tagOf(await send(app, `GET ${path}`))
 
@@ -248,44 +245,11 @@ for (const kind of engineKinds) {
       assert.equal(new Set(paid.map(paymentLinkOf)).size, 1)
     })
 
-    it('a malformed condition of a write is refused with 400, after the body, and changes nothing', async () => {
+    it('16 writers that read, change and write with If-Match lose no acknowledged update, and without it they do', async () => {
+      const [writers, tries] = inForm([16, 2], [64, 64])
       const user = await createUser(app)
       const path = `/users/${user.id}`
-      const order = await createOrder(app, user.id)
-      for (const name of ['if-match', 'if-none-match']) {
-        for (const condition of ['', 'x', '"', '"a" "b"', '*, "a"', 'W/', ',', `"${'a'.repeat(9_000)}`]) {
-          const headers = { [name]: condition }
-          const [, word = ''] = /^if-(.*)match$/.exec(name) ?? []
-          const text = `If-${word === '' ? '' : 'None-'}Match must be * or a list of entity tags in quotes`
-          assertRefusal(await sendIf(app, `PUT ${path}`, headers, somebody()), 400, text)
-          assertRefusal(await sendIf(app, `PATCH ${path}`, headers, { age: 1 }), 400, text)
-          assertRefusal(await sendIf(app, `DELETE ${path}`, headers), 400, text)
-          assertRefusal(await sendIf(app, `DELETE /orders/${order.id}`, headers), 400, text)
-          for (const id of [order.id, 4711, 'abc']) {
-            for (const key of [undefined, newKey()])
-              assertRefusal(await payOrder(app, id, key, undefined, headers), 400, text)
-          }
-        }
-      }
-      assertRefusal(await sendIf(app, `PUT ${path}`, { 'if-match': 'x' }, {}), 400, 'Name and email required')
-      assert.deepEqual(bodyOf(await send(app, `GET ${path}`)), user)
-      assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${order.id}`)).status, 'pending_payment')
-    })
-
-    it('a header that is sent twice counts as one list', async () => {
-      const user = await createUser(app)
-      const tag = await tagNow(`/users/${user.id}`)
-      const request = (line: string, name: string) =>
-        `${line} HTTP/1.1\r\nHost: localhost\r\n${name}: "x"\r\n${name}: ${tag}\r\n\r\n`
-      assert.equal((await sendRaw(app.port, request(`GET /users/${user.id}`, 'If-None-Match'))).status, 304)
-      assert.equal((await sendRaw(app.port, request(`DELETE /users/${user.id}`, 'If-Match'))).status, 204)
-    })
-
-    it('64 writers that read, change and write with If-Match lose no acknowledged update, and without it they do', async () => {
-      const tries = inForm(2, 64)
-      const user = await createUser(app)
-      const path = `/users/${user.id}`
-      /** Returns the number of acknowledged writes, at most one for each writer. */
+      /** The acknowledged writes of one writer, at most one. */
       const increment = async (conditional: boolean): Promise<number> => {
         for (let count = 0; count < tries; count++) {
           const read = await send(app, `GET ${path}`)
@@ -299,7 +263,7 @@ for (const kind of engineKinds) {
       }
       const outcome = async (conditional: boolean) => {
         await send(app, `PATCH ${path}`, { age: 0 })
-        const acknowledged = await Promise.all(Array.from({ length: 64 }, () => increment(conditional)))
+        const acknowledged = await Promise.all(Array.from({ length: writers }, () => increment(conditional)))
         const { age } = bodyOf<UserBody>(await send(app, `GET ${path}`))
         return { age: Number(age), acknowledged: acknowledged.reduce((sum, one) => sum + one) }
       }
@@ -307,11 +271,50 @@ for (const kind of engineKinds) {
       assert.equal(checked.age, checked.acknowledged)
       assert.ok(checked.acknowledged > 0)
       const unchecked = await outcome(false)
-      assert.equal(unchecked.acknowledged, 64)
-      assert.ok(unchecked.age < 64, 'the writers did not overlap')
+      assert.equal(unchecked.acknowledged, writers)
+      assert.ok(unchecked.age < writers, 'the writers did not overlap')
     })
   })
 }
+
+describe('The headers of conditional requests', () => {
+  const app = shared(() => startTestApp())
+
+  const tagNow = async (path: string) => tagOf(await send(app, `GET ${path}`))
+
+  it('a malformed condition of a write is refused with 400, after the body, and changes nothing', async () => {
+    const user = await createUser(app)
+    const path = `/users/${user.id}`
+    const order = await createOrder(app, user.id)
+    for (const name of ['if-match', 'if-none-match']) {
+      for (const condition of ['', 'x', '"', '"a" "b"', '*, "a"', 'W/', ',', `"${'a'.repeat(9_000)}`]) {
+        const headers = { [name]: condition }
+        const [, word = ''] = /^if-(.*)match$/.exec(name) ?? []
+        const text = `If-${word === '' ? '' : 'None-'}Match must be * or a list of entity tags in quotes`
+        assertRefusal(await sendIf(app, `PUT ${path}`, headers, somebody()), 400, text)
+        assertRefusal(await sendIf(app, `PATCH ${path}`, headers, { age: 1 }), 400, text)
+        assertRefusal(await sendIf(app, `DELETE ${path}`, headers), 400, text)
+        assertRefusal(await sendIf(app, `DELETE /orders/${order.id}`, headers), 400, text)
+        for (const id of [order.id, 4711, 'abc']) {
+          for (const key of [undefined, newKey()])
+            assertRefusal(await payOrder(app, id, key, undefined, headers), 400, text)
+        }
+      }
+    }
+    assertRefusal(await sendIf(app, `PUT ${path}`, { 'if-match': 'x' }, {}), 400, 'Name and email required')
+    assert.deepEqual(bodyOf(await send(app, `GET ${path}`)), user)
+    assert.equal(bodyOf<OrderBody>(await send(app, `GET /orders/${order.id}`)).status, 'pending_payment')
+  })
+
+  it('a header that is sent twice counts as one list', async () => {
+    const user = await createUser(app)
+    const tag = await tagNow(`/users/${user.id}`)
+    const request = (line: string, name: string) =>
+      `${line} HTTP/1.1\r\nHost: localhost\r\n${name}: "x"\r\n${name}: ${tag}\r\n\r\n`
+    assert.equal((await sendRaw(app.port, request(`GET /users/${user.id}`, 'If-None-Match'))).status, 304)
+    assert.equal((await sendRaw(app.port, request(`DELETE /users/${user.id}`, 'If-Match'))).status, 204)
+  })
+})
 
 test('orders under another prefix of links have other tags, and users have the same', async () => {
   await using plain = await startTestApp({ DEMO_DATA: 'true' })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { execute } from '../faults/execute.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -16,6 +16,7 @@ import {
   send,
   type UserBody,
 } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const idsOf = (response: RawResponse) => bodyOf<readonly { id: number }[]>(response).map(({ id }) => id)
 const linkOf = ({ headers }: RawResponse, rel: string) =>
@@ -23,11 +24,7 @@ const linkOf = ({ headers }: RawResponse, rel: string) =>
 
 for (const kind of engineKinds) {
   describe(`Lists on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind)
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind))
 
     const get = (path: string) => send(app, `GET ${path}`)
 

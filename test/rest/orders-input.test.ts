@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
+import { before, describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertLedger } from '../support/ledger.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, type OrderBody, send, sendText } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 interface Item {
   readonly name: string
@@ -85,22 +84,15 @@ const bad: readonly (readonly [sentence: string, items: readonly unknown[]])[] =
 
 for (const kind of engineKinds) {
   describe(`Input of orders, on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
+    const app = shared(() => startTestAppOn(kind))
     let path: string
     before(async () => {
-      app = await startTestAppOn(kind)
-      engine = app.database.open(catalogue)
       path = `/users/${(await createUser(app)).id}/orders`
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
     })
 
     const rows = async () => {
       const counts = [sql`select count(*) from orders`, sql`select count(*) from order_items`]
-      return await Promise.all(counts.map(async statement => Number((await engine.read(statement))[0]?.[0])))
+      return await Promise.all(counts.map(async statement => Number((await app.engine.read(statement))[0]?.[0])))
     }
     const order = async (items: unknown) => bodyOf<OrderBody>(await send(app, `POST ${path}`, { items }), 201)
     const itemsOf = async ({ id }: OrderBody) => {
@@ -170,7 +162,7 @@ for (const kind of engineKinds) {
     })
 
     it('after all these tests the ledger is consistent', async () => {
-      await assertLedger(engine)
+      await assertLedger(app.engine)
     })
   })
 }

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
+import { describe, it, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertLedger, countPayments } from '../support/ledger.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -25,6 +23,7 @@ import {
   someItems,
   wasReplayed,
 } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const absent = 987_654_321
@@ -47,18 +46,9 @@ function links(rels: Readonly<Record<string, string>>): string {
 
 for (const kind of engineKinds) {
   describe(`Orders on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
-    before(async () => {
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0' })
-      engine = app.database.open(catalogue)
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
-    })
+    const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0' }))
 
-    const rows = async (statement: Statement) => Number((await engine.read(statement))[0]?.[0])
+    const rows = async (statement: Statement) => Number((await app.engine.read(statement))[0]?.[0])
 
     it('POST /users/<user_id>/orders answers 201 with the order, whose amount is the sum of its items, and its Location', async () => {
       const user = await createUser(app)
@@ -158,7 +148,7 @@ for (const kind of engineKinds) {
     it('R-ORD-13: POST /orders/<order_id>/payment pays the amount, ships the order and links to the payment', async () => {
       const user = await createUser(app)
       const [order, bystander] = [await createOrder(app, user.id), await createOrder(app, user.id)]
-      const payments = await countPayments(engine)
+      const payments = await countPayments(app.engine)
       const response = await payOrder(app, order.id)
       assert.equal(response.status, 200)
       assert.equal(response.body, representation(order.id, 'shipped', order.amount))
@@ -169,9 +159,9 @@ for (const kind of engineKinds) {
       assert.deepEqual([payment.amount, payment.order_id], [order.amount, order.id])
       assert.match(payment.created_at, instant)
       assert.equal(paymentLinkOf(response), `/payments/${payment.id}`)
-      assert.equal(await countPayments(engine), payments + 1)
+      assert.equal(await countPayments(app.engine), payments + 1)
       assert.deepEqual(bodyOf(await send(app, `GET /orders/${bystander.id}`)), bystander)
-      await assertLedger(engine)
+      await assertLedger(app.engine)
     })
 
     it("the body of an order's payment is ignored, even if it contains an amount", async () => {
@@ -185,7 +175,7 @@ for (const kind of engineKinds) {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const paid = await payOrder(app, id)
       const record = (await send(app, `GET /orders/${id}/tracking`)).body
-      const payments = await countPayments(engine)
+      const payments = await countPayments(app.engine)
       for (const key of [undefined, newKey(), newKey()]) {
         const again = await payOrder(app, id, key)
         assertRefusal(again, 409, 'Order is already paid')
@@ -193,7 +183,7 @@ for (const kind of engineKinds) {
       }
       assert.equal((await send(app, `GET /orders/${id}`)).body, paid.body)
       assert.equal((await send(app, `GET /orders/${id}/tracking`)).body, record)
-      assert.equal(await countPayments(engine), payments)
+      assert.equal(await countPayments(app.engine), payments)
     })
 
     it('R-ORD-14, R-API-9: DELETE cancels an unpaid order with its items, and answers 204 each time', async () => {
@@ -225,13 +215,13 @@ for (const kind of engineKinds) {
     })
 
     it('R-ERR-10: every operation on an absent order answers 404 with Order not found, and an order for an absent user 404 with User not found', async () => {
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       for (const path of ['', '/items', '/tracking']) {
         assertRefusal(await send(app, `GET /orders/${absent}${path}`), 404, 'Order not found')
       }
       for (const key of [undefined, newKey()]) assertRefusal(await payOrder(app, absent, key), 404, 'Order not found')
       assertRefusal(await send(app, `POST /users/${absent}/orders`, { items: someItems() }), 404, 'User not found')
-      assert.equal(await countPayments(engine), before)
+      assert.equal(await countPayments(app.engine), before)
       assert.equal(await rows(sql`select count(*) from orders where user_id = ${absent}`), 0)
     })
 
@@ -240,7 +230,7 @@ for (const kind of engineKinds) {
         await rows(sql`select count(*) from orders`),
         await rows(sql`select count(*) from orders where status = 'shipped'`),
         await rows(sql`select count(*) from order_items`),
-        await countPayments(engine),
+        await countPayments(app.engine),
       ]
       const before = await census()
       for (const bad of impossibleIds) {
@@ -288,7 +278,7 @@ for (const kind of engineKinds) {
         sql`select * from idempotency_keys order by id`,
         sql`select * from counters order by name`,
       ]
-      const everything = async () => Promise.all(tables.map(statement => engine.read(statement)))
+      const everything = async () => Promise.all(tables.map(statement => app.engine.read(statement)))
       const before = await everything()
       for (const path of paths) {
         const [one, again, head] = [
@@ -307,7 +297,7 @@ for (const kind of engineKinds) {
     })
 
     it('after all these tests the ledger is consistent', async () => {
-      await assertLedger(engine)
+      await assertLedger(app.engine)
     })
   })
 
@@ -315,10 +305,9 @@ for (const kind of engineKinds) {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
-    await using engine = app.database.open(catalogue)
     const { email, ...user } = await createMember(app)
     const boss = await createUser(app, { password: 'right password' })
-    await engine.write('setRole', { id: boss.id }, 'admin', 'a new version')
+    await app.engine.write('setRole', { id: boss.id }, 'admin', 'a new version')
     const admin = await logIn(app, boss.email, 'right password')
     const [pending, shipped] = [
       await createOrder(app, user.id, someItems(), user.token),
@@ -356,10 +345,10 @@ for (const kind of engineKinds) {
     const own = await pay(app, 'k', { amount: 12.34 }, heir)
     assert.notEqual(bodyOf<PaymentBody>(own, 201).id, paid.id)
     assert.deepEqual(await Promise.all(paths.map(path => read(path, admin))), before)
-    await assertLedger(engine)
+    await assertLedger(app.engine)
 
     assert.equal(bodyOf<OrderBody>(await payOrder(app, pending.id, undefined, admin)).status, 'shipped')
-    await assertLedger(engine)
+    await assertLedger(app.engine)
   })
 }
 

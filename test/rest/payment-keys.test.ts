@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
+import { describe, it, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
@@ -27,6 +25,7 @@ import {
   sendText,
   wasReplayed,
 } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const required = 'Idempotency-Key header required'
 const malformed = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters'
@@ -70,40 +69,31 @@ async function execute({ open }: TestDatabase, ...statements: Statement[]): Prom
 
 for (const kind of engineKinds) {
   describe(`Idempotency keys on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
-    before(async () => {
-      app = await startTestAppOn(kind, { BODY_LIMIT_BYTES: '2048', RATE_LIMIT_MAX: '0' })
-      engine = app.database.open(catalogue)
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
-    })
+    const app = shared(() => startTestAppOn(kind, { BODY_LIMIT_BYTES: '2048', RATE_LIMIT_MAX: '0' }))
 
     const newOrder = async () => (await createOrder(app, (await createUser(app)).id)).id
 
     it('R-ERR-15: without the header, or with a blank one, POST /payments answers 400 with Idempotency-Key header required', async () => {
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       const { status, body } = await send(app, 'POST /payments', { amount: 5 })
       assert.deepEqual([status, body], [400, `{"error":"${required}"}`])
       for (const blank of ['', ' ', '\t ', '""', '"  "', ' "" ']) {
         assertRefusal(await postWithKeys(app, '/payments', [blank]), 400, required)
         assertRefusal(await postWithKeys(app, '/api/payments', [blank]), 400, required)
       }
-      assert.equal(await countPayments(engine), before)
+      assert.equal(await countPayments(app.engine), before)
     })
 
     it('R-PAY-2, R-PAY-3: a repeated key answers 200 with the same bytes as before, for any body, and pays nothing', async () => {
       const key = newKey()
       const first = await pay(app, key, { amount: 12.3 })
       assertFirst(first, 201)
-      const payments = await countPayments(engine)
+      const payments = await countPayments(app.engine)
       for (const text of ['{"amount":12.3}', '{"amount":99}', '{"amount":0}', '{"amount":"x"}', '{}', 'null', '[]']) {
         assertReplay(await sendText(app, 'POST /payments', text, undefined, keyHeader(key)), first)
       }
       assertReplay(await sendText(app, 'POST /payments', undefined, undefined, keyHeader(key)), first)
-      assert.equal(await countPayments(engine), payments)
+      assert.equal(await countPayments(app.engine), payments)
       assert.equal((await send(app, `GET ${first.headers.get('location')}`)).body, first.body)
     })
 
@@ -111,13 +101,13 @@ for (const kind of engineKinds) {
       const [id, key] = [await newOrder(), newKey()]
       const first = await payOrder(app, id, key)
       assertFirst(first, 200)
-      const payments = await countPayments(engine)
+      const payments = await countPayments(app.engine)
       for (let time = 0; time < 2; time++) {
         assertReplay(await payOrder(app, id, key), first)
         assertReplay(await payOrder(app, id, `"${key}"`), first)
       }
       assert.equal((await send(app, `GET /orders/${id}`)).body, first.body)
-      assert.equal(await countPayments(engine), payments)
+      assert.equal(await countPayments(app.engine), payments)
       assertRefusal(await payOrder(app, id), 409, 'Order is already paid')
       assertRefusal(await payOrder(app, id, newKey()), 409, 'Order is already paid')
     })
@@ -151,7 +141,7 @@ for (const kind of engineKinds) {
     })
 
     it('a key that is longer, has other characters or is sent twice is refused with 400, and nothing is paid', async () => {
-      const [id, before] = [await newOrder(), await countPayments(engine)]
+      const [id, before] = [await newOrder(), await countPayments(app.engine)]
       const single = [
         'x'.repeat(256),
         `"${'x'.repeat(256)}"`,
@@ -175,7 +165,7 @@ for (const kind of engineKinds) {
       for (const key of ['a\u0001b', 'a\u007f', '\u0000']) {
         assertRefusal(await postWithKeys(app, '/payments', [key]), 400)
       }
-      assert.equal(await countPayments(engine), before)
+      assert.equal(await countPayments(app.engine), before)
     })
 
     it('for the payment of an order a blank key counts as no key', async () => {
@@ -184,7 +174,7 @@ for (const kind of engineKinds) {
         assertFirst(await postWithKeys(app, `/orders/${id}/payment`, [blank]), 200)
         assertRefusal(await postWithKeys(app, `/orders/${id}/payment`, [blank]), 409, 'Order is already paid')
       }
-      const [row] = await engine.read(sql`select count(*) from idempotency_keys where trim(key, '" ') = ''`)
+      const [row] = await app.engine.read(sql`select count(*) from idempotency_keys where trim(key, '" ') = ''`)
       assert.equal(Number(row?.[0]), 0)
     })
 
@@ -299,12 +289,12 @@ for (const kind of engineKinds) {
       await send(app, `DELETE /users/${ann.id}`)
       assertRefusal(await pay(app, key, { amount: 5 }, ann.token), 401)
       assert.equal((await send(app, `GET ${paid.headers.get('location')}`)).body, paid.body)
-      const rows = await engine.read(sql`select payment_id from idempotency_keys where key = ${key}`)
+      const rows = await app.engine.read(sql`select payment_id from idempotency_keys where key = ${key}`)
       assert.deepEqual(rows, [])
     })
 
     it('after all these tests the ledger is consistent', async () => {
-      await assertLedger(engine)
+      await assertLedger(app.engine)
     })
   })
 
@@ -332,16 +322,15 @@ for (const kind of engineKinds) {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind)
-    await using engine = app.database.open(catalogue)
-    const store = createStore(engine)
+    const store = createStore(app.engine)
     const live = await pay(app, 'live')
     await expireMany(app.database, 450)
     const portions: number[] = []
     for (let gone = -1; gone !== 0; portions.push(gone)) gone = await store.purgeKeys()
     assert.deepEqual(portions, [200, 200, 50, 0])
-    assert.equal((await engine.read(sql`select id from idempotency_keys`)).length, 1)
+    assert.equal((await app.engine.read(sql`select id from idempotency_keys`)).length, 1)
     assertReplay(await pay(app, 'live'), live)
-    assert.equal(await countPayments(engine), 1 + 450, 'payments are kept when their keys are deleted')
+    assert.equal(await countPayments(app.engine), 1 + 450, 'payments are kept when their keys are deleted')
     assertFirst(await pay(app, 'old-2'), 201)
   })
 }
@@ -382,7 +371,6 @@ for (const [setting, seconds] of [
   test(`R-LIM-14: on SQLite a key is replayed for less than ${seconds} seconds, and pays again from then on`, async () => {
     const clock = new TestClock()
     await using app = await startTestAppOn(sqlite, setting, { clock })
-    await using engine = app.database.open(catalogue)
     const order = await createOrder(app, (await createUser(app)).id)
     const ofOrder = await payOrder(app, order.id, 'k')
     const first = await pay(app, 'k')
@@ -399,8 +387,8 @@ for (const [setting, seconds] of [
     assertRefusal(await payOrder(app, order.id, 'k'), 409, 'Order is already paid')
     clock.pass(seconds * 1000 - 1)
     assertReplay(await pay(app, 'k'), second)
-    assert.equal(await countPayments(engine), 3)
-    await assertLedger(engine)
+    assert.equal(await countPayments(app.engine), 3)
+    await assertLedger(app.engine)
   })
 }
 
@@ -409,8 +397,7 @@ test('R-LIM-14: on PostgreSQL the clock of the database decides when a key expir
 }, async () => {
   const clock = new TestClock(Date.now())
   await using app = await startTestAppOn(postgres, { IDEMPOTENCY_TTL_SECONDS: '31536000' }, { clock })
-  await using engine = app.database.open(catalogue)
-  const rows = async () => engine.read(sql`select expires_at from idempotency_keys`)
+  const rows = async () => app.engine.read(sql`select expires_at from idempotency_keys`)
   const first = await pay(app, 'k')
   assert.deepEqual(await rows(), [[secondsAfter(bodyOf<PaymentBody>(first, 201).created_at, 31_536_000)]])
   clock.pass(1000 * 86_400_000)
@@ -422,6 +409,6 @@ test('R-LIM-14: on PostgreSQL the clock of the database decides when a key expir
   const second = await pay(app, 'k')
   assertFirst(second, 201)
   assertReplay(await pay(app, 'k'), second)
-  assert.equal(await countPayments(engine), 2)
+  assert.equal(await countPayments(app.engine), 2)
   assert.equal((await rows()).length, 1)
 })

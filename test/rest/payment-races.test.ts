@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
-import { afterEach, beforeEach, describe, it, test } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
+import { afterEach, describe, it, test } from 'node:test'
 import { type Statement, sql } from '../../src/storage/sql.ts'
 import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { catalogue as anyStatement } from '../storage/contract-verbs.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import type { RawResponse } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
@@ -25,6 +23,7 @@ import {
   someItems,
   wasReplayed,
 } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 interface Served {
   readonly url: string
@@ -60,47 +59,24 @@ for (const kind of engineKinds) {
   // PostgreSQL can serve several instances, which get the requests by turns.
   const isShared = kind.kind === 'postgres'
   describe(`Concurrent payments, on ${kind.name}${isShared ? ' with two instances' : ''}`, { skip: kind.skip }, () => {
-    let apps: readonly Served[]
-    let app: TestApp
-    let engine: Engine<typeof verbs>
-    let userId: number
-    let parts: AsyncDisposableStack
-    beforeEach(async () => {
-      parts = new AsyncDisposableStack()
-      app = parts.use(await startTestAppOn(kind))
-      const settings = { DATABASE_URL: app.database.location, TOKEN_KEYS: tokenKeys }
-      apps = isShared ? [app, parts.use(await startTestApp(settings))] : [app]
-      engine = parts.use(app.database.open(catalogue))
-      userId = (await createUser(app)).id
-      keys.length = 0
-    })
-    afterEach(async () => {
-      await assertLedger(engine)
-      await parts.disposeAsync()
-    })
+    const app = shared(() => startTestAppOn(kind))
+    const settings = () => ({ DATABASE_URL: app.database.location, TOKEN_KEYS: tokenKeys })
+    const other = isShared ? shared(() => startTestApp(settings())) : app
+    const either = (index: number): Served => (index % 2 === 0 ? app : other)
+    afterEach(() => assertLedger(app.engine))
 
-    const either = (index: number) => apps[index % apps.length] ?? assert.fail()
-
-    /** The keys of all payments that were made by `POST /payments`, if no payer was deleted. */
-    const keys: string[] = []
-    const usedKey = () => {
-      const key = newKey()
-      keys.push(key)
-      return key
-    }
-    const newOrder = async () => (await createOrder(app, userId)).id
+    const newOrder = async () => (await createOrder(app, (await createUser(app)).id)).id
 
     it('R-PAY-2, R-PAY-3: of 50 requests with one key one pays and answers 201, 49 answer 200, all with the same bytes', async () => {
-      const key = usedKey()
-      const before = await countPayments(engine)
+      const key = newKey()
+      const before = await countPayments(app.engine)
       assertOnePayment(await atOnce(50, index => pay(either(index), key, { amount: index + 1 })))
-      assert.equal(await countPayments(engine), before + 1)
-      await assertLedger(engine, keys)
+      assert.equal(await countPayments(app.engine), before + 1)
     })
 
     it('of concurrent requests with one key those with a bad body may be refused, and exactly one payment is made', async () => {
-      const key = usedKey()
-      const before = await countPayments(engine)
+      const key = newKey()
+      const before = await countPayments(app.engine)
       const answers = await atOnce(30, index => pay(either(index), key, { amount: index % 3 === 0 ? 5 : 0 }))
       for (const [index, answer] of answers.entries()) {
         if (answer.status !== 400) continue
@@ -108,8 +84,7 @@ for (const kind of engineKinds) {
         assert.notEqual(index % 3, 0, 'a valid request was refused')
       }
       assertOnePayment(answers.filter(({ status }) => status !== 400))
-      assert.equal(await countPayments(engine), before + 1)
-      await assertLedger(engine, keys)
+      assert.equal(await countPayments(app.engine), before + 1)
     })
 
     it('the same key of two callers at once pays twice, once for each', async () => {
@@ -123,36 +98,36 @@ for (const kind of engineKinds) {
     })
 
     it('one of many concurrent requests with an expired key makes a new payment', async () => {
-      const key = usedKey()
+      const key = newKey()
       await pay(app, key)
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       await using other = app.database.open(anyStatement)
       await other.write('run', [sql`update idempotency_keys set expires_at = now_plus(-1) where key = ${key}`])
       assertOnePayment(await atOnce(20, index => pay(either(index), key)))
-      assert.equal(await countPayments(engine), before + 1)
+      assert.equal(await countPayments(app.engine), before + 1)
     })
 
     it('of 20 requests that pay one order, with different keys or without one, one succeeds and 19 get 409', async () => {
       for (const keyOf of [() => undefined, newKey, (index: number) => (index % 2 === 0 ? newKey() : undefined)]) {
         const id = await newOrder()
-        const before = await countPayments(engine)
+        const before = await countPayments(app.engine)
         const answers = await atOnce(20, index => payOrder(either(index >> 1), id, keyOf(index)))
         assert.deepEqual(tally(answers), { 200: 1, 409: 19 })
         for (const answer of answers) {
           if (answer.status === 409) assertRefusal(answer, 409, 'Order is already paid')
           else assert.equal(wasReplayed(answer), false)
         }
-        assert.equal(await countPayments(engine), before + 1)
-        assert.equal(await countPayments(engine, id), 1)
+        assert.equal(await countPayments(app.engine), before + 1)
+        assert.equal(await countPayments(app.engine, id), 1)
       }
     })
 
     it('of 20 requests that pay one order with one key all get 200 and the same payment', async () => {
       const [id, key] = [await newOrder(), newKey()]
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       const answers = await atOnce(20, index => payOrder(either(index), id, key))
       assertOnePaidOrder(answers)
-      assert.equal(await countPayments(engine), before + 1)
+      assert.equal(await countPayments(app.engine), before + 1)
       const [first = assert.fail()] = answers
       const { amount, order_id: orderId } = JSON.parse(
         (await send(app, `GET ${paymentLinkOf(first)}`)).body,
@@ -161,7 +136,7 @@ for (const kind of engineKinds) {
     })
 
     it('an order that is paid and cancelled at once is either paid and kept, or deleted without a payment', async t => {
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       const ids = await atOnce(40, newOrder)
       const rounds = await atOnce(40, async round => {
         const id = ids[round] ?? 0
@@ -187,7 +162,7 @@ for (const kind of engineKinds) {
           assert.equal(now.status, 404)
         }
       }
-      assert.equal(await countPayments(engine), before + shipped)
+      assert.equal(await countPayments(app.engine), before + shipped)
       t.diagnostic(`${shipped} of 40 were paid, the others cancelled`)
     })
 
@@ -215,7 +190,7 @@ for (const kind of engineKinds) {
           const { status } = JSON.parse((await send(app, `GET /orders/${id}`)).body) as OrderBody
           assert.equal(status, 'shipped', 'its payer was not deleted, so the order is paid')
         }
-        const [left] = await engine.read(
+        const [left] = await app.engine.read(
           sql`select (select count(*) from orders where user_id = ${user.id}),
                      (select count(*) from payments where payer_id = ${user.id}),
                      (select count(*) from idempotency_keys where caller_id = ${user.id})`,

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
 import { decodeCents } from '../../src/rest/payments.ts'
-import type { Engine } from '../../src/storage/engine.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
 import { assertLedger, countPayments } from '../support/ledger.ts'
@@ -25,6 +23,7 @@ import {
   sendText,
   wasReplayed,
 } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const badAmount = 'amount must be a number above 0, at most 1000000000000, with at most two decimals'
 
@@ -78,18 +77,9 @@ const anyCents = fc.oneof(
 
 for (const kind of engineKinds) {
   describe(`Payments on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
+    const app = shared(() => startTestAppOn(kind))
     /** The keys of all payments that this suite made by `POST /payments`. */
     const keys: string[] = []
-    before(async () => {
-      app = await startTestAppOn(kind)
-      engine = app.database.open(catalogue)
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
-    })
 
     const usedKey = () => {
       const key = newKey()
@@ -99,7 +89,7 @@ for (const kind of engineKinds) {
     const payText = (key: string, text: string | undefined) =>
       sendText(app, 'POST /payments', text, undefined, keyHeader(key))
     const centsOf = async ({ id }: PaymentBody) =>
-      (await engine.read(sql`select amount_cents from payments where id = ${id}`))[0]?.[0]
+      (await app.engine.read(sql`select amount_cents from payments where id = ${id}`))[0]?.[0]
 
     it('R-PAY-1: the first request with a key pays and answers 201 with the payment, and its Location', async () => {
       const response = await pay(app, usedKey(), { amount: 12.34 })
@@ -141,22 +131,22 @@ for (const kind of engineKinds) {
 
     it('R-ERR-6: any other amount is refused with 400, and its key can be used again', async () => {
       const key = usedKey()
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       for (const amount of badAmounts) assertRefusal(await payText(key, `{"amount":${amount}}`), 400, badAmount)
       for (const body of ['{}', '{"Amount":5}', '{"items":[]}']) assertRefusal(await payText(key, body), 400, badAmount)
-      assert.equal(await countPayments(engine), before)
+      assert.equal(await countPayments(app.engine), before)
       const response = await payText(key, '{"amount":5}')
       assert.deepEqual([response.status, wasReplayed(response)], [201, false])
     })
 
     it('a body that is not an object, or is missing, is refused with 400, and its key can be used again', async () => {
       const key = usedKey()
-      const before = await countPayments(engine)
+      const before = await countPayments(app.engine)
       for (const text of noObjects) assertRefusal(await payText(key, text), 400, 'Request body must be a JSON object')
       for (const text of ['{', '{"amount":}', '{"amount":01}', '{"amount":.5}', '{"amount":NaN}', 'amount=5']) {
         assertRefusal(await payText(key, text), 400, 'Request body is not valid JSON')
       }
-      assert.equal(await countPayments(engine), before)
+      assert.equal(await countPayments(app.engine), before)
       assert.equal((await payText(key, '{"amount":5}')).status, 201)
     })
 
@@ -184,7 +174,7 @@ for (const kind of engineKinds) {
     })
 
     it('after all these tests every key has one payment, and the ledger is consistent', async () => {
-      await assertLedger(engine, keys)
+      await assertLedger(app.engine, keys)
     })
   })
 }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, it } from 'node:test'
 import { prefixes } from '../../src/rest/serve.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { operations } from '../support/openapi.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { keyHeader, newKey, send, somebody, someItems } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 type App = Awaited<ReturnType<typeof startTestApp>>
 
@@ -82,65 +83,66 @@ async function calls(app: App, prefix: string): Promise<readonly Call[]> {
 /** The operations on resources. */
 const documented = [...operations].filter(([, { isBelowApi }]) => isBelowApi).map(([name]) => name)
 
-for (const prefix of prefixes) {
-  const name = prefix === '' ? 'at the root' : `under ${prefix}`
+describe('Every route', () => {
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
-  test(`R-API-2, R-ERR-3, R-ERR-4: every operation has its status, every answer with a body is JSON and has that Content-Type, and its links are those at the root, ${name}`, async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-    const all = await calls(app, prefix)
-    for (const each of all) {
-      const { status, headers, body } = await call(app, each)
-      const what = `${each.operation}, ${each.path}: ${body}`
-      assert.equal(status, each.status, what)
-      assert.doesNotMatch(JSON.stringify([...headers]) + body, /\/api\b/, `${what}: links have no prefix`)
-      if (status === 204) {
-        assert.deepEqual([body, headers.get('content-type')], ['', undefined], what)
-        continue
-      }
-      assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', what)
-      assert.doesNotThrow(() => JSON.parse(body), what)
-    }
-    const succeeded = new Set(all.filter(({ status }) => status < 300).map(({ operation }) => operation))
-    assert.deepEqual([...succeeded].sort(), documented.sort(), 'every operation was called')
-  })
+  for (const prefix of prefixes) {
+    const name = prefix === '' ? 'at the root' : `under ${prefix}`
 
-  test(`R-API-2: a body with another Content-Type than JSON is refused with 415 and changes nothing, ${name}`, async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-    const taking = (await calls(app, prefix)).filter(({ body, status }) => body !== undefined && status < 300)
-    assert.ok(taking.length >= 6, `${taking.length} operations take a body`)
-    const state = async () => {
-      const { body } = await ask(`${app.url}/users`)
-      const ids = (JSON.parse(body) as readonly { id: number }[]).map(({ id }) => id)
-      const orders = ids.map(async id => (await ask(`${app.url}/users/${id}/orders`)).body)
-      return [body, ...(await Promise.all(orders))]
-    }
-    const before = await state()
-    for (const each of taking) {
-      for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'text/json']) {
-        assertRefusal(await call(app, each, type), 415, 'Content-Type must be application/json')
+    it(`R-API-2, R-ERR-3, R-ERR-4: every operation has its status, every answer with a body is JSON and has that Content-Type, and its links are those at the root, ${name}`, async () => {
+      const all = await calls(app, prefix)
+      for (const each of all) {
+        const { status, headers, body } = await call(app, each)
+        const what = `${each.operation}, ${each.path}: ${body}`
+        assert.equal(status, each.status, what)
+        assert.doesNotMatch(JSON.stringify([...headers]) + body, /\/api\b/, `${what}: links have no prefix`)
+        if (status === 204) {
+          assert.deepEqual([body, headers.get('content-type')], ['', undefined], what)
+          continue
+        }
+        assert.equal(headers.get('content-type'), 'application/json; charset=utf-8', what)
+        assert.doesNotThrow(() => JSON.parse(body), what)
       }
-    }
-    assert.deepEqual(await state(), before)
-    // Only the type was wrong: as JSON the same bodies are accepted, and the key can still be used.
-    for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
-  })
-}
+      const succeeded = new Set(all.filter(({ status }) => status < 300).map(({ operation }) => operation))
+      assert.deepEqual([...succeeded].sort(), documented.sort(), 'every operation was called')
+    })
 
-test('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
-  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  const methodsOf = Map.groupBy(documented, name => name.split(' ')[1] ?? '')
-  assert.equal(methodsOf.size, 11)
-  for (const [path, names] of methodsOf) {
-    const has = (method: string) => names.includes(`${method} ${path}`)
-    const allow = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
-      method => method === 'OPTIONS' || has(method === 'HEAD' ? 'GET' : method),
-    )
-    for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !has(each))) {
-      for (const prefix of prefixes) {
-        const response = await send(app, `${method} ${prefix}${path.replace('{id}', '1')}`)
-        assertRefusal(response, 405, 'Method not allowed')
-        assert.equal(response.headers.get('allow'), allow.join(', '), `${method} ${path}`)
+    it(`R-API-2: a body with another Content-Type than JSON is refused with 415 and changes nothing, ${name}`, async () => {
+      const taking = (await calls(app, prefix)).filter(({ body, status }) => body !== undefined && status < 300)
+      assert.ok(taking.length >= 6, `${taking.length} operations take a body`)
+      const state = async () => {
+        const { body } = await ask(`${app.url}/users`)
+        const ids = (JSON.parse(body) as readonly { id: number }[]).map(({ id }) => id)
+        const orders = ids.map(async id => (await ask(`${app.url}/users/${id}/orders`)).body)
+        return [body, ...(await Promise.all(orders))]
       }
-    }
+      const before = await state()
+      for (const each of taking) {
+        for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp', 'text/json']) {
+          assertRefusal(await call(app, each, type), 415, 'Content-Type must be application/json')
+        }
+      }
+      assert.deepEqual(await state(), before)
+      // Only the type was wrong: as JSON the same bodies are accepted, and the key can still be used.
+      for (const each of taking) assert.equal((await call(app, each)).status, each.status, each.operation)
+    })
   }
+
+  it('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
+    const methodsOf = Map.groupBy(documented, name => name.split(' ')[1] ?? '')
+    assert.equal(methodsOf.size, 11)
+    for (const [path, names] of methodsOf) {
+      const has = (method: string) => names.includes(`${method} ${path}`)
+      const allow = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
+        method => method === 'OPTIONS' || has(method === 'HEAD' ? 'GET' : method),
+      )
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !has(each))) {
+        for (const prefix of prefixes) {
+          const response = await send(app, `${method} ${prefix}${path.replace('{id}', '1')}`)
+          assertRefusal(response, 405, 'Method not allowed')
+          assert.equal(response.headers.get('allow'), allow.join(', '), `${method} ${path}`)
+        }
+      }
+    }
+  })
 })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { describe, it } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, logIn, send, somebody, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const password = 'right password'
 const taken = 'Email is already in use'
@@ -21,11 +22,7 @@ function times<Outcome>(count: number, work: (index: number) => Promise<Outcome>
 
 for (const kind of engineKinds) {
   describe(`Ids of users on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind)
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind))
 
     const choose = async (id: number) => bodyOf(await send(app, `PUT /users/${id}`, somebody()), 201)
 
@@ -96,11 +93,7 @@ for (const kind of engineKinds) {
   })
 
   describe(`E-mails of users on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind, { LOGIN_LIMIT_MAX: '0' })
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind, { LOGIN_LIMIT_MAX: '0' }))
 
     it('the e-mail of a user with a password cannot be used by another user with a password, in any case of letters: 409', async () => {
       const { id, email } = await createUser(app, { email: 'Ada@Example.com', password })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import type { UserInput } from '../../src/core/users/user.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { catalogue } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, send, sendText, somebody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const required = 'Name and email required'
 /** One visible character that has length two in JavaScript. */
@@ -106,11 +106,7 @@ const goodFields: Readonly<Record<Exclude<keyof UserInput, 'password'>, readonly
 
 for (const kind of engineKinds) {
   describe(`Input of users, on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind)
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind))
 
     const everyone = async () => bodyOf<unknown[]>(await send(app, 'GET /users'))
 
@@ -227,8 +223,7 @@ for (const kind of engineKinds) {
       assert.deepEqual(bodyOf(await send(app, `PUT ${line}`, { ...values, ...more })), created)
       assert.deepEqual(bodyOf(await send(app, `PATCH ${line}`, more)), created)
       assertRefusal(await send(app, 'GET /users/77'), 404)
-      await using engine = app.database.open(catalogue)
-      const [row] = await engine.read(
+      const [row] = await app.engine.read(
         sql`select role, token_mark, password_hash, created_at from users where id = ${created.id}`,
       )
       assert.deepEqual([row?.[0], row?.[2]], ['member', null])

@@ -1,22 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { sql } from '../../src/storage/sql.ts'
-import { catalogue } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { bodyOf, createUser, logIn, send, somebody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const password = 'right password'
 const avatar = 'https://example.com/a.png'
 
 for (const kind of engineKinds) {
   describe(`Writing users on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind)
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind))
 
     it('R-USR-2, R-USR-6, R-USR-7: POST answers 201 with the created user under a new id, and its Location', async () => {
       const values = somebody()
@@ -165,8 +161,7 @@ for (const kind of engineKinds) {
     skip: kind.skip,
   }, async () => {
     await using app = await startTestAppOn(kind, { DEMO_DATA: 'true' })
-    await using engine = app.database.open(catalogue)
-    const count = async (statement: ReturnType<typeof sql>) => Number((await engine.read(statement))[0]?.[0])
+    const count = async (statement: ReturnType<typeof sql>) => Number((await app.engine.read(statement))[0]?.[0])
     const of = async (id: number) => ({
       posts: await count(sql`select count(*) from posts where author_id = ${id}`),
       comments: await count(sql`select count(*) from comments where author_id = ${id}`),
@@ -196,7 +191,7 @@ for (const kind of engineKinds) {
     bodyOf(await send(app, 'PUT /users/1', values), 201)
     assert.deepEqual(await of(1), none)
     assertRefusal(await send(app, 'GET /users/me', undefined, token), 401)
-    const [row] = await engine.read(sql`select role, age from users where id = 1`)
+    const [row] = await app.engine.read(sql`select role, age from users where id = 1`)
     assert.deepEqual(row, ['member', null])
   })
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createPublicKey, sign } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import {
   createLocalJWKSet,
   decodeJwt,
@@ -13,7 +13,8 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose'
-import { startTestApp } from '../support/app.ts'
+import { Argon2Passwords } from '../../src/security/passwords.ts'
+import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
 import { engineKinds } from '../support/engines.ts'
 import { ask, postJson, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
@@ -21,6 +22,7 @@ import { tokenKeys } from '../support/keys.ts'
 import { askAs, isValid, password, register, tokenOf, tryLogin } from '../support/logins.ts'
 import { runDuet } from '../support/process.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { shared } from '../support/shared.ts'
 
 const [ourKey] = JSON.parse(tokenKeys).keys as [JWK & { kid: string; x: string; d: string }]
 
@@ -41,100 +43,6 @@ function assertUnauthorized(response: RawResponse, text: string, challenge: RegE
 
 const plainChallenge = /^Bearer$/
 const invalidToken = /^Bearer error="invalid_token", error_description="[^"]+"$/
-
-test('R-AUTH-1 R-AUTH-2: a login answers one field, a JSON Web Token that our public keys verify', async () => {
-  await using app = await startWithUser()
-  const response = await tryLogin(app.url)
-  assert.equal(response.status, 200)
-  assert.equal(response.headers.get('cache-control'), 'no-store')
-  assert.deepEqual(Object.keys(JSON.parse(response.body)), ['token'])
-
-  const { token } = JSON.parse(response.body)
-  const jwks = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body)
-  assert.deepEqual(decodeProtectedHeader(token), { alg: 'EdDSA', kid: ourKey.kid, typ: 'JWT' })
-  const currentDate = new Date(app.clock.now())
-  const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), { issuer: 'duet', currentDate })
-  const { ver, jti, iat, exp, auth_time: loggedInAt, ...rest } = payload
-  assert.deepEqual(rest, { iss: 'duet', sub: String(app.id), role: 'member' })
-  assert.equal(iat, Math.floor(app.clock.now() / 1000))
-  assert.equal(exp, Number(iat) + 3600)
-  assert.equal(loggedInAt, iat)
-  assert.ok(typeof ver === 'string' && ver.length >= 16)
-  assert.ok(typeof jti === 'string' && jti.length >= 16)
-  assert.notEqual(decodeJwt(await tokenOf(app.url)).jti, jti)
-})
-
-test('the published keys hold no private part', async () => {
-  await using app = await startWithUser()
-  const { status, body } = await ask(`${app.url}/.well-known/jwks.json`)
-  assert.equal(status, 200)
-  assert.deepEqual(JSON.parse(body), {
-    keys: [{ kty: 'OKP', crv: 'Ed25519', x: ourKey.x, kid: ourKey.kid, alg: 'EdDSA', use: 'sig' }],
-  })
-  assert.ok(!body.includes(ourKey.d))
-})
-
-test('bodies that are not a login are refused with 400, before any password is compared', async () => {
-  await using app = await startTestApp()
-  const bodies = [
-    '',
-    'null',
-    '[]',
-    '"x"',
-    '{',
-    '{}',
-    '{"email":"ann@example.com"}',
-    `{"password":"${password}"}`,
-    `{"email":"","password":"${password}"}`,
-    '{"email":"ann@example.com","password":""}',
-    `{"email":["ann@example.com"],"password":"${password}"}`,
-    '{"email":"ann@example.com","password":12345678}',
-    '{"email":"ann@example.com","password":null}',
-    `{"email":"ann\\u0000@example.com","password":"${password}"}`,
-    `{"email":"ann\\ud800@example.com","password":"${password}"}`,
-    `{"email":"${'a'.repeat(321)}","password":"${password}"}`,
-    '{"email":"ann@example.com","password":"\\u0000 password"}',
-    '{"email":"ann@example.com","password":"\\udc00 password"}',
-    `{"email":"ann@example.com","password":"${'p'.repeat(129)}"}`,
-  ]
-  for (const body of bodies) assertRefusal(await postJson(`${app.url}/tokens`, body), 400)
-  assertRefusal(await postJson(`${app.url}/tokens`, 'email=a&password=b', 'application/x-www-form-urlencoded'), 415)
-})
-
-test('R-AUTH-3 R-AUTH-5: a token in the Authorization header is accepted, with the scheme in any case of letters', async () => {
-  await using app = await startWithUser()
-  for (const authorization of [`Bearer ${app.token}`, `bearer ${app.token}`, `BEARER  ${app.token}`]) {
-    const response = await ask(`${app.url}/users/me`, { headers: { authorization } })
-    assert.equal(response.status, 200, authorization)
-    assert.equal(JSON.parse(response.body).id, app.id)
-  }
-})
-
-test('R-AUTH-4: there are no sessions: on one connection, each request has the user of its own token', async () => {
-  await using app = await startWithUser()
-  const me = await askAs(app.token, `${app.url}/users/me`)
-  assert.equal(me.headers.get('set-cookie'), undefined)
-  const request = (extra: string) => `GET /users/me HTTP/1.1\r\nHost: localhost\r\n${extra}\r\n`
-  const pipelined = request(`Authorization: Bearer ${app.token}\r\n`) + request('Connection: close\r\n')
-  using connection = await RawConnection.open(app.port)
-  connection.write(pipelined)
-  assert.equal((await connection.response()).status, 200)
-  assertUnauthorized(await connection.response(), 'Authentication required', plainChallenge)
-})
-
-test('R-ERR-8: a missing token gets 401 with a challenge without an error', async () => {
-  await using app = await startTestApp({ ACCESS_POLICY: 'enforced' })
-  for (const path of ['/users/me', '/users', '/users/1', '/api/users/me']) {
-    assertUnauthorized(await ask(app.url + path), 'Authentication required', plainChallenge)
-  }
-})
-
-test('a token in the query string or in a cookie is ignored', async () => {
-  await using app = await startWithUser()
-  const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
-  const response = await ask(`${app.url}/users/me?access_token=${app.token}`, { headers })
-  assertUnauthorized(response, 'Authentication required', plainChallenge)
-})
 
 /** The claims of a valid token, signed with our key by default. */
 async function signed(
@@ -214,55 +122,145 @@ const attacks: Readonly<Record<string, (app: Started) => string | Promise<string
   garbage: () => 'garbage',
 }
 
-test('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async t => {
-  await using app = await startWithUser()
-  assert.ok(await isValid(await signed(app), app.url), 'the test can also sign a valid token')
-  for (const [name, forge] of Object.entries(attacks)) {
-    await t.test(name, async () => {
-      const token = await forge(app)
-      for (const path of ['/users/me', '/users/me', `/users/${app.id}`, '/users']) {
-        assertUnauthorized(await askAs(token, app.url + path), 'Invalid or expired token', invalidToken)
-      }
-    })
-  }
-  assert.ok(await isValid(app.token, app.url))
-})
+describe('Tokens of a user', () => {
+  const app = shared(startWithUser)
 
-test('an Authorization header with another scheme, without a scheme, or sent twice gets 401', async () => {
-  await using app = await startWithUser()
-  const send = (lines: string) => sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)
-  const good = `Authorization: Bearer ${app.token}\r\n`
-  assert.equal((await send(good)).status, 200)
-  for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
-    assertUnauthorized(await send(lines), 'Invalid or expired token', invalidToken)
-  }
-  // With another scheme the challenge contains no error: RFC 6750, section 3.1.
-  const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
-  for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
-    assertUnauthorized(await send(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
-  }
-  assertRefusal(await send(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
-})
+  it('R-AUTH-1 R-AUTH-2: a login answers one field, a JSON Web Token that our public keys verify', async () => {
+    const response = await tryLogin(app.url)
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    assert.deepEqual(Object.keys(JSON.parse(response.body)), ['token'])
 
-test('a bad token is refused on public operations too, and ignored on routes without authentication', async () => {
-  await using app = await startWithUser()
-  const headers = { authorization: 'Bearer bad' }
-  for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
-    const response = await ask(`${app.url}/users/${app.id}`, { method, headers })
-    assertUnauthorized(response, 'Invalid or expired token', invalidToken)
-  }
-  assert.equal((await ask(`${app.url}/users/${app.id}`)).status, 200)
-  for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics']) {
-    assert.equal((await ask(app.url + path, { headers })).status, 200, path)
-  }
-  const login = (secret: string) =>
-    ask(`${app.url}/tokens`, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json' },
-      body: JSON.stringify({ email: 'ann@example.com', password: secret }),
+    const { token } = JSON.parse(response.body)
+    const jwks = JSON.parse((await ask(`${app.url}/.well-known/jwks.json`)).body)
+    assert.deepEqual(decodeProtectedHeader(token), { alg: 'EdDSA', kid: ourKey.kid, typ: 'JWT' })
+    const currentDate = new Date(app.clock.now())
+    const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), { issuer: 'duet', currentDate })
+    const { ver, jti, iat, exp, auth_time: loggedInAt, ...rest } = payload
+    assert.deepEqual(rest, { iss: 'duet', sub: String(app.id), role: 'member' })
+    assert.equal(iat, Math.floor(app.clock.now() / 1000))
+    assert.equal(exp, Number(iat) + 3600)
+    assert.equal(loggedInAt, iat)
+    assert.ok(typeof ver === 'string' && ver.length >= 16)
+    assert.ok(typeof jti === 'string' && jti.length >= 16)
+    assert.notEqual(decodeJwt(await tokenOf(app.url)).jti, jti)
+  })
+
+  it('the published keys hold no private part', async () => {
+    const { status, body } = await ask(`${app.url}/.well-known/jwks.json`)
+    assert.equal(status, 200)
+    assert.deepEqual(JSON.parse(body), {
+      keys: [{ kty: 'OKP', crv: 'Ed25519', x: ourKey.x, kid: ourKey.kid, alg: 'EdDSA', use: 'sig' }],
     })
-  assert.equal((await login(password)).status, 200)
-  assertUnauthorized(await login('wrong password'), 'Invalid email or password', /^Bearer\b/)
+    assert.ok(!body.includes(ourKey.d))
+  })
+
+  it('bodies that are not a login are refused with 400, before any password is compared', async () => {
+    const bodies = [
+      '',
+      'null',
+      '[]',
+      '"x"',
+      '{',
+      '{}',
+      '{"email":"ann@example.com"}',
+      `{"password":"${password}"}`,
+      `{"email":"","password":"${password}"}`,
+      '{"email":"ann@example.com","password":""}',
+      `{"email":["ann@example.com"],"password":"${password}"}`,
+      '{"email":"ann@example.com","password":12345678}',
+      '{"email":"ann@example.com","password":null}',
+      `{"email":"ann\\u0000@example.com","password":"${password}"}`,
+      `{"email":"ann\\ud800@example.com","password":"${password}"}`,
+      `{"email":"${'a'.repeat(321)}","password":"${password}"}`,
+      '{"email":"ann@example.com","password":"\\u0000 password"}',
+      '{"email":"ann@example.com","password":"\\udc00 password"}',
+      `{"email":"ann@example.com","password":"${'p'.repeat(129)}"}`,
+    ]
+    for (const body of bodies) assertRefusal(await postJson(`${app.url}/tokens`, body), 400)
+    assertRefusal(await postJson(`${app.url}/tokens`, 'email=a&password=b', 'application/x-www-form-urlencoded'), 415)
+  })
+
+  it('R-AUTH-3 R-AUTH-5: a token in the Authorization header is accepted, with the scheme in any case of letters', async () => {
+    for (const authorization of [`Bearer ${app.token}`, `bearer ${app.token}`, `BEARER  ${app.token}`]) {
+      const response = await ask(`${app.url}/users/me`, { headers: { authorization } })
+      assert.equal(response.status, 200, authorization)
+      assert.equal(JSON.parse(response.body).id, app.id)
+    }
+  })
+
+  it('R-AUTH-4: there are no sessions: on one connection, each request has the user of its own token', async () => {
+    const me = await askAs(app.token, `${app.url}/users/me`)
+    assert.equal(me.headers.get('set-cookie'), undefined)
+    const request = (extra: string) => `GET /users/me HTTP/1.1\r\nHost: localhost\r\n${extra}\r\n`
+    const pipelined = request(`Authorization: Bearer ${app.token}\r\n`) + request('Connection: close\r\n')
+    using connection = await RawConnection.open(app.port)
+    connection.write(pipelined)
+    assert.equal((await connection.response()).status, 200)
+    assertUnauthorized(await connection.response(), 'Authentication required', plainChallenge)
+  })
+
+  it('R-ERR-8: a missing token gets 401 with a challenge without an error', async () => {
+    await using enforced = await startTestApp({ ACCESS_POLICY: 'enforced' })
+    for (const path of ['/users/me', '/users', '/users/1', '/api/users/me']) {
+      assertUnauthorized(await ask(enforced.url + path), 'Authentication required', plainChallenge)
+    }
+  })
+
+  it('a token in the query string or in a cookie is ignored', async () => {
+    const headers = { cookie: `token=${app.token}; Authorization=Bearer ${app.token}` }
+    const response = await ask(`${app.url}/users/me?access_token=${app.token}`, { headers })
+    assertUnauthorized(response, 'Authentication required', plainChallenge)
+  })
+
+  it('R-ERR-8: forged, foreign, broken and expired tokens are refused, also on the second try', async t => {
+    assert.ok(await isValid(await signed(app), app.url), 'the test can also sign a valid token')
+    for (const [name, forge] of Object.entries(attacks)) {
+      await t.test(name, async () => {
+        const token = await forge(app)
+        for (const path of ['/users/me', '/users/me', `/users/${app.id}`, '/users']) {
+          assertUnauthorized(await askAs(token, app.url + path), 'Invalid or expired token', invalidToken)
+        }
+      })
+    }
+    assert.ok(await isValid(app.token, app.url))
+  })
+
+  it('an Authorization header with another scheme, without a scheme, or sent twice gets 401', async () => {
+    const send = (lines: string) =>
+      sendRaw(app.port, `GET /users/${app.id} HTTP/1.1\r\nHost: localhost\r\n${lines}\r\n`)
+    const good = `Authorization: Bearer ${app.token}\r\n`
+    assert.equal((await send(good)).status, 200)
+    for (const lines of [good + good, `${good}Authorization: Bearer x\r\n`, 'Authorization: Bearer\r\n']) {
+      assertUnauthorized(await send(lines), 'Invalid or expired token', invalidToken)
+    }
+    // With another scheme the challenge contains no error: RFC 6750, section 3.1.
+    const basic = `Basic ${Buffer.from(`ann@example.com:${password}`).toString('base64')}`
+    for (const value of [basic, '', app.token, `Token ${app.token}`, `${basic}, Bearer ${app.token}`]) {
+      assertUnauthorized(await send(`Authorization: ${value}\r\n`), 'Invalid or expired token', plainChallenge)
+    }
+    assertRefusal(await send(`Authorization: Bearer ${'x'.repeat(100_000)}\r\n`), 431)
+  })
+
+  it('a bad token is refused on public operations too, and ignored on routes without authentication', async () => {
+    const headers = { authorization: 'Bearer bad' }
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      const response = await ask(`${app.url}/users/${app.id}`, { method, headers })
+      assertUnauthorized(response, 'Invalid or expired token', invalidToken)
+    }
+    assert.equal((await ask(`${app.url}/users/${app.id}`)).status, 200)
+    for (const path of ['/health/live', '/health/ready', '/.well-known/jwks.json', '/metrics']) {
+      assert.equal((await ask(app.url + path, { headers })).status, 200, path)
+    }
+    const login = (secret: string) =>
+      ask(`${app.url}/tokens`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ email: 'ann@example.com', password: secret }),
+      })
+    assert.equal((await login(password)).status, 200)
+    assertUnauthorized(await login('wrong password'), 'Invalid email or password', /^Bearer\b/)
+  })
 })
 
 test('a token expires exactly after TOKEN_TTL_SECONDS, even if it was verified before', async () => {
@@ -280,72 +278,68 @@ test('a token expires exactly after TOKEN_TTL_SECONDS, even if it was verified b
   assert.ok(!(await isValid(unseen, app.url)))
 })
 
-for (const { name, kind, skip, create } of engineKinds) {
-  describe(`on ${name}`, { skip, concurrency: 4 }, () => {
-    const start = async () => {
-      const database = await create()
-      const url = kind === 'sqlite' ? `sqlite:${database.location}` : database.location
-      const env = { DATABASE_URL: url, TOKEN_KEYS: tokenKeys }
-      const app = await startTestApp(env)
-      return Object.assign(app, {
-        env,
-        [Symbol.asyncDispose]: async () => {
-          await app.app[Symbol.asyncDispose]()
-          await database[Symbol.asyncDispose]()
-        },
-      })
-    }
+for (const kind of engineKinds) {
+  describe(`on ${kind.name}`, { skip: kind.skip }, () => {
+    const app = shared(() => startTestAppOn(kind, { LOGIN_LIMIT_MAX: '0' }))
 
-    test('a failed login gets the same answer for every reason', async () => {
-      await using app = await start()
+    const envOf = ({ database: { location } }: TestApp) => ({
+      DATABASE_URL: kind.kind === 'sqlite' ? `sqlite:${location}` : location,
+      TOKEN_KEYS: tokenKeys,
+    })
+
+    it('F21: a failed login causes the same work and gets the same answer for every reason', async t => {
       await register(app.url)
       await postJson(`${app.url}/users`, '{"name":"Bob","email":"bob@example.com"}')
-      const failures = [
-        await tryLogin(app.url, 'ann@example.com', 'wrong password'),
-        await tryLogin(app.url, 'nobody@example.com'),
-        await tryLogin(app.url, 'bob@example.com'),
-        await tryLogin(app.url, ' ann@example.com'),
-        await tryLogin(app.url, "' or 1=1 --"),
-        await tryLogin(app.url, 'ann@example.com', `${password} `),
-        await tryLogin(app.url, 'ann@example.com', password.toUpperCase()),
-      ]
-      for (const failure of failures) {
+      const matches = t.mock.method(Argon2Passwords.prototype, 'matches')
+      const headers: string[][] = []
+      for (const [email, secret = password] of [
+        ['ann@example.com', 'wrong password'],
+        ['nobody@example.com'],
+        ['bob@example.com'], // has no password
+        [' ann@example.com'],
+        ["' or 1=1 --"],
+        ['ann@example.com', `${password} `],
+        ['ann@example.com', password.toUpperCase()],
+      ] as const) {
+        matches.mock.resetCalls()
+        const failure = await tryLogin(app.url, email, secret)
         assertUnauthorized(failure, 'Invalid email or password', plainChallenge)
-        assert.deepEqual([...failure.headers.keys()].sort(), [...(failures[0]?.headers.keys() ?? [])].sort())
+        headers.push([...failure.headers.keys()].sort())
+        const compared = matches.mock.calls.map(call => call.arguments[0])
+        assert.deepEqual([headers.at(-1), compared], [headers[0], [secret]], email)
       }
     })
 
-    test('login ignores the case of the e-mail', async () => {
-      await using app = await start()
-      const id = await register(app.url, 'Ann@Example.COM')
-      for (const email of ['ann@example.com', 'ANN@EXAMPLE.COM', 'Ann@Example.COM']) {
+    it('login ignores the case of the e-mail', async () => {
+      const id = await register(app.url, 'Cat@Example.COM')
+      for (const email of ['cat@example.com', 'CAT@EXAMPLE.COM', 'Cat@Example.COM']) {
         assert.equal(decodeJwt(await tokenOf(app.url, email)).sub, String(id))
       }
     })
 
-    test('the token of a deleted user is invalid at once, even if it was verified before, and a new user with that id does not make it valid', async () => {
-      await using app = await start()
-      const id = await register(app.url)
-      const token = await tokenOf(app.url)
+    it('the token of a deleted user is invalid at once, even if it was verified before, and a new user with that id does not make it valid', async () => {
+      const email = 'dan@example.com'
+      const id = await register(app.url, email)
+      const token = await tokenOf(app.url, email)
       assert.ok(await isValid(token, app.url))
-      await using other = kind === 'postgres' ? await startTestApp(app.env) : undefined
+      await using other = kind.kind === 'postgres' ? await startTestApp(envOf(app)) : undefined
       if (other !== undefined) assert.ok(await isValid(token, other.url))
 
       assert.equal((await ask(`${app.url}/users/${id}`, { method: 'DELETE' })).status, 204)
       for (const { url } of [app, other ?? app]) assert.ok(!(await isValid(token, url)))
 
-      const body = JSON.stringify({ name: 'Ann', email: 'ann@example.com', password })
+      const body = JSON.stringify({ name: 'Ann', email, password })
       const headers = { 'content-type': 'application/json' }
       assert.equal((await ask(`${app.url}/users/${id}`, { method: 'PUT', headers, body })).status, 201)
       assert.ok(!(await isValid(token, app.url)))
-      assert.equal(decodeJwt(await tokenOf(app.url)).sub, String(id))
-      assert.ok(await isValid(await tokenOf(app.url), app.url))
+      assert.equal(decodeJwt(await tokenOf(app.url, email)).sub, String(id))
+      assert.ok(await isValid(await tokenOf(app.url, email), app.url))
     })
 
-    test('a new password makes all older tokens invalid, and other changes of the user do not', async () => {
-      await using app = await start()
-      const id = await register(app.url)
-      const [token, second] = [await tokenOf(app.url), await tokenOf(app.url)]
+    it('a new password makes all older tokens invalid, and other changes of the user do not', async () => {
+      const email = 'eve@example.com'
+      const id = await register(app.url, email)
+      const [token, second] = [await tokenOf(app.url, email), await tokenOf(app.url, email)]
       const patch = async (values: object) => {
         const headers = { 'content-type': 'application/json' }
         const init = { method: 'PATCH', headers, body: JSON.stringify(values) }
@@ -359,13 +353,13 @@ for (const { name, kind, skip, create } of engineKinds) {
       assert.ok(await isValid(await tokenOf(app.url, 'anna@example.com', 'another password'), app.url))
     })
 
-    test('users set-role works while a server runs, by e-mail and by id, and makes all older tokens invalid', async () => {
-      await using app = await start()
-      const id = await register(app.url)
-      const setRole = (user: string, role: string) => runDuet(['users', 'set-role', user, role], { env: app.env })
-      let token = await tokenOf(app.url)
+    it('users set-role works while a server runs, by e-mail and by id, and makes all older tokens invalid', async () => {
+      const email = 'fay@example.com'
+      const id = await register(app.url, email)
+      const setRole = (user: string, role: string) => runDuet(['users', 'set-role', user, role], { env: envOf(app) })
+      let token = await tokenOf(app.url, email)
       for (const [user, role] of [
-        ['ANN@example.com', 'admin'],
+        ['FAY@example.com', 'admin'],
         [String(id), 'member'],
       ] as const) {
         assert.ok(await isValid(token, app.url))
@@ -373,19 +367,8 @@ for (const { name, kind, skip, create } of engineKinds) {
         assert.equal(code, 0, stderr)
         assert.match(stdout, new RegExp(`now ${role}`))
         assert.ok(!(await isValid(token, app.url)))
-        token = await tokenOf(app.url)
+        token = await tokenOf(app.url, email)
         assert.equal(decodeJwt(token).role, role)
-      }
-      const refused = await Promise.all([
-        setRole('4711', 'admin'),
-        setRole('nobody@example.com', 'admin'),
-        setRole(String(id), 'root'),
-        setRole(String(id), ''),
-      ])
-      for (const { code, stdout, stderr } of refused) {
-        assert.equal(code, 1)
-        assert.equal(stdout, '')
-        assert.match(stderr, /^duet: [^\n]+\n$/)
       }
       assert.ok(await isValid(token, app.url))
     })

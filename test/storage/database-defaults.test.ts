@@ -3,7 +3,6 @@ import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import { sql } from '../../src/storage/sql.ts'
 import { startTestApp } from '../support/app.ts'
-import { ended } from '../support/ended.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertLedger } from '../support/ledger.ts'
@@ -106,7 +105,7 @@ describe('A database that is not encoded in UTF8', { skip: postgres.skip }, () =
       const stderr = `duet: DATABASE_URL: The database has the encoding ${encoding}. Create one with the encoding UTF8.\n`
       assert.deepEqual(await runDuet(['migrate'], { env }), { code: 1, stdout: '', stderr })
       await using duet = serveDuet(env)
-      assert.deepEqual(await ended(duet), { code: 1, stdout: '', stderr })
+      assert.deepEqual(await duet.outcome(), { code: 1, stdout: '', stderr })
       assert.deepEqual(await execute(url, "select tablename from pg_tables where schemaname = 'public'"), [])
     })
   }

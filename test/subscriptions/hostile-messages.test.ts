@@ -24,7 +24,7 @@ async function closedFor(app: { readonly url: string }, text: string): Promise<n
 }
 
 describe('A deeply nested message', () => {
-  let app: Omit<TestApp, 'database'>
+  let app: Omit<TestApp, 'database' | 'engine'>
   before(async () => {
     app = await startTestApp(unlimited)
   })

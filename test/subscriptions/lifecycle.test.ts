@@ -4,7 +4,6 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import { CloseCode } from 'graphql-ws'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
-import { ended } from '../support/ended.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
@@ -198,7 +197,7 @@ describe('The life of a socket', { concurrency: 10 }, () => {
       duet.child.kill('SIGTERM')
       assert.deepEqual(await client.closed, { code: 1001, reason: 'Going away' })
       await waitUntil(() => silent.closeCode === 1001)
-      const { code, stderr } = await ended(duet)
+      const { code, stderr } = await duet.outcome()
       assert.deepEqual([code, stderr], [0, ''])
     })
   })

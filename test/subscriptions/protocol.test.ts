@@ -18,7 +18,7 @@ import { waitUntil } from '../support/wait.ts'
 const posts = 'subscription { postAdded { id } }'
 
 describe('graphql-transport-ws', () => {
-  let app: Omit<TestApp, 'database'>
+  let app: Omit<TestApp, 'database' | 'engine'>
   let token: string
   before(async () => {
     app = await startTestApp({ RATE_LIMIT_MAX: '0' })

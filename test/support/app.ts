@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type App, type Dependencies, startApp, systemClock, systemRandomness } from '../../src/app.ts'
@@ -8,6 +9,8 @@ import { Metrics } from '../../src/http/metrics.ts'
 import { refuseOtherMethods } from '../../src/http/routing.ts'
 import { createServer, type ServerParts, type ServerSettings } from '../../src/http/server.ts'
 import { Unread } from '../../src/http/unread.ts'
+import type { Engine } from '../../src/storage/engine.ts'
+import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startThreads, type ThreadsParts } from '../../src/threads/supervisor.ts'
 import { type EngineKind, sqlite, type TestDatabase } from './engines.ts'
 import { testThreads } from './form.ts'
@@ -82,7 +85,12 @@ function threadLogs(logs: LogLine[]): Pick<ThreadsParts, 'write' | 'onGiveUp'> {
   }
 }
 
-export type TestApp = Running & { readonly app: App; readonly database: TestDatabase }
+export interface TestApp extends Running {
+  readonly app: App
+  readonly database: TestDatabase
+  /** The test's own connection to the database. */
+  readonly engine: Engine<typeof verbs>
+}
 
 /** The whole app on a new database of the given kind, which the test can also open directly. On PostgreSQL it uses Redis. */
 export async function startTestAppOn(
@@ -97,7 +105,35 @@ export async function startTestAppOn(
   const own = { DATABASE_URL: address, REDIS_URL: redis, TOKEN_KEYS: tokenKeys }
   const running = parts.use(await startTestApp({ ...own, ...env }, dependencies))
   const all = parts.move()
-  return { ...running, database, [Symbol.asyncDispose]: () => all.disposeAsync() }
+  let engine: TestApp['engine'] | undefined
+  return {
+    ...running,
+    database,
+    get engine() {
+      engine ??= all.use(database.open(catalogue))
+      return engine
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/** The routes of the app, such as `GET /users/:id`, without those that answer 405, and HEAD, which every GET has. */
+export async function registeredRoutes(): Promise<ReadonlySet<string>> {
+  const routes = new Set<string>()
+  const watch = (message: unknown) => {
+    const { fastify } = message as { fastify: FastifyInstance }
+    fastify.addHook('onRoute', ({ method, url, config }) => {
+      if (config?.allow !== undefined) return
+      for (const each of [method].flat()) if (each !== 'HEAD') routes.add(`${each} ${url}`)
+    })
+  }
+  subscribe('fastify.initialization', watch)
+  try {
+    await using _app = await startTestApp({ THREADS: '1' })
+  } finally {
+    unsubscribe('fastify.initialization', watch)
+  }
+  return routes
 }
 
 type TestServer = Running & { readonly server: FastifyInstance; readonly lifecycle: Lifecycle }

@@ -174,6 +174,17 @@ export async function postJson(
   return await ask(url, { method: 'POST', headers: { 'content-type': type }, body })
 }
 
+/** Whether nobody listens on this port. */
+export async function isRefused(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  const refused = await once(socket, 'connect').then(
+    () => false,
+    error => error.code === 'ECONNREFUSED',
+  )
+  socket.destroy()
+  return refused
+}
+
 /** Sends bytes on a separate connection and returns the first answer. */
 export async function sendRaw(port: number, bytes: string | Uint8Array): Promise<RawResponse> {
   using connection = await RawConnection.open(port)

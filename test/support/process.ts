@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from './folder.ts'
 import { testThreads } from './form.ts'
-import { generous, waitUntil } from './wait.ts'
+import { generous, waitUntil, within } from './wait.ts'
 
 const ownRoot = join(import.meta.dirname, '..', '..')
 
@@ -72,8 +72,9 @@ export class DuetProcess implements AsyncDisposable {
     return ((user ?? 0) + (system ?? 0)) * 10
   }
 
+  /** Waits until the process has ended by itself. */
   async outcome(): Promise<Outcome> {
-    const code = await this.#exit
+    const code = await within(this.#exit, () => `the end of a process that printed ${this.stdout}${this.stderr}`)
     return { code, stdout: this.stdout, stderr: this.stderr }
   }
 
