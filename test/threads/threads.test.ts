@@ -24,54 +24,14 @@ function servedBy(logs: readonly Readonly<Record<string, unknown>>[]): Set<unkno
   return new Set(logs.filter(({ msg }) => msg === 'answered').map(({ thread }) => thread))
 }
 
-/** Sends requests on separate connections until both threads have answered some. Returns the number of requests. */
-async function useBoth(app: Awaited<ReturnType<typeof startTestApp>>): Promise<number> {
-  let sent = 0
-  while (servedBy(app.logs).size < 2) {
-    await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-    sent++
-    await waitUntil(() => app.logs.filter(({ path }) => path === '/users').length === sent)
-  }
-  return sent
-}
-
-/** Waits until a thread has replaced one of two. It must listen where the others do. */
-async function replaced(app: Awaited<ReturnType<typeof startTestApp>>): Promise<void> {
+/** Ends a thread, and waits until another one has replaced it. It must listen where the others do. */
+async function replace(app: Awaited<ReturnType<typeof startTestApp>>, worker: Worker | undefined): Promise<void> {
   const told = () => app.logs.map(({ msg }) => String(msg)).filter(msg => msg.startsWith('Listening'))
-  await waitUntil(() => told().length === 3)
+  const { length } = told()
+  await worker?.terminate()
+  await waitUntil(() => told().length === length + 1)
   assert.equal(new Set(told()).size, 1, told().join())
 }
-
-test('two threads report their metrics as one server, and a thread that ends is replaced while the other continues', {
-  skip: notInQuick,
-}, async () => {
-  const workers: Worker[] = []
-  const note = (worker: Worker) => workers.push(worker)
-  process.on('worker', note)
-  await using app = await startTestApp(two)
-  process.off('worker', note)
-  const sent = await useBoth(app)
-  const { body } = await ask(`${app.url}/metrics`)
-  const count = /^duet_http_request_seconds_count\{method="GET",route="\/users",status="200"\} (\d+)$/m.exec(body)?.[1]
-  assert.equal(Number(count), sent)
-  assert.equal(body.match(/^process_cpu_seconds_total /gm)?.length, 1)
-  const reported = Number(/^process_resident_memory_bytes (\S+)$/m.exec(body)?.[1])
-  assert.ok(reported < 1.5 * process.memoryUsage.rss(), 'the memory of the process is counted once')
-
-  const user = await createUser(app)
-  const [first] = workers.filter(({ threadName }) => threadName === 'serving 1')
-  await first?.terminate()
-  await waitUntil(() => app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
-  await replaced(app)
-  for (let times = 0; times < 20; times++) {
-    const { status } = await sendRaw(
-      app.port,
-      `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`,
-    )
-    assert.equal(status, 200)
-  }
-  assert.equal((await createUser(app)).id, user.id + 1)
-})
 
 describe('Two threads', () => {
   const workers: Worker[] = []
@@ -96,6 +56,40 @@ describe('Two threads', () => {
     attempts = matches.mock.callCount()
   })
   after(() => app[Symbol.asyncDispose]())
+
+  it('report their metrics as one server, and a thread that ends is replaced while the other continues', {
+    skip: notInQuick,
+  }, async () => {
+    const lists = (body: string) =>
+      Number(
+        /^duet_http_request_seconds_count\{method="GET",route="\/users",status="200"\} (\d+)$/m.exec(body)?.[1] ?? 0,
+      )
+    const metrics = async () => (await ask(`${app.url}/metrics`)).body
+    const before = lists(await metrics())
+    const answered = app.logs.length
+    let sent = 0
+    for (; servedBy(app.logs.slice(answered)).size < 2; sent++)
+      await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    const body = await metrics()
+    assert.equal(lists(body) - before, sent)
+    assert.equal(body.match(/^process_cpu_seconds_total /gm)?.length, 1)
+    const reported = Number(/^process_resident_memory_bytes (\S+)$/m.exec(body)?.[1])
+    assert.ok(reported < 1.5 * process.memoryUsage.rss(), 'the memory of the process is counted once')
+
+    const user = await createUser(app)
+    await replace(
+      app,
+      workers.find(({ threadName }) => threadName === 'serving 1'),
+    )
+    assert.ok(app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
+    const line = `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
+    for (let times = 0; times < 20; times++) assert.equal((await sendRaw(app.port, line)).status, 200)
+    assert.equal((await createUser(app)).id, user.id + 1)
+  })
+
+  it('are of one server: a second one does not start on their port', async () => {
+    await assert.rejects(startTestApp({ ...two, PORT: String(app.port) }), { code: 'EADDRINUSE', syscall: 'listen' })
+  })
 
   it('all know of maintenance when the switch has returned, and all know of its end', async () => {
     const connections = await Promise.all(Array.from({ length: 8 }, () => RawConnection.open(app.port)))
@@ -138,8 +132,10 @@ describe('Two threads', () => {
     }
     await loginOnBoth()
     await app.app.toggleMaintenance()
-    await workers.find(({ threadName }) => threadName === 'serving 2')?.terminate()
-    await replaced(app)
+    await replace(
+      app,
+      workers.find(({ threadName }) => threadName === 'serving 2'),
+    )
     await onBoth(login, ({ status }) => assert.equal(status, 503))
     await app.app.toggleMaintenance()
     await loginOnBoth()
@@ -237,9 +233,4 @@ test('threads have no more connections to PostgreSQL together than one may have'
   } finally {
     await Promise.all([holder.end(), watcher.end()])
   }
-})
-
-test('a second server with several threads does not start on the port of another', async () => {
-  await using app = await startTestApp(two)
-  await assert.rejects(startTestApp({ ...two, PORT: String(app.port) }), { code: 'EADDRINUSE', syscall: 'listen' })
 })
