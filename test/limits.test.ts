@@ -98,7 +98,9 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'graphql/plans: is refused as a subscription of more than 500 fields',
     'storage/wide-selections: of more lists than allowed is refused in a query and in a mutation, and then nothing is changed',
   ],
-  'fields of an introspection answer': ['graphql/introspection: is refused, and 5,000 fields are allowed'],
+  'fields of an introspection answer': [
+    'graphql/introspection: with a too large answer is refused, and 5,000 fields are allowed',
+  ],
   'rows skipped by an operation': [
     'graphql/skipped-rows: is refused before it is executed, by POST and by GET, and 100,000 are allowed',
   ],

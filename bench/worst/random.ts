@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { Data } from '../../test/graphql/support/data.ts'
-import { anyQuery, wideQuery } from '../../test/graphql/support/operations.ts'
+import { anyQuery } from '../../test/graphql/support/operations.ts'
 import { type Candidate, operation } from './candidates.ts'
 import type { Places } from './selections.ts'
 
@@ -165,8 +165,7 @@ export function testOperations({ author, latest }: Places, count: number): reado
     posts: [{ id: latest, authorId: author, title: 'T', content: 'C', likes: 0, publishedAt: at }],
     comments: [],
   }
-  const operations = fc.oneof({ arbitrary: anyQuery(data), weight: 3 }, { arbitrary: wideQuery(data), weight: 1 })
   return fc
-    .sample(operations, count)
+    .sample(anyQuery(data), count)
     .map(({ text, variables }, index) => operation(`test ${index}`, text, variables[0]))
 }

@@ -13,7 +13,7 @@ import { beginning, contentsOf, people, resetData, stateOf, withoutNow } from '.
 import { type Data, type DataSize, datas, insertsOf, instants } from './support/data.ts'
 import { NaiveQuery, naiveAnswer, normalised } from './support/naive.ts'
 import { naiveMutation } from './support/naive-mutations.ts'
-import { anyMutation, anyQuery, type Operation, type Variables, wideQuery } from './support/operations.ts'
+import { anyMutation, anyQuery, type Operation, type Variables } from './support/operations.ts'
 import { catalogue } from './support/planting-verbs.ts'
 import { actorOf, type Service, Stage, serviceOver, withMethods } from './support/stage.ts'
 
@@ -46,20 +46,6 @@ for (const kind of engineKinds) {
           { numRuns: runsPerSize, seed: seed + at },
         )
       }
-      tally.report(t)
-    })
-
-    it('gets the same answer as from graphql-js, for any number of keys', async t => {
-      await using stage = await Stage.open(kind)
-      const tally = new Tally()
-      const data = someData({ users: 2, posts: 3, comments: 2, longest: 10 })
-      await stage.insert(data)
-      await fc.assert(
-        fc.asyncProperty(wideQuery(data), operation =>
-          compare(newService(stage), operation, data, firstUser(data), tally),
-        ),
-        { numRuns: runs(5, 80), seed, endOnFailure: true },
-      )
       tally.report(t)
     })
 

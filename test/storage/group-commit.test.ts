@@ -37,18 +37,6 @@ describe('A batch in which a verb fails', () => {
 })
 
 describe('A ROLLBACK that fails', () => {
-  it('once does not affect the other jobs of the batch', async t => {
-    const { connection, keys, failRollbacks } = await prepared(t)
-    failRollbacks(1)
-    const results = commitTogether(connection, verbs, [put(1), failing(2), put(3)], () => [])
-    assert.deepEqual(outcomes(results), [
-      [1, 'put'],
-      [2, 'fault'],
-      [3, 'put'],
-    ])
-    assert.deepEqual(keys(), ['k1', 'k3'])
-  })
-
   it('repeatedly rejects all jobs until it works, and then later writes succeed without the rejected changes', async t => {
     const { connection, keys, failRollbacks } = await prepared(t)
     failRollbacks(Number.POSITIVE_INFINITY)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { setImmediate as turn } from 'node:timers/promises'
 import pg from 'pg'
 import { readConfig } from '../../src/config.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -200,14 +201,18 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   })
 
   it('rejects with 503 at once if too many operations wait for connections', async () => {
-    await using setup = await prepared({ poolMax: 1 })
-    const { engine } = setup
-    const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`))
-    const outcomes = await Promise.allSettled(asked)
-    const refused = outcomes.filter(outcome => outcome.status === 'rejected')
-    assert.ok(refused.length >= 40, `${refused.length} were refused`)
-    for (const { reason } of refused) assert.ok(isUnavailable(reason))
+    await using setup = await preparedThroughProxy({ poolMax: 1, timeouts: impatient })
+    const { engine, proxy } = setup
     await engine.ping()
+    proxy.decide = () => 'stall'
+    let refused = 0
+    const note = (error: unknown) => (isUnavailable(error) ? refused++ : assert.fail(String(error)))
+    const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`).then(assert.fail, note))
+    await turn()
+    assert.ok(refused >= 40 && refused <= 50, `${refused} were refused at once`)
+    await Promise.all(asked)
+    proxy.decide = () => 'pass'
+    await recovered(engine)
   })
 
   it('keeps a limited number of prepared statements per connection, named from their second use on', async () => {
@@ -216,11 +221,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     const count = async () => Number((await engine.read(sql`select count(*) from pg_prepared_statements`))[0]?.[0])
     for (let index = 0; index < 100; index++) await engine.read({ text: `select ${index}`, values: [] })
     assert.equal(await count(), 0)
-    for (let round = 0; round < 2; round++) {
-      for (let index = 0; index < bounds.statements + 100; index++) {
-        for (let use = 0; use < 2; use++) await engine.read({ text: `select ${index}, 'x'`, values: [] })
-      }
-    }
+    for (let index = 0; index < bounds.statements + 100; index++)
+      for (let use = 0; use < 2; use++) await engine.read({ text: `select ${index}, 'x'`, values: [] })
     const kept = await count()
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })

@@ -76,25 +76,6 @@ describe('Conversation', () => {
     assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
   })
 
-  it('closing the socket ends running operations and those that have not started', async () => {
-    using talk = await acknowledged()
-    talk.begin('1', posts)
-    await turn()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    talk.stage.log.held = promise
-    talk.begin('2', posts)
-    talk.begin('3', '{ post(id: 1) { id } }')
-    talk.conversation.closed()
-    resolve()
-    await turn()
-    assert.deepEqual(talk.wire.sent, [])
-    assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
-    talk.begin('4', posts)
-    talk.say({ type: 'nonsense' })
-    await turn()
-    assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], undefined])
-  })
-
   it('while the store is unavailable a socket with a token is closed with 1013', async () => {
     using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })

@@ -4,11 +4,10 @@ import type { Engine } from '../../src/storage/engine.ts'
 import { catalogue, type verbs } from '../../src/storage/verbs.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import { inForm, onlyOneThread } from '../support/form.ts'
+import { inForm } from '../support/form.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, send, type UserBody } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
+import { type Operation, SocketClient } from '../support/sockets.ts'
 
 type Member = UserBody & { readonly token: string }
 
@@ -216,24 +215,6 @@ for (const kind of engineKinds) {
           ids,
         )
       for (const each of clients) await each.close()
-    })
-
-    it('equal subscriptions of several sockets form one group, which ends with its last member', {
-      skip: onlyOneThread,
-    }, async () => {
-      await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 0)
-      const clients = await Promise.all(Array.from({ length: 10 }, () => SocketClient.connect(app)))
-      const all: Operation[] = []
-      for (const each of clients) all.push(await each.begin('subscription { postAdded { id } }').listening(newPost))
-      all.push(await client.begin('subscription Other { postAdded { id title } }').listening(newPost))
-      assert.equal(await metricOf(app, 'duet_subscriptions'), 11)
-      assert.equal(await metricOf(app, 'duet_subscription_groups'), 2)
-      for (const each of clients) await each.close()
-      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 1)
-      all.at(-1)?.complete()
-      await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === 0)
-      client[Symbol.dispose]()
-      await untilNoSocketIsLeft(app)
     })
 
     it('ids are returned unchanged, with any characters', async () => {

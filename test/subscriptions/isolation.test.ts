@@ -3,8 +3,6 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
 import type { Selection } from '../../src/core/selection.ts'
-import { groupName } from '../../src/graphql/live/groups.ts'
-import { repeat } from '../support/graphql.ts'
 import { waitUntil } from '../support/wait.ts'
 import { FanOutStage, postAdded, soon } from './fakes.ts'
 
@@ -209,13 +207,5 @@ describe('Sending an event', () => {
     isOver = true
     await watching
     assert.ok(new Set(toldAtTurns.filter(each => each > 0 && each < 500)).size >= 3, `turns at ${toldAtTurns}`)
-  })
-
-  it('the name of a group has a fixed length, and differs for every selection', () => {
-    const stage = new FanOutStage()
-    const long = `subscription { postAdded { ${repeat(300, n => `${'x'.repeat(100)}${n}: id`)} } }`
-    const names = [ids, titles, long].map(text => groupName(stage.subscription(text), false))
-    assert.equal(new Set(names).size, 3)
-    for (const name of names) assert.ok(name.length < 50, name)
   })
 })

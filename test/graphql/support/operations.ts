@@ -81,40 +81,9 @@ const longestName = 'a_name_of_sixty_three_characters_'.padEnd(63, 'x')
 
 /** Aliases that often cause errors. */
 const aliases: readonly string[] = [
-  ...[
-    'a',
-    'A',
-    'b',
-    'id',
-    'name',
-    'title',
-    'text',
-    'author',
-    'posts',
-    'comments',
-    '_',
-    'a1',
-    '__proto__',
-    'constructor',
-  ],
-  ...[
-    'toString',
-    'o',
-    'O',
-    'data',
-    'ctid',
-    'xmin',
-    'c0',
-    'c1',
-    't1',
-    'T1',
-    'answer',
-    'whole',
-    'select',
-    'null',
-    'true',
-  ],
-  ...['rowid', 'oid', longestName, `${longestName}y`, `${longestName}Y`, 'L'.repeat(128)],
+  ...'a A b id name title text author posts comments _ a1 __proto__ constructor toString o O data'.split(' '),
+  ...'ctid xmin c0 c1 t1 T1 answer whole select null true rowid oid'.split(' '),
+  ...[longestName, `${longestName}y`, `${longestName}Y`, 'L'.repeat(128)],
 ]
 
 const fragmentNames = ['F', 'f', '__proto__', 'constructor', 'o', '__schema']
@@ -179,17 +148,8 @@ interface RawOperation {
 
 type Given = 'not' | 'literal' | 'null' | 'variable'
 
-const givens: readonly Given[] = [
-  'not',
-  'literal',
-  'variable',
-  'literal',
-  'variable',
-  'not',
-  'null',
-  'literal',
-  'variable',
-]
+const chosen: readonly Given[] = ['literal', 'variable']
+const givens: readonly Given[] = ['not', ...chosen, ...chosen, 'not', 'null', ...chosen]
 
 function argumentOf(raw: RawArgument): { readonly given: Given; readonly value: number } {
   return { given: givens[raw % givens.length] ?? 'not', value: Math.floor(raw / givens.length) }
@@ -251,35 +211,9 @@ function rawOperations(levels: readonly number[]): fc.Arbitrary<RawOperation> {
 const anyRaw = rawOperations([2, 3, 2, 2, 2, 1, 1])
 const flatRaw = rawOperations([4, 3, 2, 1])
 
-/** One object with more keys than an SQL function can have arguments. */
-const wideRaw: fc.Arbitrary<RawOperation> = fc
-  .record({
-    at: fc.nat(5),
-    fields: fc.array(fc.nat(60), { minLength: 200, maxLength: 260, size: 'max' }),
-    longAt: fc.option(fc.nat(100)),
-  })
-  .map(({ at, fields, longAt }) => {
-    const leaf = { form: 'field', conditions: 0, inner: [], args: [] } as const
-    const nodes: RawNode[] = fields.map((choice, index) => {
-      const alias = index === longAt ? aliases.length - 1 : aliases.length + index
-      // The number of tokens of a document is limited, so only few fields have subfields.
-      const field = index % 50 === 0 ? choice : at === 0 ? 0 : (choice % 3) * 3
-      return { ...leaf, field, alias }
-    })
-    const two = givens.indexOf('literal') + limits.indexOf(2) * givens.length
-    const around: RawNode = { ...leaf, field: (at - 1) * 3 + 1, alias: -1, args: [two], inner: nodes }
-    const andNames: RawNode = { ...leaf, field: 0, alias: 0 }
-    const top = at === 0 ? nodes : [around, andNames]
-    return { nodes: top, fragments: [], variables: [], name: 0, withFragments: false }
-  })
-
 /** A valid query that may use the whole schema, up to the allowed depth, of usual size. */
 export function anyQuery(data: Data): fc.Arbitrary<Operation> {
   return anyRaw.map(raw => new Writer(raw, data).operation('Query'))
-}
-
-export function wideQuery(data: Data): fc.Arbitrary<Operation> {
-  return wideRaw.map(raw => new Writer(raw, data).operation('Query'))
 }
 
 /** Several changes, some of which fail. `soon` are ids that may exist by then. */
