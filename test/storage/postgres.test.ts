@@ -207,7 +207,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     proxy.decide = () => 'stall'
     let refused = 0
     const note = (error: unknown) => (isUnavailable(error) ? refused++ : assert.fail(String(error)))
-    const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`).then(assert.fail, note))
+    const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`).catch(note))
     await turn()
     assert.ok(refused >= 40 && refused <= 50, `${refused} were refused at once`)
     await Promise.all(asked)
