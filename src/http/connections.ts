@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { RefusedClients } from '../core/ports.ts'
 import { clientKey, type TrustedProxies } from './client-address.ts'
 
-export interface ConnectionLimit {
+interface ConnectionLimit {
   /** How many connections one client may have open; 0 means no limit. */
   readonly most: number
   /** Connections of these proxies carry many clients, so they are neither counted nor refused. */

@@ -4,6 +4,13 @@ import type { Store } from '../core/store.ts'
 import { within } from '../lib/within.ts'
 import type { Lifecycle } from './lifecycle.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Set on routes that answer under maintenance too, and to requests that name the service by any host. */
+    probe?: true
+  }
+}
+
 /** `/health/live`: the process is running. `/health/ready`: it can receive traffic. */
 export function serveHealth(
   server: FastifyInstance,
@@ -11,8 +18,7 @@ export function serveHealth(
   lifecycle: Lifecycle,
   timeoutMs: number,
 ): void {
-  // A probe may name the service by any address. The response is the same for everybody.
-  const config = { servedUnderMaintenance: true, unlimited: true, anyHost: true } as const
+  const config = { probe: true, unlimited: true } as const // the response is the same for everybody
   server.get('/health/live', { config }, (_request, reply) => {
     reply.header('cache-control', 'no-cache')
     return { status: 'live' }

@@ -66,15 +66,9 @@ export class Lifecycle {
 /** Under maintenance, everything except the health routes is refused before its body is read. */
 export function refuseUnderMaintenance(server: FastifyInstance, lifecycle: Lifecycle): void {
   server.addHook('onRequest', (request, _reply, next) => {
-    if (!lifecycle.maintenance || request.routeOptions.config.servedUnderMaintenance) return next()
+    if (!lifecycle.maintenance || request.routeOptions.config.probe) return next()
     next(new AppError('maintenance', 'Service under maintenance. Try again later.'))
   })
-}
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    servedUnderMaintenance?: true
-  }
 }
 
 /** When connections with unfinished requests are closed, so that the process exits within ten seconds. */
@@ -147,7 +141,7 @@ function shortDelay(): Promise<unknown> {
   return new Promise(resolve => setTimeout(resolve, 10))
 }
 
-export interface LastResort {
+interface LastResort {
   readonly logger: Logger
   /** Stops serving gracefully: accepts nothing new and finishes the requests in progress. */
   readonly stop: () => Promise<unknown>

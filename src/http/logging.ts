@@ -13,7 +13,7 @@ export function createLogger(level: string, destination: DestinationStream): Log
 }
 
 /** Where the log goes. */
-export interface LogOutput extends DestinationStream {
+interface LogOutput extends DestinationStream {
   /** Writes what is left and closes. Gives up after a second if nobody reads it, so that the process can end. */
   finish(): void
 }

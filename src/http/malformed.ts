@@ -9,7 +9,7 @@ import type { CountUnserved } from './rate-limit.ts'
 import { answerOn, endsAfterAnswers, lingerMs } from './upgrades.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
-export interface RawAnswers {
+interface RawAnswers {
   readonly logger: FastifyBaseLogger
   readonly randomness: Randomness
   readonly count: CountUnserved

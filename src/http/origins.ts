@@ -66,13 +66,6 @@ const ownHeaders = 'authorization, content-type, idempotency-key, if-match, if-n
 const exposed =
   'ETag, Location, Link, Retry-After, RateLimit, RateLimit-Policy, Idempotent-Replayed, WWW-Authenticate, X-Request-Id'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Set on routes that also serve requests whose `Host` is unknown. */
-    anyHost?: true
-  }
-}
-
 /**
  * Keeps pages of other sites out where requests need no token: the browser of a developer lets every page send requests
  * to this machine. A page whose own name leads to this machine (DNS rebinding) sends that name as `Host`. Any other page
@@ -87,7 +80,7 @@ export function refuseForeignPages(
   const isAllowed = allowedOrigins(corsOrigins)
   const isKnown = knownHosts(allowedHosts)
   server.addHook('onRequest', ({ raw, routeOptions }, reply, next) => {
-    if (!routeOptions.config.anyHost && !hostsOf(raw).every(isKnown)) {
+    if (!routeOptions.config.probe && !hostsOf(raw).every(isKnown)) {
       sendError(reply, 421, 'Unknown host')
       return
     }
@@ -121,14 +114,14 @@ function isForeign({ headers: { origin, host, 'sec-fetch-site': site } }: Incomi
  * Whether a host, with or without a port, is this machine for every browser. No DNS server can decide what these names
  * mean.
  */
-export function isLoopbackHost(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   return loopback.test(host)
 }
 
 const loopback = /^(?:(?:[a-z\d_-]+\.)*localhost\.?|127(?:\.(?:\d\d?|1\d\d|2[0-4]\d|25[0-5])){3}|\[::1\])(?::\d*)?$/i
 
 /** The hosts that requests may name: loopback and the given ones. One without a port stands for all of its ports. */
-export function knownHosts(allowed: readonly string[]): (host: string) => boolean {
+function knownHosts(allowed: readonly string[]): (host: string) => boolean {
   const hosts = new Set(allowed)
   return host => {
     if (isLoopbackHost(host)) return true
