@@ -48,9 +48,9 @@ function* cancelOrder(id: number, reach: Reach, condition: Condition): Steps<'go
 }
 
 /** A shipped order has a payment and a tracking record. The tracking number contains the order id, so it is unique. */
-export function ship(id: number, paymentId: number, secondsFromNow = 0): Statement {
+export function ship(id: number, paymentId: number): Statement {
   return sql`update orders set status = 'shipped', payment_id = ${paymentId}, tracking_carrier = 'Difference Express',
-             tracking_number = ${`DX${String(id).padStart(8, '0')}`}, shipped_at = now_plus(${secondsFromNow})
+             tracking_number = ${`DX${String(id).padStart(8, '0')}`}, shipped_at = now_plus(0)
              where id = ${id}`
 }
 
@@ -120,7 +120,7 @@ export function trackedOrderOf(row: Row): TrackedOrder {
 
 export const itemOf = recordOf<StoredItem>('id', 'name', 'quantity', 'price')
 
-export function itemRows(orderId: number, items: readonly OrderItem[]): Statement {
+function itemRows(orderId: number, items: readonly OrderItem[]): Statement {
   const values: Value[] = [orderId]
   const rows = items.map(({ name, quantity, price }) => {
     const first = values.push(name, quantity, price) - 2
