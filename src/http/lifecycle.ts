@@ -57,6 +57,11 @@ export class Lifecycle {
     })
   }
 
+  drain(): void {
+    this.draining = true
+    for (const response of this.#inFlight) response.shouldKeepAlive = false
+  }
+
   /** Stops tracking a request, also one that gets no HTTP response. */
   release(response: ServerResponse): boolean {
     return this.#inFlight.delete(response)
@@ -86,7 +91,7 @@ const quietMs = 75
 export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, timeoutMs = cutAfterMs): Promise<void> {
   const { drainMs } = lifecycle
   const begun = performance.now()
-  lifecycle.draining = true
+  lifecycle.drain()
   await until(() => lifecycle.connections.size === 0 && lifecycle.silence >= drainMs, begun + drainMs)
   if (drainMs > 0) await stopListening(server, lifecycle)
   lifecycle.closeSockets()

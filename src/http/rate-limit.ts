@@ -99,13 +99,6 @@ export function socketLimit(
   }
 }
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** The URL that the client sent, if routing has replaced `url`. */
-    sentUrl?: string
-  }
-}
-
 /**
  * `/api/` covers everything below it, `/graphql` covers itself and everything below it, `/` covers everything. Paths
  * are decoded in the same way as in the router.

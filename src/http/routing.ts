@@ -14,6 +14,13 @@ declare module 'fastify' {
   }
 }
 
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** The URL that the client sent, if routing has replaced `url`. */
+    sentUrl?: string
+  }
+}
+
 /** Refuses unknown paths and methods before the body is read. */
 export function refuseUnrouted(server: FastifyInstance): void {
   const paths = new Map<string, Set<string>>()
