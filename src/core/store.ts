@@ -167,33 +167,16 @@ export interface PostStore {
   changePosts(actor: Actor, changes: readonly Change[]): Promise<readonly ChangeResult[] | ChangeRefusal>
 }
 
-/** `null` as id stands for an id that no row can have. */
-export type Change =
-  | { readonly kind: 'create a post'; readonly title: string; readonly content: string; readonly show: Show }
-  | UpdatePost
-  | { readonly kind: 'delete a post'; readonly id: number | null; readonly reach: Reach }
-  | { readonly kind: 'like a post'; readonly id: number | null; readonly show: Show }
-  | { readonly kind: 'add a comment'; readonly postId: number | null; readonly text: string; readonly show: Show }
-  | UpdateComment
-  | { readonly kind: 'delete a comment'; readonly commentId: number | null; readonly reach: Reach }
-
-/** A title or content that is `null` stays as it is. */
-export interface UpdatePost {
-  readonly kind: 'update a post'
-  readonly id: number | null
-  readonly title: string | null
-  readonly content: string | null
-  readonly reach: Reach
-  readonly show: Show
-}
-
-export interface UpdateComment {
-  readonly kind: 'update a comment'
-  readonly commentId: number | null
-  readonly text: string
-  readonly reach: Reach
-  readonly show: Show
-}
+/** `null` as id stands for an id that no row can have. A title or content that is `null` stays as it is. */
+export type Change = Readonly<
+  | { kind: 'create a post'; title: string; content: string; show: Show }
+  | { kind: 'update a post'; id: number | null; title: string | null; content: string | null; reach: Reach; show: Show }
+  | { kind: 'delete a post'; id: number | null; reach: Reach }
+  | { kind: 'like a post'; id: number | null; show: Show }
+  | { kind: 'add a comment'; postId: number | null; text: string; show: Show }
+  | { kind: 'update a comment'; commentId: number | null; text: string; reach: Reach; show: Show }
+  | { kind: 'delete a comment'; commentId: number | null; reach: Reach }
+>
 
 /** The fields to read of the created or changed post or comment. The store puts its id into the slot `id` first. */
 export interface Show {

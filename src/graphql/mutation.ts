@@ -3,8 +3,8 @@ import type { RequestedChange } from '../core/posts/change.ts'
 import type { Posts } from '../core/posts/operations.ts'
 import { refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
-import type { PlanSize } from './language/limits/plan-size.ts'
 import { collect, idIn, type Merged, planShown, type Request, showOf } from './language/plan.ts'
+import type { PlanSize } from './language/plans.ts'
 import { argumentIn, type Variables } from './language/tree.ts'
 
 /** The entries of the answer, in order. Each is a constant text or a change. */

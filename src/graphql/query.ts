@@ -2,8 +2,8 @@ import type { GraphQLSchema } from 'graphql'
 import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { introspect } from './language/introspection.ts'
-import type { PlanSize } from './language/limits/plan-size.ts'
 import { collect, type Plan, Planner, type Request, valuesOf } from './language/plan.ts'
+import type { PlanSize } from './language/plans.ts'
 import type { Variables } from './language/tree.ts'
 
 export interface QueryPlan extends Plan {

@@ -1,7 +1,7 @@
 import { refusal } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
-import { PlanSize, planBounds } from './language/limits/plan-size.ts'
 import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
+import { PlanSize, planBounds } from './language/plans.ts'
 import type { Subscription } from './live/groups.ts'
 
 /** Plans a subscription: its topic, and the selection to read for each event. */

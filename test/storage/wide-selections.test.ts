@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { SelectedField, Selection } from '../../src/core/selection.ts'
-import { planBounds } from '../../src/graphql/language/limits/plan-size.ts'
+import { planBounds } from '../../src/graphql/language/plans.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { instants } from '../graphql/support/data.ts'
 import { actorOf, Stage } from '../graphql/support/stage.ts'

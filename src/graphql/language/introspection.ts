@@ -16,19 +16,14 @@ export function introspect(schema: GraphQLSchema, fields: Merged, request: Reque
 
   const known = new Map<Merged, Collected>()
 
-  const innerOf = (merged: Merged): Collected => {
-    const selections = merged.map(field => field.selections)
-    const inner = known.get(merged) ?? collect(selections, variables)
-    known.set(merged, inner)
-    return inner
-  }
-
   const jsonOf = (merged: Merged, source: unknown): string => {
     const [first] = merged
     if (++introspected.fields > introspectionBound) throw tooLarge()
     const value = resolved(first, source)
     if (first.selections.length === 0) return JSON.stringify(value ?? null)
-    const inner = innerOf(merged)
+    const selections = merged.map(field => field.selections)
+    const inner = known.get(merged) ?? collect(selections, variables)
+    known.set(merged, inner)
     const objectOf = (item: unknown) => {
       const entries = [...inner].map(([key, fields]) => `${JSON.stringify(key)}:${jsonOf(fields, item)}`)
       return `{${entries.join(',')}}`

@@ -3,7 +3,7 @@ import { idOf } from '../../core/input.ts'
 import type { SelectedField, SelectedList, Selection, SlotValues } from '../../core/selection.ts'
 import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
-import type { PlanSize } from './limits/plan-size.ts'
+import type { PlanSize } from './plans.ts'
 import { type Argument, argumentIn, type Field, isIncluded, type Node, type Variables } from './tree.ts'
 
 /** A selection, and functions that compute the values of its slots for each request. */
@@ -156,22 +156,4 @@ export function planShown(
 
 export function showOf({ id, ...plan }: ReturnType<typeof planShown>, request: Request): Show {
   return { selection: plan.selection, values: valuesOf(plan, request), id }
-}
-
-/**
- * A key of everything in an operation's variables that changes the shape of a plan: whether conditions are true, whether
- * arguments are given, and whether a limit is 0. Requests with the same key share a plan; only the values of its slots
- * differ.
- */
-export function shapeKey(names: readonly string[], variables: Variables): string {
-  let key = ''
-  for (const name of names) {
-    const value = variables[name]
-    if (value === undefined) key += '-'
-    else if (value === null) key += 'n'
-    else if (value === 0) key += '0'
-    else if (value === true) key += 't'
-    else key += value === false ? 'f' : 's'
-  }
-  return key
 }

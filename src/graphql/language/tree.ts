@@ -20,7 +20,7 @@ import {
 import { badInput } from '../../core/input.ts'
 import { isIntrospection } from './limits/depth.ts'
 
-/** A valid operation as a tree for costs and plans: fields with their types from the schema, and shared fragments. */
+/** A valid operation as a tree for costs and plans: fields with their types from the schema, and fragments. */
 export type Node = Field | Spread
 
 export interface Field {

@@ -13,9 +13,9 @@ import {
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
+import { EventMessage } from './event-message.ts'
 import { Group, type GroupLimits, Groups, groupName, type Subscriber, type Subscription } from './groups.ts'
 import type { Resume } from './messages.ts'
-import { SharedMessage } from './shared-message.ts'
 
 export interface FanOutObserver {
   /** An event reached this many subscribers of a group, this many seconds after its commit. */
@@ -178,8 +178,8 @@ export class FanOut {
     if (!this.#groups.isLive(group)) {
       // Who catches up gets no more than it reads.
       const [member] = group.members
-      const unread = member?.subscriber.ready()
-      if (unread !== undefined) return unread
+      const reading = member?.subscriber.ready()
+      if (reading !== undefined) return reading
     }
     const { observer, now } = this.#parts
     this.#running.set(group, event)
@@ -189,7 +189,7 @@ export class FanOut {
     group.page = group.page.slice(1)
     if (subject === undefined) return this.#groups.end(group, undefined)
     if (data === undefined) return observer.skipped()
-    const message = new SharedMessage(data, group.positions ? placeToText(event) : undefined)
+    const message = new EventMessage(data, group.positions ? placeToText(event) : undefined)
     const isLive = this.#groups.isLive(group)
     const reached = await group.send(event, message)
     if (isLive && reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)

@@ -4,7 +4,7 @@ import { type Event, nameOf, type Topic } from '../../core/events.ts'
 import type { Selection, Slot, SlotValues } from '../../core/selection.ts'
 import { Counts } from '../../lib/counts.ts'
 import { type Refusal, refusal } from '../errors.ts'
-import type { SharedMessage } from './shared-message.ts'
+import type { EventMessage } from './event-message.ts'
 
 /** A subscription: the topic, and the selection to read for each event. */
 export interface Subscription {
@@ -21,7 +21,7 @@ export interface Subscription {
 export interface Subscriber {
   /** Resolves when its client has read most of what was sent. Undefined if it has. */
   ready(): Promise<void> | undefined
-  next(message: SharedMessage): void
+  next(message: EventMessage): void
   /** The topic has ended, or the subscription is refused. */
   end(refused: Refusal | undefined): void
 }
@@ -66,7 +66,7 @@ export class Group {
   }
 
   /** Sends the message of an event to all members that want it. Returns how many do. */
-  async send({ position }: Event, message: SharedMessage): Promise<number> {
+  async send({ position }: Event, message: EventMessage): Promise<number> {
     let reached = 0
     let done = 0
     let end = performance.now() + sliceMs

@@ -1,6 +1,6 @@
 import type { Refusal } from '../errors.ts'
+import type { EventMessage } from './event-message.ts'
 import type { Subscriber } from './groups.ts'
-import type { SharedMessage } from './shared-message.ts'
 
 /** The connection to the client, of any kind. */
 export interface Wire {
@@ -50,7 +50,7 @@ export class Run implements Subscriber {
     this.end()
   }
 
-  next(message: SharedMessage): void {
+  next(message: EventMessage): void {
     if (!this.#isOver) this.#host.sendFrame(message.frame(this.#json))
   }
 

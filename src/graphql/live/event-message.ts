@@ -1,9 +1,9 @@
 /**
  * The message of an event for many subscribers. The messages differ only in the subscription's id, which comes first.
- * Each WebSocket frame is the frame header, the id and the shared bytes. Clients that number their operations use the
+ * Each WebSocket frame is the frame header, the id and the same bytes. Clients that number their operations use the
  * same ids: the next subscriber with the same id gets the same frame.
  */
-export class SharedMessage {
+export class EventMessage {
   readonly #rest: Buffer
   #id: string | undefined
   #frame: Buffer | undefined

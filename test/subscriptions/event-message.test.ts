@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import type { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { SharedMessage } from '../../src/graphql/live/shared-message.ts'
+import { EventMessage } from '../../src/graphql/live/event-message.ts'
 
 /** Internal classes of `ws` that build and parse frames. Its types do not include them. */
 interface WsParts {
@@ -39,7 +39,7 @@ function assertSameBytes(actual: Buffer, expected: Buffer, what: string): void {
   assert.ok(actual.equals(expected), `${what}: its content`)
 }
 
-describe('SharedMessage', () => {
+describe('EventMessage', () => {
   const shortest = textOf('1', '""').length
 
   /** Data that makes the whole message this many bytes long. */
@@ -51,7 +51,7 @@ describe('SharedMessage', () => {
       const data = dataFor(length)
       const text = textOf('1', data)
       assert.equal(Buffer.byteLength(text), length)
-      const frame = new SharedMessage(data).frame('"1"')
+      const frame = new EventMessage(data).frame('"1"')
       assertSameBytes(frame, frameByWs(text), `the frame of ${length} bytes`)
       const [read, ...more] = readByWs(frame)
       assert.ok(read === text && more.length === 0, `ws read ${read?.length} characters and ${more.length} more texts`)
@@ -61,7 +61,7 @@ describe('SharedMessage', () => {
   it('lengths are counted in bytes, and frames of one message differ only in the id', () => {
     for (const size of [0, 1, 30, 50, 32_740, 32_750, 32_760, 40_000]) {
       const data = JSON.stringify({ x: 'é'.repeat(size) })
-      const message = new SharedMessage(data)
+      const message = new EventMessage(data)
       for (const id of ['1', '1', 'another id', '"\\é🎈', '1']) {
         const text = textOf(id, data)
         assertSameBytes(message.frame(JSON.stringify(id)), frameByWs(text), `${size} × é to ${id}`)
