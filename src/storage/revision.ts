@@ -12,8 +12,5 @@ export const revisionOf = {
 }
 
 function digest(values: Row): string {
-  return hash('sha256', JSON.stringify(values), 'base64url').slice(0, characters)
+  return hash('sha256', JSON.stringify(values), 'base64url').slice(0, 22) // 132 bits
 }
-
-/** 132 bits. */
-const characters = 22

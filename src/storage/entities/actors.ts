@@ -25,6 +25,10 @@ export function* unlessRevoked<Outcome, Refusal>(
   return step.value
 }
 
+export function idOf(actor: Actor): number | null {
+  return actor.kind === 'user' ? actor.id : null
+}
+
 /** Adds an event that tells every instance that the user's tokens are revoked. */
 export function revoked(id: number): Statement {
   return unread(sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`)

@@ -7,7 +7,7 @@ import type { Claim, OrderPurpose, Paid, PaymentRefusal, Purpose } from '../../c
 import { revisionOf } from '../revision.ts'
 import { type Row, recordOf, type Statement, sql, unread } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
-import { unlessRevoked } from './actors.ts'
+import { idOf, unlessRevoked } from './actors.ts'
 import { lockOrder, ownerIn, ship } from './orders.ts'
 
 export const paymentVerbs = {
@@ -95,9 +95,8 @@ function* keep({ callerId, scope, key, ttlSeconds }: Claim, expired: Row | undef
 }
 
 function insertPayment(cents: number, actor: Actor): Statement {
-  const payerId = actor.kind === 'user' ? actor.id : null
   return sql`insert into payments (amount_cents, payer_id, created_at)
-             values (${cents}, (select id from users where id = ${payerId}), now_plus(0)) returning id, created_at`
+             values (${cents}, (select id from users where id = ${idOf(actor)}), now_plus(0)) returning id, created_at`
 }
 
 function paidOf([row]: readonly Row[], cents: number, orderId: number | null): Payment {

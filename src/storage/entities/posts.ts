@@ -6,7 +6,7 @@ import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
 import { type Statement, sql, unread } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
-import { unlessRevoked } from './actors.ts'
+import { idOf, unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
 import { lockContent } from './post-locks.ts'
 
@@ -134,8 +134,4 @@ function* createPost(actor: Actor, title: string, content: string): Steps<number
 
 function shown(id: number | null, { text, values, id: slot }: CompiledShow): Statement {
   return { text, values: values.with(slot, id) }
-}
-
-function idOf(actor: Actor): number | null {
-  return actor.kind === 'user' ? actor.id : null
 }

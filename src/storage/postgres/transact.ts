@@ -5,18 +5,15 @@ import { Rollback, type Steps } from '../verb.ts'
 import { failureOf } from './errors.ts'
 import type { PostgresSession } from './session.ts'
 
-export interface TransactionTimes {
-  readonly deadline: number
-  /** The COMMIT has its own time, because it is unknown whether one that is cut off has happened. */
-  readonly commitMs: number
-}
-
-/** Runs the steps of a verb in one transaction. `settings`: statements that set its timeouts. */
+/**
+ * Runs the steps of a verb in one transaction. `settings`: statements that set its timeouts. The COMMIT has its own time,
+ * because it is unknown whether one that is cut off has happened.
+ */
 export async function transact(
   session: PostgresSession,
   settings: readonly Statement[],
   steps: Steps<unknown>,
-  { deadline, commitMs }: TransactionTimes,
+  { deadline, commitMs }: { readonly deadline: number; readonly commitMs: number },
 ): Promise<unknown> {
   /** Statements that travel with the next one whose rows are read. */
   let queued: Statement[] = [begin, ...settings]

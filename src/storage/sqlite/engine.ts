@@ -5,6 +5,7 @@ import { sqliteDialect } from '../select/dialect.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from '../verb.ts'
 import { SqliteConnection } from './connection.ts'
+import { pingVerb } from './group-commit.ts'
 import { SqliteReader } from './reader.ts'
 import { SqliteWriter } from './writer.ts'
 import { WriterWorker } from './writer-worker.ts'
@@ -62,7 +63,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
 
   async ping(): Promise<void> {
     await this.read({ text: 'select 1', values: [] })
-    await this.#writer.ping()
+    await this.#writer.submit(pingVerb, [])
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,13 +9,11 @@ import { SqliteConnection } from './connection.ts'
 /** The first version without the WAL-reset bug, which could lose acknowledged writes. */
 const oldestSqlite = '3.51.3'
 
-/** A file locked by this server. Disposing it releases the lock, and deletes the file if it was temporary. */
-export interface SqliteFile extends Disposable {
-  readonly path: string
-}
-
-/** Locks the file for this server. Creates the folder of `path` if it is missing. `:memory:` means a temporary file. */
-export function claimSqliteFile(path: string): SqliteFile {
+/**
+ * Locks the file for this server. Creates the folder of `path` if it is missing. `:memory:` means a temporary file.
+ * Disposing the result releases the lock, and deletes the file if it was temporary.
+ */
+export function claimSqliteFile(path: string): Disposable & { readonly path: string } {
   checkVersion(process.versions.sqlite ?? '0')
   const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
   const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')

@@ -5,7 +5,7 @@ import { fromSent } from '../../core/sent-error.ts'
 import { bounds } from '../bounds.ts'
 import { outcomeUnknown } from '../engine.ts'
 import type { Timeouts } from '../timeouts.ts'
-import { type Job, pingVerb } from './group-commit.ts'
+import type { Job } from './group-commit.ts'
 import type { FromWriter, SentResult, ToWriter } from './writer-thread.ts'
 
 /** What the writer thread has told about the file. */
@@ -50,10 +50,6 @@ export class SqliteWriter implements FileState, AsyncDisposable {
       this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
     })
-  }
-
-  ping(): Promise<unknown> {
-    return this.submit(pingVerb, [])
   }
 
   reportDamage(): void {
