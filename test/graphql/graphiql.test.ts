@@ -83,20 +83,19 @@ describe('GET /graphql from a browser', () => {
     for (const address of [...found, 'graphql']) {
       const plain = await sent(address, 'identity')
       assert.ok(!plain.headers.has('content-encoding'))
-      const tags = new Set([plain.headers.get('etag')])
-      for (const accepted of ['gzip;q=0', 'br, gzip ; q=0.0, deflate']) {
-        assert.ok(!(await sent(address, accepted)).headers.has('content-encoding'), accepted)
-      }
-      for (const accepted of ['gzip, deflate, br, zstd', 'br;q=0, gzip;q=0.5']) {
-        const { headers, bytes: compressed } = await sent(address, accepted)
-        assert.equal(headers.get('content-encoding'), 'gzip', address)
-        assert.match(headers.get('vary') ?? '', /accept-encoding/i)
-        assert.ok(gunzipSync(compressed).equals(plain.bytes), address)
-        tags.add(headers.get('etag'))
-        bytes += compressed.length / 2
-      }
-      assert.equal(tags.size, 2, 'each form has its own ETag')
+      const { headers, bytes: compressed } = await sent(address, 'gzip, deflate, br, zstd')
+      assert.equal(headers.get('content-encoding'), 'gzip', address)
+      assert.match(headers.get('vary') ?? '', /accept-encoding/i)
+      assert.ok(gunzipSync(compressed).equals(plain.bytes), address)
+      assert.notEqual(headers.get('etag'), plain.headers.get('etag'))
+      bytes += compressed.length
     }
+    for (const [accepted, encoding] of [
+      ['gzip;q=0', undefined],
+      ['br, gzip ; q=0.0, deflate', undefined],
+      ['br;q=0, gzip;q=0.5', 'gzip'],
+    ] as const)
+      assert.equal((await sent('graphql', accepted)).headers.get('content-encoding'), encoding, accepted)
     assert.ok(bytes < 3_000_000, `${bytes} bytes for the whole page`)
   })
 

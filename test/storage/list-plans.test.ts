@@ -72,7 +72,7 @@ const orderLists: Readonly<Record<string, { readonly request: OrderListRequest; 
 describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
   for (const rows of inForm([1_000, 20_000], [1_000, 100_000])) {
     for (const owners of ['one', 'many'] as const) {
-      it(`is read and skipped with its own index only, with and without statistics: ${rows} rows of ${owners}`, async () => {
+      it(`is read, skipped and locked with its own index only, with and without statistics: ${rows} rows of ${owners}`, async () => {
         await using planted = await plantedPostgres(rows, owners === 'one' ? 1 : rows / 10)
         for (const statistics of ['without statistics', 'with statistics']) {
           if (statistics === 'with statistics') await planted.analyze()
@@ -100,27 +100,11 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
             assert.deepEqual(scansOf(orders, index), scansFor(request), what)
             assert.deepEqual(scansOf(orders, 'orders_pkey'), [], what)
           }
+          await assertLocks(planted, statistics)
         }
       })
     }
   }
-})
-
-describe('A mutation with several changes on PostgreSQL', { skip: postgres.skip }, () => {
-  it('finds the rows that it locks first by their ids, without reading other ones', async () => {
-    await using planted = await plantedPostgres(20_000, 2_000)
-    for (const statistics of ['without statistics', 'with statistics']) {
-      if (statistics === 'with statistics') await planted.analyze()
-      const steps = lockContent([1, 2, 3], [4, 5])
-      for (let step = steps.next([]); !step.done; step = steps.next([])) {
-        const what = `${step.value.text}, ${statistics}`
-        const nodes = await planted.plan(step.value.text)
-        assert.ok(!nodes.some(({ type }) => /Sort|Seq Scan|Join|Loop/.test(type)), what)
-        const scans = nodes.filter(({ index }) => index !== undefined)
-        assert.ok(scans.length > 0 && scans.every(({ condition }) => condition !== undefined), what)
-      }
-    }
-  })
 })
 
 describe('A list on SQLite', () => {
@@ -185,6 +169,18 @@ describe('A list on SQLite', () => {
     )
   })
 })
+
+/** Checks that a mutation finds the rows that it locks first by their ids, without reading other ones. */
+async function assertLocks(planted: Awaited<ReturnType<typeof plantedPostgres>>, statistics: string): Promise<void> {
+  const steps = lockContent([1, 2, 3], [4, 5])
+  for (let step = steps.next([]); !step.done; step = steps.next([])) {
+    const what = `${step.value.text}, ${statistics}`
+    const nodes = await planted.plan(step.value.text)
+    assert.ok(!nodes.some(({ type }) => /Sort|Seq Scan|Join|Loop/.test(type)), what)
+    const scans = nodes.filter(({ index }) => index !== undefined)
+    assert.ok(scans.length > 0 && scans.every(({ condition }) => condition !== undefined), what)
+  }
+}
 
 function slotsIn(statement: string): number {
   return Math.max(...[...statement.matchAll(/\$(\d)/g)].map(([, slot]) => Number(slot)))
