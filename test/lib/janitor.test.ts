@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, it, mock, test } from 'node:test'
+import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { Janitor } from '../../src/lib/janitor.ts'
 
@@ -62,31 +62,4 @@ describe('Janitor', () => {
     await upkeep.run()
     assert.equal(asked, 1)
   })
-})
-
-test('a round starts once a minute until the janitor is disposed', async () => {
-  mock.timers.enable({ apis: ['setInterval'] })
-  try {
-    let rounds = 0
-    const upkeep = new Janitor(async () => {
-      rounds++
-      return 0
-    }, silent)
-    const minute = async () => {
-      mock.timers.tick(60_000)
-      await turn()
-    }
-    mock.timers.tick(59_999)
-    assert.equal(rounds, 0)
-    mock.timers.tick(1)
-    await turn()
-    assert.equal(rounds, 1)
-    await minute()
-    assert.equal(rounds, 2)
-    await upkeep[Symbol.asyncDispose]()
-    await minute()
-    assert.equal(rounds, 2)
-  } finally {
-    mock.timers.reset()
-  }
 })

@@ -9,18 +9,10 @@ import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
 import { type Operation, SocketClient } from '../support/sockets.ts'
 import { FanOutStage, postAdded } from './fakes.ts'
+import { idsIn, newPost } from './posts.ts'
 import { serveSockets } from './served-sockets.ts'
 
 const posts = 'subscription { postAdded { id } }'
-const create = 'mutation { createPost(title: "T", content: "C") { id } }'
-
-async function newPost(writer: SocketClient): Promise<string> {
-  return (await writer.read<{ createPost: { id: string } }>(create)).createPost.id
-}
-
-function idsIn({ events }: Operation): readonly string[] {
-  return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
-}
 
 /** A socket that has asked for the position at its start. */
 async function connectWithPosition(app: { readonly url: string }) {

@@ -9,27 +9,19 @@ import { createMember, send } from '../support/rest.ts'
 import { type Operation, SocketClient } from '../support/sockets.ts'
 import { TcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait.ts'
+import { idsIn, newPost } from './posts.ts'
 
 type App = Awaited<ReturnType<typeof startTestApp>>
 
 const posts = 'subscription { postAdded { id } }'
-const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
 
 function settingsFor(url: string) {
   return { DATABASE_URL: url, TOKEN_KEYS: tokenKeys, RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0', DATABASE_POOL_MAX: '4' }
 }
 
-async function write(writer: SocketClient, text: string): Promise<string> {
-  return (await writer.read<{ createPost: { id: string } }>(create, { text })).createPost.id
-}
-
-function idsIn({ events }: Operation): readonly string[] {
-  return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
-}
-
 /** Waits until all subscribers have received one post, and removes the events up to it. */
 async function discardEventsSoFar(operations: readonly Operation[], writer: SocketClient): Promise<void> {
-  const mark = await write(writer, 'from here on')
+  const mark = await newPost(writer, 'from here on')
   for (const each of operations) await each.until(() => idsIn(each).includes(mark))
   for (const each of operations) each.events.length = 0
 }
@@ -73,11 +65,11 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       [readerA, writerA],
       [readerB, writerB],
     ] as const) {
-      for (let n = 0; n < 2; n++) subscriptions.push(await reader.begin(posts).listening(text => write(writer, text)))
+      for (let n = 0; n < 2; n++) subscriptions.push(await reader.begin(posts).listening(text => newPost(writer, text)))
     }
     await discardEventsSoFar(subscriptions, writerB)
     const hands = Array.from({ length: 12 }, async (_, hand) => {
-      for (let n = 0; n < count / 12; n++) await write(hand % 2 === 0 ? writerA : writerB, `${hand} ${n}`)
+      for (let n = 0; n < count / 12; n++) await newPost(hand % 2 === 0 ? writerA : writerB, `${hand} ${n}`)
     })
     await Promise.all(hands)
     const expected = await orderIn(database.location, count)
@@ -90,7 +82,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
   it('a long transaction of another process delays no event, and its own event comes after its commit', async () => {
     using writer = await SocketClient.connect(one, { token })
     using reader = await SocketClient.connect(one)
-    const subscription = await reader.begin(posts).listening(text => write(writer, text))
+    const subscription = await reader.begin(posts).listening(text => newPost(writer, text))
     const slow = new pg.Client({ connectionString: database.location })
     await slow.connect()
     try {
@@ -101,11 +93,11 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
       )
       const slowId = String(rows[0].id)
       await slow.query(`insert into outbox (kind, post_id, created_at) values ('post-added', ${slowId}, now_plus(0))`)
-      const quick = [await write(writer, 'quick 1'), await write(writer, 'quick 2')]
+      const quick = [await newPost(writer, 'quick 1'), await newPost(writer, 'quick 2')]
       await subscription.received(2)
       await slow.query('commit')
       await subscription.received(3)
-      const last = await write(writer, 'quick 3')
+      const last = await newPost(writer, 'quick 3')
       await subscription.received(4)
       assert.deepEqual(idsIn(subscription), [...quick, slowId, last])
     } finally {
@@ -149,17 +141,17 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     await using app = await startTestApp(settingsFor(behind))
     using writer = await SocketClient.connect(one, { token })
     using reader = await SocketClient.connect(app)
-    const subscription = await reader.begin(posts).listening(text => write(writer, text))
+    const subscription = await reader.begin(posts).listening(text => newPost(writer, text))
     const expected: string[] = []
     for (let round = 0; round < inForm(1, 5); round++) {
-      expected.push(await write(writer, 'before'))
+      expected.push(await newPost(writer, 'before'))
       proxy.decide = () => 'cut before'
       const { errors } = await reader.ask('{ post(id: 0) { id } }')
       assert.equal(errors?.[0]?.extensions.code, 'SERVICE_UNAVAILABLE')
       assert.equal((await reader.ask(posts)).errors?.[0]?.extensions.code, 'SERVICE_UNAVAILABLE')
-      for (let n = 0; n < 20; n++) expected.push(await write(writer, `meanwhile ${n}`))
+      for (let n = 0; n < 20; n++) expected.push(await newPost(writer, `meanwhile ${n}`))
       proxy.decide = () => 'pass'
-      expected.push(await write(writer, 'after'))
+      expected.push(await newPost(writer, 'after'))
       await subscription.received(expected.length)
     }
     assert.deepEqual(idsIn(subscription), expected)

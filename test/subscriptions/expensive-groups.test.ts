@@ -7,19 +7,11 @@ import { onlyInFull } from '../support/form.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, type Operation, SocketClient, untilNoSocketIsLeft } from '../support/sockets.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
+import { idsIn, newPost } from './posts.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
 const ids = 'subscription { postAdded { id } }'
-const create = 'mutation ($text: String!) { createPost(title: $text, content: $text) { id } }'
 const different = (n: number) => `subscription { postAdded { a${n}: id } }`
-
-async function write(writer: SocketClient, text: string): Promise<string> {
-  return (await writer.read<{ createPost: { id: string } }>(create, { text })).createPost.id
-}
-
-function idsIn({ events }: Operation): readonly string[] {
-  return events.map(event => (event as { postAdded: { id: string } }).postAdded.id)
-}
 
 function codeOf({ errors }: Operation): unknown {
   return errors?.[0]?.extensions.code
@@ -46,11 +38,11 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     const { token } = await createMember(app)
     using writer = await SocketClient.connect(app, { token })
     using reader = await SocketClient.connect(app)
-    const other = await reader.begin(ids).listening(text => write(writer, text))
+    const other = await reader.begin(ids).listening(text => newPost(writer, text))
     const expensive = await reader
       .begin('subscription { postAdded { id comments { id } } }')
-      .listening(text => write(writer, text))
-    const mark = await write(writer, 'from here on')
+      .listening(text => newPost(writer, text))
+    const mark = await newPost(writer, 'from here on')
     for (const each of [other, expensive]) {
       await each.until(() => idsIn(each).includes(mark))
       each.events.length = 0
@@ -63,7 +55,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
       const deadline = performance.now() + 30_000 // two reads of a second each are expected
       const isLate = () => performance.now() > deadline
       const writeAndReceive = async () => {
-        written.push(await write(writer, 'T'))
+        written.push(await newPost(writer, 'T'))
         await other.until(() => other.events.length >= written.length || isLate())
         assert.deepEqual(idsIn(other), written)
       }
@@ -82,7 +74,7 @@ describe('A subscription that cannot be read in time, on PostgreSQL', { skip: po
     // The client may subscribe again.
     const again = await reader
       .begin('subscription { postAdded { id comments { id } } }')
-      .listening(text => write(writer, text))
+      .listening(text => newPost(writer, text))
     assert.ok(!again.isOver)
     await waitUntil(async () => (await metricOf(app, 'duet_events_undelivered_age_seconds')) === 0)
     await reader.close()
@@ -155,7 +147,7 @@ for (const [kind, groups, settings] of [
       await waitUntil(async () => (await metricOf(app, 'duet_subscription_groups')) === groups + 1)
       const begun = performance.now()
       const written: string[] = []
-      for (let n = 0; n < 5; n++) written.push(await write(writer, 'T'))
+      for (let n = 0; n < 5; n++) written.push(await newPost(writer, 'T'))
       await victim.received(5)
       const receivedAt = performance.now()
       const behind = greedy.filter(({ events }) => events.length < 5).length

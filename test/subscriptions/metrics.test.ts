@@ -7,13 +7,9 @@ import { ask } from '../support/http.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
+import { newPost } from './posts.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
-const create = 'mutation ($t: String!) { createPost(title: $t, content: $t) { id } }'
-
-async function write(client: SocketClient, t: string): Promise<string> {
-  return (await client.read<{ createPost: { id: string } }>(create, { t })).createPost.id
-}
 
 describe('Metrics of sockets', () => {
   it('count sockets, subscriptions, groups, deliveries and their lag', async () => {
@@ -44,10 +40,10 @@ describe('Metrics of sockets', () => {
     writer.begin('subscription { postAdded { title } }')
     await becomes(2, 3, 2, 0, 0, 0, 0)
     // The lag is measured once for each group. There are no subscribers for comments, and an event without subscribers does not count as delivered.
-    const post = await write(writer, 'T')
+    const post = await newPost(writer, 'T')
     await becomes(2, 3, 2, 3, 2, 0, 0)
     await writer.read(`mutation { addComment(postId: ${post}, text: "x") { id } }`)
-    await write(writer, 'T')
+    await newPost(writer, 'T')
     await becomes(2, 3, 2, 6, 4, 0, 0)
     first.complete()
     await becomes(2, 2, 2, 6, 4, 0, 0)
@@ -64,10 +60,10 @@ describe('Metrics of sockets', () => {
     await using app = await startTestAppOn(postgres, unlimited)
     const { token } = await createMember(app)
     using client = await SocketClient.connect(app, { token })
-    const subscription = await client.begin('subscription { postAdded { id } }').listening(t => write(client, t))
-    const other = await client.begin('subscription { postAdded { title } }').listening(t => write(client, t))
+    const subscription = await client.begin('subscription { postAdded { id } }').listening(t => newPost(client, t))
+    const other = await client.begin('subscription { postAdded { title } }').listening(t => newPost(client, t))
     // Earlier posts may still be in delivery. After this post has arrived, all of them are delivered.
-    const ready = await write(client, 'ready')
+    const ready = await newPost(client, 'ready')
     const isTold = (each: typeof other, what: string) => `${JSON.stringify(each.events.at(-1))}`.includes(`"${what}"`)
     await waitUntil(() => isTold(subscription, String(ready)) && isTold(other, 'ready'))
     subscription.events.length = 0
@@ -76,9 +72,9 @@ describe('Metrics of sockets', () => {
     const holder = new pg.Client({ connectionString: app.database.location })
     await holder.connect()
     await holder.query('begin; select position from event_head for update')
-    const gone = await write(client, 'gone')
+    const gone = await newPost(client, 'gone')
     await client.read(`mutation { deletePost(id: ${gone}) }`)
-    const left = await write(client, 'left')
+    const left = await newPost(client, 'left')
     await holder.query('commit')
     await holder.end()
     assert.deepEqual(await subscription.received(1), [{ postAdded: { id: left } }])

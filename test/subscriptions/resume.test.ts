@@ -7,24 +7,15 @@ import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { createMember } from '../support/rest.ts'
-import { metricOf, type Operation, SocketClient } from '../support/sockets.ts'
+import { metricOf, SocketClient } from '../support/sockets.ts'
+import { idsIn, newPost } from './posts.ts'
 
 const posts = 'subscription { postAdded { id } }'
 const comments = 'subscription ($postId: ID!) { commentAdded(postId: $postId) { id } }'
-const create = 'mutation ($text: String!) { createPost(title: "T", content: $text) { id } }'
-
-async function newPost(writer: SocketClient, text = 'text'): Promise<string> {
-  return (await writer.read<{ createPost: { id: string } }>(create, { text })).createPost.id
-}
 
 async function newComment(writer: SocketClient, postId: string): Promise<string> {
   const mutation = 'mutation ($postId: ID!) { addComment(postId: $postId, text: "x") { id } }'
   return (await writer.read<{ addComment: { id: string } }>(mutation, { postId })).addComment.id
-}
-
-/** The ids of the posts or comments in events. */
-function idsIn({ events }: Operation): readonly string[] {
-  return events.flatMap(event => Object.values(event as Record<string, { id: string }>).map(({ id }) => id))
 }
 
 for (const kind of engineKinds) {

@@ -37,79 +37,42 @@ function answerIn(body: string): Answer {
   return { data, errors }
 }
 
-interface Case {
-  readonly what: string
-  readonly text: string
-  readonly variables?: Readonly<Record<string, unknown>>
-  readonly as?: 'member'
-  readonly code: string
-}
+type Case = readonly [code: string, text: string, asked?: { readonly variables?: object; readonly as?: 'member' }]
 
 /** Refused operations, each for a different reason. */
 const refusedQueries: readonly Case[] = [
-  { what: 'text that is not a document', text: '{ post(', code: 'GRAPHQL_PARSE_FAILED' },
-  { what: 'an unknown field', text: '{ nothing }', code: 'GRAPHQL_VALIDATION_FAILED' },
-  {
-    what: 'six levels',
-    text: '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }',
-    code: 'DEPTH_LIMIT_EXCEEDED',
-  },
-  {
-    what: 'a cost beyond the limit, by variable',
-    text: 'query ($n: Int) { posts(limit: $n) { comments { id } } }',
-    variables: { n: 101 },
-    code: 'COMPLEXITY_LIMIT_EXCEEDED',
-  },
-  {
-    what: 'a variable of another type',
-    text: 'query ($n: Int) { posts(limit: $n) { id } }',
-    variables: { n: 'x' },
-    code: 'BAD_USER_INPUT',
-  },
-  { what: 'a negative limit', text: '{ posts(limit: -1) { id } }', code: 'BAD_USER_INPUT' },
-  { what: 'too many tokens', text: `{ ${repeat(2001, () => 'a')} }`, code: 'DOCUMENT_TOO_LARGE' },
-  {
-    what: 'two operations and no name',
-    text: 'query A { __typename } query B { __typename }',
-    code: 'OPERATION_RESOLUTION_FAILURE',
-  },
-  { what: 'me without a token', text: '{ me { id } }', code: 'UNAUTHENTICATED' },
-  { what: "others' e-mails without a token", text: '{ users { email } }', code: 'UNAUTHENTICATED' },
-  { what: "others' e-mails as a member", text: '{ users { email } }', as: 'member', code: 'FORBIDDEN' },
+  ['GRAPHQL_PARSE_FAILED', '{ post('],
+  ['GRAPHQL_VALIDATION_FAILED', '{ nothing }'],
+  ['DEPTH_LIMIT_EXCEEDED', '{ user(id: 1) { posts { comments { author { posts { author { id } } } } } } }'],
+  ['COMPLEXITY_LIMIT_EXCEEDED', 'query ($n: Int) { posts(limit: $n) { comments { id } } }', { variables: { n: 101 } }],
+  ['BAD_USER_INPUT', 'query ($n: Int) { posts(limit: $n) { id } }', { variables: { n: 'x' } }],
+  ['BAD_USER_INPUT', '{ posts(limit: -1) { id } }'],
+  ['DOCUMENT_TOO_LARGE', `{ ${repeat(2001, () => 'a')} }`],
+  ['OPERATION_RESOLUTION_FAILURE', 'query A { __typename } query B { __typename }'],
+  ['UNAUTHENTICATED', '{ me { id } }'],
+  ['UNAUTHENTICATED', '{ users { email } }'],
+  ['FORBIDDEN', '{ users { email } }', { as: 'member' }],
 ]
 
 const refusedMutations: readonly Case[] = [
-  { what: 'a like without a token', text: 'mutation { likePost(id: 1) { id } }', code: 'UNAUTHENTICATED' },
-  {
-    what: 'a like of an absent post',
-    text: 'mutation { likePost(id: 987654321) { id } }',
-    as: 'member',
-    code: 'NOT_FOUND',
-  },
-  {
-    what: 'a comment on an absent post, after a post',
-    text: 'mutation { a: createPost(title: "T", content: "C") { id } b: addComment(postId: 0, text: "x") { id } }',
-    as: 'member',
-    code: 'NOT_FOUND',
-  },
-  {
-    what: 'a blank title, after a post',
-    text: 'mutation { a: createPost(title: "T", content: "C") { id } b: createPost(title: " ", content: "C") { id } }',
-    as: 'member',
-    code: 'BAD_USER_INPUT',
-  },
-  {
-    what: 'the deletion of a post by another',
-    text: 'mutation { deletePost(id: 1) }',
-    as: 'member',
-    code: 'FORBIDDEN',
-  },
-  {
-    what: 'a cost beyond the limit',
-    text: `mutation { ${repeat(40, n => `a${n}: likePost(id: 1) { comments(limit: 10) { author { id } } }`)} }`,
-    as: 'member',
-    code: 'COMPLEXITY_LIMIT_EXCEEDED',
-  },
+  ['UNAUTHENTICATED', 'mutation { likePost(id: 1) { id } }'],
+  ['NOT_FOUND', 'mutation { likePost(id: 987654321) { id } }', { as: 'member' }],
+  [
+    'NOT_FOUND',
+    'mutation { a: createPost(title: "T", content: "C") { id } b: addComment(postId: 0, text: "x") { id } }',
+    { as: 'member' },
+  ],
+  [
+    'BAD_USER_INPUT',
+    'mutation { a: createPost(title: "T", content: "C") { id } b: createPost(title: " ", content: "C") { id } }',
+    { as: 'member' },
+  ],
+  ['FORBIDDEN', 'mutation { deletePost(id: 1) }', { as: 'member' }],
+  [
+    'COMPLEXITY_LIMIT_EXCEEDED',
+    `mutation { ${repeat(40, n => `a${n}: likePost(id: 1) { comments(limit: 10) { author { id } } }`)} }`,
+    { as: 'member' },
+  ],
 ]
 
 describe('The same operation by POST, by GET and over a socket', () => {
@@ -130,11 +93,6 @@ describe('The same operation by POST, by GET and over a socket', () => {
     await app[Symbol.asyncDispose]()
   })
 
-  const askedFor = ({ variables, as }: Case): Asked => ({
-    ...(variables && { variables }),
-    token: as === undefined ? undefined : bob.token,
-  })
-
   /** Everything that an operation may change. */
   const state = async () => [
     await rowsOf(engine, 'select id, author_id, title, content, likes from posts order by id'),
@@ -142,13 +100,13 @@ describe('The same operation by POST, by GET and over a socket', () => {
     await rowsOf(engine, 'select id, kind from outbox order by id'),
   ]
 
-  const refusedAlike = async (each: Case, transports: readonly Transport[]) => {
+  const refusedAlike = async ([code, text, { variables = {}, as } = {}]: Case, transports: readonly Transport[]) => {
     const before = await state()
     const refusals: (readonly ErrorBody[])[] = []
     for (const transport of transports) {
-      const { data, errors } = await transport(app, each.text, askedFor(each))
+      const { data, errors } = await transport(app, text, { variables: { ...variables }, token: as && bob.token })
       assert.equal(data, undefined)
-      assert.equal(errors?.[0]?.extensions.code, each.code, JSON.stringify(errors))
+      assert.equal(errors?.[0]?.extensions.code, code, JSON.stringify(errors))
       refusals.push(errors ?? [])
     }
     for (const refusal of refusals) assert.deepEqual(refusal, refusals[0])
@@ -156,7 +114,7 @@ describe('The same operation by POST, by GET and over a socket', () => {
   }
 
   for (const each of refusedQueries) {
-    it(`${each.what}: refused with ${each.code}, with the same message`, async () => {
+    it(`${each[1].slice(0, 80)}: refused with ${each[0]}, with the same message`, async () => {
       await refusedAlike(each, [byPost, byGet, bySocket])
     })
   }
@@ -164,11 +122,11 @@ describe('The same operation by POST, by GET and over a socket', () => {
   it('a document of 64 KiB and one byte: refused with DOCUMENT_TOO_LARGE, with the same message', async () => {
     const text = `{ __typename }${' '.repeat(64 * 1024 - 13)}`
     // A request line is too short for it, so GET is left out.
-    await refusedAlike({ what: '', text, code: 'DOCUMENT_TOO_LARGE' }, [byPost, bySocket])
+    await refusedAlike(['DOCUMENT_TOO_LARGE', text], [byPost, bySocket])
   })
 
   for (const each of refusedMutations) {
-    it(`${each.what}: refused with ${each.code}, with the same message, and nothing is changed`, async () => {
+    it(`${each[1].slice(0, 80)}: refused with ${each[0]}, with the same message, and nothing is changed`, async () => {
       await refusedAlike(each, [byPost, bySocket])
     })
   }
@@ -219,8 +177,8 @@ describe('The same operation by POST, by GET and over a socket', () => {
     })
 
     it('above 2 MiB: refused with RESPONSE_TOO_LARGE', async () => {
-      const large = { what: '', text: `{ posts(limit: 14) { ${aliases(3)} } }`, code: 'RESPONSE_TOO_LARGE' }
-      await refusedAlike(large, [byPost, byGet, bySocket])
+      const large = `{ posts(limit: 14) { ${aliases(3)} } }`
+      await refusedAlike(['RESPONSE_TOO_LARGE', large], [byPost, byGet, bySocket])
     })
 
     it('up to 2 MiB: sent completely to a client that reads it', async () => {
@@ -276,50 +234,27 @@ describe('Subscriptions have the limits of all operations', () => {
   })
 
   const cases: readonly Case[] = [
-    {
-      what: 'two fields',
-      text: 'subscription { a: postAdded { id } b: postAdded { id } }',
-      code: 'GRAPHQL_VALIDATION_FAILED',
-    },
-    { what: 'introspection', text: 'subscription { __typename }', code: 'GRAPHQL_VALIDATION_FAILED' },
-    {
-      what: 'six levels',
-      text: 'subscription { postAdded { author { posts { author { posts { comments { id } } } } } } }',
-      code: 'DEPTH_LIMIT_EXCEEDED',
-    },
-    {
-      what: 'a cost beyond the limit, by variable',
-      text: 'subscription ($n: Int!) { postAdded { comments(limit: $n) { id text } } }',
-      variables: { n: 500 },
-      code: 'COMPLEXITY_LIMIT_EXCEEDED',
-    },
-    {
-      what: 'a variable that is not given',
-      text: 'subscription ($id: ID!) { commentAdded(postId: $id) { id } }',
-      code: 'BAD_USER_INPUT',
-    },
-    {
-      what: 'a limit out of range',
-      text: 'subscription { postAdded { comments(limit: -1) { id } } }',
-      code: 'BAD_USER_INPUT',
-    },
-    {
-      what: "its author's e-mail without a token",
-      text: 'subscription { postAdded { author { email } } }',
-      code: 'UNAUTHENTICATED',
-    },
-    {
-      what: "its author's e-mail as a member",
-      text: 'subscription { postAdded { author { email } } }',
-      as: 'member',
-      code: 'FORBIDDEN',
-    },
-    { what: 'an absent post', text: 'subscription { commentAdded(postId: 987654321) { id } }', code: 'NOT_FOUND' },
+    ['GRAPHQL_VALIDATION_FAILED', 'subscription { a: postAdded { id } b: postAdded { id } }'],
+    ['GRAPHQL_VALIDATION_FAILED', 'subscription { __typename }'],
+    [
+      'DEPTH_LIMIT_EXCEEDED',
+      'subscription { postAdded { author { posts { author { posts { comments { id } } } } } } }',
+    ],
+    [
+      'COMPLEXITY_LIMIT_EXCEEDED',
+      'subscription ($n: Int!) { postAdded { comments(limit: $n) { id text } } }',
+      { variables: { n: 500 } },
+    ],
+    ['BAD_USER_INPUT', 'subscription ($id: ID!) { commentAdded(postId: $id) { id } }'],
+    ['BAD_USER_INPUT', 'subscription { postAdded { comments(limit: -1) { id } } }'],
+    ['UNAUTHENTICATED', 'subscription { postAdded { author { email } } }'],
+    ['FORBIDDEN', 'subscription { postAdded { author { email } } }', { as: 'member' }],
+    ['NOT_FOUND', 'subscription { commentAdded(postId: 987654321) { id } }'],
   ]
-  for (const { what, text, variables, as, code } of cases) {
-    it(`${what}: refused with ${code}`, async () => {
+  for (const [code, text, { variables = {}, as } = {}] of cases) {
+    it(`${text}: refused with ${code}${as === undefined ? '' : `, as a ${as}`}`, async () => {
       using client = await SocketClient.connect(app, { token: as && token })
-      const { data, errors } = await client.ask(text, variables)
+      const { data, errors } = await client.ask(text, { ...variables })
       assert.equal(data, undefined)
       assert.equal(errors?.[0]?.extensions.code, code, JSON.stringify(errors))
       assert.deepEqual(await client.read('{ __typename }'), { __typename: 'Query' })
