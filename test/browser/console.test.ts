@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type { Browser, Page, Route } from 'playwright-core'
+import { Wire } from '../faults/wire.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { read } from '../support/graphql.ts'
 import { bodyOf, createUser, logIn, type PaymentBody, send } from '../support/rest.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait.ts'
 import { ConsolePage, password } from './console-page.ts'
 
@@ -66,7 +66,7 @@ describe('the console', { skip: browserMissing }, () => {
   })
 
   it('shows new posts and comments at once, and after a lost connection those that were missed', async () => {
-    await using proxy = await TcpProxy.to({ host: '127.0.0.1', port: app.port })
+    await using proxy = await Wire.to({ host: '127.0.0.1', port: app.port })
     await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
     await view.page.getByText('Live', { exact: true }).waitFor()
     const id = await write('Written elsewhere')
@@ -78,12 +78,12 @@ describe('the console', { skip: browserMissing }, () => {
     await view.post('Written elsewhere').getByText('A first comment').waitFor()
     await view.post('Written elsewhere').getByRole('button', { name: '1 comment' }).waitFor()
 
-    proxy.decide = () => 'cut before'
+    proxy.fromClient = () => 'cut before'
     proxy.cutAll()
     await view.page.getByText('The service cannot be reached').waitFor()
     await write('Written meanwhile')
     await comment(id, 'A second comment')
-    proxy.decide = () => 'pass'
+    proxy.fromClient = () => 'pass'
     await view.post('Written meanwhile').waitFor()
     await view.post('Written elsewhere').getByText('A second comment').waitFor()
     assert.equal(await view.post('Written meanwhile').count(), 1)

@@ -29,7 +29,7 @@ describe('Payments of the client', () => {
     wire.fromServer = (_data, ends: Ends) => {
       if (losses-- <= 0) return 'pass'
       ends.client.resetAndDestroy()
-      return 'handled'
+      return 'keep'
     }
     const clock = new InstantClock()
     using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock })
@@ -213,7 +213,7 @@ describe('Orders of the client', () => {
     wire.fromServer = (_data, ends) => {
       if (losses-- <= 0) return 'pass'
       ends.client.resetAndDestroy()
-      return 'handled'
+      return 'keep'
     }
     const paid = await follow(order, 'pay')
     assert.deepEqual([paid.attempts, paid.replayed, paid.order.status], [2, true, 'shipped'])

@@ -8,7 +8,7 @@ import * as typedDocumentNode from '@graphql-codegen/typed-document-node'
 import * as typescript from '@graphql-codegen/typescript'
 import * as typescriptOperations from '@graphql-codegen/typescript-operations'
 import { parse } from 'graphql'
-import { openApiFile } from '../support/openapi.ts'
+import { openApiFile } from '../http/openapi.ts'
 import { type Page, root } from './page.ts'
 
 const pluginMap = {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
-import pg from 'pg'
 import type { TestDatabase } from '../support/engines.ts'
+import { executeOn } from '../support/templates.ts'
 
 /** Runs statements on a database directly, not through its server. */
 export async function execute({ kind, location }: TestDatabase, script: string): Promise<void> {
@@ -13,11 +13,5 @@ export async function execute({ kind, location }: TestDatabase, script: string):
     }
     return
   }
-  const client = new pg.Client({ connectionString: location })
-  await client.connect()
-  try {
-    await client.query(script)
-  } finally {
-    await client.end()
-  }
+  await executeOn(location, script)
 }

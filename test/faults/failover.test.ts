@@ -108,6 +108,6 @@ async function startReplicated(replication: Replication, parts: AsyncDisposableS
   await waitUntil(() => isPrimary(address.href)) // the proxy has found the primary
   const env = inForm<Readonly<Record<string, string>>>(generous, { ...generous, DATABASE_TIMEOUT_MS: '1200' })
   const instance = parts.use(await Instance.start(postgresAt(address.href), env))
-  if (replication === 'lagging') wire.fromServer = () => 'handled' // from now on no data reaches the standby
+  if (replication === 'lagging') wire.fromServer = () => 'keep' // from now on no data reaches the standby
   return { primary, standby, instance }
 }

@@ -1,6 +1,6 @@
 import { catalogue } from '../../src/storage/verbs.ts'
+import { assertLedger } from '../rest/ledger.ts'
 import type { TestDatabase } from '../support/engines.ts'
-import { assertLedger } from '../support/ledger.ts'
 import { type History, judge, type Verdict } from './history.ts'
 
 /** Compares a history with the tables. If every payment has its key, the whole ledger must be consistent too. */

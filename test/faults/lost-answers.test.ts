@@ -61,9 +61,9 @@ function loseAfterRequest(wire: Wire): void {
     if (!data.includes('"amount"')) return 'pass'
     server.end(data)
     client.resetAndDestroy()
-    return 'handled'
+    return 'keep'
   }
-  wire.fromServer = () => 'handled'
+  wire.fromServer = () => 'keep'
 }
 
 /** The connection is cut while the answer comes, after a part of any length. */
@@ -71,6 +71,6 @@ function loseWithinAnswer(wire: Wire): void {
   wire.fromServer = (data, { client, server }) => {
     client.end(data.subarray(0, Math.floor(Math.random() * data.length)))
     server.destroy()
-    return 'handled'
+    return 'keep'
   }
 }

@@ -26,7 +26,6 @@ interface Side {
 interface StageOptions {
   /** The first instance connects through PgBouncer. */
   readonly isFirstPooled?: boolean
-  readonly isWithoutLock?: boolean
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -40,14 +39,14 @@ export class Stage implements AsyncDisposable {
   /** The ids of the posts whose writing was answered. */
   readonly answered: string[] = []
 
-  static async on(server: PostgresServer, { isFirstPooled, isWithoutLock, env }: StageOptions): Promise<Stage> {
+  static async on(server: PostgresServer, { isFirstPooled, env }: StageOptions): Promise<Stage> {
     const parts = new AsyncDisposableStack()
     const database = await newDatabase(server)
     const start = async (isPooled = false): Promise<Side> => {
       const entrance = new URL(database)
       if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
       const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
-      const wire = parts.use(await SequencerWire.to(entrance, isWithoutLock ?? false))
+      const wire = parts.use(await SequencerWire.to(entrance))
       const own = new URL(entrance)
       own.port = String(wire.port)
       const started = { wire, location: own.href, settings: { ...settings, PORT: String(await freePort()) } }
@@ -121,8 +120,8 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Compares what the subscribers were told with the log, when they were told its end or the time is over. */
-  async judge(patienceMs = testTimeoutMs) {
-    const deadline = performance.now() + patienceMs
+  async judge() {
+    const deadline = performance.now() + testTimeoutMs / 2
     const settle = async (isSettled: () => boolean | Promise<boolean>) =>
       waitUntil(async () => performance.now() > deadline || (await isSettled()))
     await settle(async () => (await this.#query('select id from outbox where position is null')).length === 0)

@@ -7,7 +7,6 @@ import { type Ends, Wire } from './wire.ts'
  */
 export class SequencerWire implements AsyncDisposable {
   readonly #wire: Wire
-  readonly #isWithoutLock: boolean
   /** The name under which a connection has prepared the statement that locks the row. */
   readonly #names = new WeakMap<Ends, string>()
   readonly #sequencing = new WeakSet<Ends>()
@@ -15,14 +14,12 @@ export class SequencerWire implements AsyncDisposable {
   /** How many transactions of the sequencer have sent their COMMIT. */
   sequenced = 0
 
-  /** `isWithoutLock`: the sequencer reads the row and does not lock it. */
-  static async to(url: URL, isWithoutLock: boolean): Promise<SequencerWire> {
-    return new SequencerWire(await Wire.to({ host: url.hostname, port: Number(url.port) }), isWithoutLock)
+  static async to(url: URL): Promise<SequencerWire> {
+    return new SequencerWire(await Wire.to({ host: url.hostname, port: Number(url.port) }))
   }
 
-  private constructor(wire: Wire, isWithoutLock: boolean) {
+  private constructor(wire: Wire) {
     this.#wire = wire
-    this.#isWithoutLock = isWithoutLock
     wire.fromClient = (data, ends) => this.#decide(data, ends)
   }
 
@@ -37,21 +34,19 @@ export class SequencerWire implements AsyncDisposable {
     return within(promise, 'a COMMIT of the sequencer')
   }
 
-  #decide(data: Buffer, ends: Ends): 'pass' | 'handled' {
+  #decide(data: Buffer, ends: Ends): 'pass' | 'keep' {
     const text = data.toString('latin1')
     if (this.#sequencing.delete(ends) && text.includes('commit\0')) {
       this.sequenced++
       if (this.#hold === undefined) return 'pass'
       this.#hold()
       this.#hold = undefined
-      return 'handled'
+      return 'keep'
     }
     const parsed = lockingStatement.exec(text)
     const name = parsed?.[1] || this.#names.get(ends)
     if (name !== undefined) this.#names.set(ends, name)
     if (parsed !== null || (name !== undefined && text.includes(`\0${name}\0`))) this.#sequencing.add(ends)
-    if (parsed !== null && this.#isWithoutLock)
-      data.fill(' ', parsed.index + parsed[0].length - lock.length, parsed.index + parsed[0].length)
     return 'pass'
   }
 
@@ -60,5 +55,4 @@ export class SequencerWire implements AsyncDisposable {
   }
 }
 
-const lock = 'for update'
-const lockingStatement = new RegExp(`(\\w*)\\0select position from event_head ${lock}`)
+const lockingStatement = /(\w*)\0select position from event_head for update/

@@ -7,14 +7,17 @@ export interface Ends {
   readonly server: Socket
 }
 
-/** Called for each chunk of data. `pass` forwards it; `handled` means that the handler has dealt with it. */
-export type Handler = (data: Buffer, ends: Ends) => 'pass' | 'handled'
+/**
+ * What happens to a chunk of data: it is forwarded, kept silently, or the connection is cut before, after or long before
+ * it is forwarded.
+ */
+export type Decision = 'pass' | 'keep' | 'cut before' | 'cut after' | 'cut long before'
 
-/** A proxy between clients and a server that lets a test handle the data in both directions. */
+/** A proxy between clients and a server that lets a test decide about the data in both directions. */
 export class Wire implements AsyncDisposable {
   readonly port: number
-  fromClient: Handler = () => 'pass'
-  fromServer: Handler = () => 'pass'
+  fromClient: (data: Buffer, ends: Ends) => Decision = () => 'pass'
+  fromServer: (data: Buffer, ends: Ends) => 'pass' | 'keep' = () => 'pass'
   readonly #listener: Server
   readonly #sockets = new Set<Socket>()
 
@@ -29,17 +32,17 @@ export class Wire implements AsyncDisposable {
     this.port = (listener.address() as AddressInfo).port
     listener.on('connection', client => {
       const ends = { client, server: connect({ ...target, allowHalfOpen: true }) }
-      this.#join(ends.client, ends.server, data => this.fromClient(data, ends))
-      this.#join(ends.server, ends.client, data => this.fromServer(data, ends))
+      this.#join(ends.client, ends.server, data => this.#forward(data, ends))
+      this.#join(ends.server, ends.client, data => {
+        if (this.fromServer(data, ends) === 'pass') client.write(data)
+      })
     })
   }
 
-  #join(from: Socket, to: Socket, handle: (data: Buffer) => 'pass' | 'handled'): void {
+  #join(from: Socket, to: Socket, forward: (data: Buffer) => void): void {
     this.#sockets.add(from)
     from.on('error', () => {})
-    from.on('data', data => {
-      if (handle(data) === 'pass') to.write(data)
-    })
+    from.on('data', forward)
     from.on('end', () => to.end())
     from.on('close', () => {
       this.#sockets.delete(from)
@@ -47,8 +50,24 @@ export class Wire implements AsyncDisposable {
     })
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  #forward(data: Buffer, ends: Ends): void {
+    const decision = this.fromClient(data, ends)
+    if (decision === 'pass' || decision === 'cut after') ends.server.write(data)
+    if (decision === 'pass' || decision === 'keep') return
+    // The answer must not arrive. A proper close lets the server process everything that it received.
+    ends.server.removeAllListeners('data')
+    ends.client.removeAllListeners('close').destroy()
+    if (decision !== 'cut long before') ends.server.end()
+    else setTimeout(() => ends.server.end(data), 100)
+  }
+
+  /** Cuts all connections, also idle ones. */
+  cutAll(): void {
     for (const socket of this.#sockets) socket.destroy()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.cutAll()
     this.#listener.close()
     await once(this.#listener, 'close')
   }

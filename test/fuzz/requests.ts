@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type Operation, operations, type Parameter } from '../support/openapi.ts'
+import { type Operation, operations, type Parameter } from '../http/openapi.ts'
 import type { Conversation, Header, HttpRequest, Step } from './cases.ts'
 import { type OperationKind, operationOf } from './operations.ts'
 import type { Random } from './values.ts'

@@ -5,7 +5,7 @@ import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { notInQuick } from '../support/form.ts'
 import { repeat } from '../support/graphql.ts'
-import { growthOf, megabytes } from '../support/memory.ts'
+import { growthOf, megabytes } from './support/memory.ts'
 
 const schema = loadSchema()
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it, test } from 'node:test'
 import { execute } from '../faults/execute.ts'
+import { Wire } from '../faults/wire.ts'
 import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
 import { engineKinds, postgres, sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, postText, query, read } from '../support/graphql.ts'
@@ -9,7 +10,6 @@ import { ask, postJson, RawConnection } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember, type UserBody } from '../support/rest.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
 
 const json = 'application/json; charset=utf-8'
@@ -350,7 +350,7 @@ describe('While the store is unavailable', { concurrency: true }, () => {
     skip: postgres.skip,
   }, async () => {
     const direct = new URL((await postgres.create()).location)
-    await using proxy = await TcpProxy.to({ host: direct.hostname, port: Number(direct.port) })
+    await using proxy = await Wire.to({ host: direct.hostname, port: Number(direct.port) })
     const address = new URL(direct)
     address.port = String(proxy.port)
     await using app = await startTestApp({
@@ -360,7 +360,7 @@ describe('While the store is unavailable', { concurrency: true }, () => {
       ...impatient,
     })
     const ann = await createMember(app)
-    proxy.decide = () => 'stall'
+    proxy.fromClient = () => 'keep'
     const [one, other, known] = await Promise.all([
       query(app, '{ posts { id } }'),
       query(app, 'mutation { likePost(id: 1) { id } }'),
@@ -378,7 +378,7 @@ describe('While the store is unavailable', { concurrency: true }, () => {
       { __typename: 'Query' },
       'introspection does not need the store',
     )
-    proxy.decide = () => 'pass'
+    proxy.fromClient = () => 'pass'
     await waitUntil(async () => (await query(app, '{ posts { id } }')).body === '{"data":{"posts":[]}}')
   })
 

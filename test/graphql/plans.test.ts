@@ -11,9 +11,9 @@ import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { notInQuick } from '../support/form.ts'
 import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
-import { growthOf, megabytes } from '../support/memory.ts'
 import { createMember } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
+import { growthOf, megabytes } from './support/memory.ts'
 
 const schema = loadSchema()
 

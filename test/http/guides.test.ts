@@ -5,8 +5,8 @@ import { test } from 'node:test'
 import { renderMarkdown } from '../../src/http/pages/markdown.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
-import { operations } from '../support/openapi.ts'
 import { assertRefusal } from '../support/refusal.ts'
+import { operations } from './openapi.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 

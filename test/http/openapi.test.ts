@@ -10,9 +10,9 @@ import { profileFields, userBounds } from '../../src/core/users/user.ts'
 import { version } from '../../src/http/pages/home.ts'
 import { registeredRoutes, startTestApp } from '../support/app.ts'
 import { ask, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
-import { examplesOf, type Operation, openApi, openApiFile, operations, type Schema } from '../support/openapi.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { sendText, logIn as tokenOf } from '../support/rest.ts'
+import { examplesOf, type Operation, openApi, openApiFile, operations, type Schema } from './openapi.ts'
 
 // Objects have only documented fields, in the examples and in real answers.
 const components = JSON.parse(JSON.stringify(openApi.components), (_key, value) =>

@@ -8,7 +8,6 @@ import { TestClock } from '../support/clock.ts'
 import { engineKinds, postgres, sqlite, type TestDatabase } from '../support/engines.ts'
 import { type RawResponse, sendRaw } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
-import { assertLedger, countPayments } from '../support/ledger.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
   bodyOf,
@@ -26,6 +25,7 @@ import {
   wasReplayed,
 } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
+import { assertLedger, countPayments } from './ledger.ts'
 
 const required = 'Idempotency-Key header required'
 const malformed = 'Idempotency-Key must be one value of 1 to 255 visible ASCII characters'

@@ -8,9 +8,9 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
+import { Wire } from '../faults/wire.ts'
 import { type EngineKind, engineKinds, postgres } from '../support/engines.ts'
 import { DuetProcess } from '../support/process.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { waitUntil } from '../support/wait.ts'
 import { catalogue } from './contract-verbs.ts'
@@ -73,11 +73,11 @@ describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, 
   it('wait while another instance migrates, and are applied when that one is killed', async () => {
     await using database = await postgres.createEmpty()
     const address = new URL(database.location)
-    await using proxy = await TcpProxy.to({ host: address.hostname, port: Number(address.port) })
+    await using proxy = await Wire.to({ host: address.hostname, port: Number(address.port) })
     let isMigrating = false
-    proxy.decide = data => {
+    proxy.fromClient = data => {
       isMigrating ||= data.includes('create table users')
-      return isMigrating ? 'stall' : 'pass'
+      return isMigrating ? 'keep' : 'pass'
     }
     address.port = String(proxy.port)
     await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })

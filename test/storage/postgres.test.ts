@@ -10,8 +10,8 @@ import type { Engine } from '../../src/storage/engine.ts'
 import { failureOf, postgresError } from '../../src/storage/postgres/errors.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { timeoutsOf } from '../../src/storage/timeouts.ts'
+import { Wire } from '../faults/wire.ts'
 import { type OpenOptions, postgres, postgresAt } from '../support/engines.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
 import { migrationsOf } from '../support/templates.ts'
 import { testTimeoutMs, waitUntil, within } from '../support/wait.ts'
 import { catalogue, notes, type verbs } from './contract-verbs.ts'
@@ -39,7 +39,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
       const { engine, proxy } = setup
       await engine.write('put', 'counter', '0')
       let cuts = 0
-      proxy.decide = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
+      proxy.fromClient = data => (isCommit(data) && cuts++ === 0 ? moment : 'pass')
       const message = 'The outcome is unknown. Read before you repeat, or repeat with the same Idempotency-Key.'
       await assert.rejects(engine.write('increment', 'counter'), { code: 'unavailable', message })
       await waitUntil(async () => String(await engine.read(sql`select value from notes`)) === stored)
@@ -88,9 +88,9 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   it('has all its connections again after connecting has failed more often than it may have connections', async () => {
     await using setup = await preparedThroughProxy({ poolMax: 3 })
     const { engine, proxy } = setup
-    proxy.decide = () => 'cut before'
+    proxy.fromClient = () => 'cut before'
     await Promise.all(Array.from({ length: 10 }, () => answersUnavailable(engine.read(sql`select 1`))))
-    proxy.decide = () => 'pass'
+    proxy.fromClient = () => 'pass'
     const sleep = sql`select pg_backend_pid() from pg_sleep(0.05)`
     const answers = await Promise.all(Array.from({ length: 30 }, () => engine.read(sleep)))
     assert.equal(new Set(answers.flat(2)).size, 3)
@@ -141,12 +141,12 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using setup = await preparedThroughProxy({ timeouts: impatient })
     const { engine, proxy } = setup
     await engine.ping()
-    proxy.decide = () => 'stall'
+    proxy.fromClient = () => 'keep'
     await Promise.all([
       ...Array.from({ length: 15 }, () => answersUnavailable(engine.read(sql`select 1`))),
       ...Array.from({ length: 15 }, (_, index) => answersUnavailable(engine.write('put', `h${index}`, 'v'))),
     ])
-    proxy.decide = () => 'pass'
+    proxy.fromClient = () => 'pass'
     await recovered(engine)
   })
 
@@ -232,7 +232,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     const { engine, proxy } = setup
     const sent = async (work: () => Promise<unknown>) => {
       let pieces = 0
-      proxy.decide = () => {
+      proxy.fromClient = () => {
         pieces++
         return 'pass'
       }
@@ -259,7 +259,7 @@ async function preparedThroughProxy(options?: OpenOptions) {
   const database = await postgres.create()
   await database.migrate([...migrationsOf('postgres'), notes])
   const address = new URL(database.location)
-  const proxy = await TcpProxy.to({ host: address.hostname, port: Number(address.port) })
+  const proxy = await Wire.to({ host: address.hostname, port: Number(address.port) })
   address.port = String(proxy.port)
   const engine: Engine<typeof verbs> = postgresAt(address.href).open(catalogue, options)
   return {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
+import { Wire } from '../faults/wire.ts'
 import { startTestApp } from '../support/app.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { createMember, send } from '../support/rest.ts'
 import { type Operation, SocketClient } from '../support/sockets.ts'
-import { TcpProxy } from '../support/tcp-proxy.ts'
 import { waitUntil } from '../support/wait.ts'
 import { idsIn, newPost } from './posts.ts'
 
@@ -136,7 +136,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
 
   it('an instance that reconnects to the database sends all events that it missed', async () => {
     const { hostname, port } = new URL(database.location)
-    await using proxy = await TcpProxy.to({ host: hostname, port: Number(port) })
+    await using proxy = await Wire.to({ host: hostname, port: Number(port) })
     const behind = database.location.replace(`:${port}/`, `:${proxy.port}/`)
     await using app = await startTestApp(settingsFor(behind))
     using writer = await SocketClient.connect(one, { token })
@@ -145,12 +145,12 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
     const expected: string[] = []
     for (let round = 0; round < inForm(1, 5); round++) {
       expected.push(await newPost(writer, 'before'))
-      proxy.decide = () => 'cut before'
+      proxy.fromClient = () => 'cut before'
       const { errors } = await reader.ask('{ post(id: 0) { id } }')
       assert.equal(errors?.[0]?.extensions.code, 'SERVICE_UNAVAILABLE')
       assert.equal((await reader.ask(posts)).errors?.[0]?.extensions.code, 'SERVICE_UNAVAILABLE')
       for (let n = 0; n < 20; n++) expected.push(await newPost(writer, `meanwhile ${n}`))
-      proxy.decide = () => 'pass'
+      proxy.fromClient = () => 'pass'
       expected.push(await newPost(writer, 'after'))
       await subscription.received(expected.length)
     }

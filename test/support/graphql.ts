@@ -2,12 +2,7 @@ import assert from 'node:assert/strict'
 import type { Engine } from '../../src/storage/engine.ts'
 import type { Row } from '../../src/storage/sql.ts'
 import type { Verbs } from '../../src/storage/verb.ts'
-import { ask, type RawResponse } from './http.ts'
-
-/** A running server: an app, or anything else with a URL. */
-interface Served {
-  readonly url: string
-}
+import { ask, type RawResponse, type Served } from './http.ts'
 
 /** The options of a request. A user with a token can be passed directly: `query(app, text, ann)`. */
 export interface Asked {

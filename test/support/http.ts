@@ -112,6 +112,11 @@ export class RawConnection implements Disposable {
   }
 }
 
+/** A running server: an app, or anything else with a URL. */
+export interface Served {
+  readonly url: string
+}
+
 export interface Asked {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>

@@ -1,10 +1,5 @@
 import assert from 'node:assert/strict'
-import { ask, type RawResponse } from './http.ts'
-
-/** A running server: an app, or anything else with a URL. */
-interface Served {
-  readonly url: string
-}
+import { ask, type RawResponse, type Served } from './http.ts'
 
 export interface UserBody {
   readonly id: number

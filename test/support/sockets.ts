@@ -3,13 +3,8 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { WebSocket } from 'ws'
 import type { ErrorBody } from './graphql.ts'
-import { ask, parseResponse, type RawResponse } from './http.ts'
+import { ask, parseResponse, type RawResponse, type Served } from './http.ts'
 import { testTimeoutMs, waitUntil, within } from './wait.ts'
-
-/** A running server: an app, or anything else with a URL. */
-interface Served {
-  readonly url: string
-}
 
 export interface ServerMessage {
   readonly type: string

@@ -14,7 +14,7 @@ export async function createTemplates(folder: string, server: PostgresServer | u
   migrateSqlite(path, migrationsOf('sqlite'))
   process.env.DUET_TEST_SQLITE = path
   if (server === undefined) return
-  await execute(server.url, 'create database template_duet')
+  await executeOn(server.url, 'create database template_duet')
   await migratePostgres(databaseOn(server.url, 'template_duet'), migrationsOf('postgres'))
   process.env.DUET_TEST_POSTGRES = server.url
 }
@@ -29,12 +29,12 @@ export async function newPostgresDatabase(contents: 'schema' | 'nothing'): Promi
   const server = required('DUET_TEST_POSTGRES')
   const name = `test_${process.pid}_${++databases}`
   const template = contents === 'schema' ? ' template template_duet' : ''
-  await execute(server, `create database ${name}${template}`)
+  await executeOn(server, `create database ${name}${template}`)
   return databaseOn(server, name)
 }
 
 export async function dropPostgresDatabase(url: string): Promise<void> {
-  await execute(required('DUET_TEST_POSTGRES'), `drop database ${new URL(url).pathname.slice(1)} with (force)`)
+  await executeOn(required('DUET_TEST_POSTGRES'), `drop database ${new URL(url).pathname.slice(1)} with (force)`)
 }
 
 let databases = 0
@@ -43,7 +43,8 @@ export function migrationsOf(kind: 'sqlite' | 'postgres'): readonly Migration[] 
   return loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
 }
 
-async function execute(url: string, statement: string): Promise<void> {
+/** Runs statements on a PostgreSQL database. */
+export async function executeOn(url: string, statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   try {
