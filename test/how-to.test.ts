@@ -77,15 +77,18 @@ describe('The guide that adds a field', () => {
   }
 })
 
-test('every file of the project that a document names exists', () => {
+test('every file of the project that a document names or links to exists', () => {
   const documents = globSync(['*.md', 'docs/**/*.md', 'client/README.md'], { cwd: root })
   const unknown = documents.flatMap(document => {
     const text = readFileSync(join(root, document), 'utf8').replaceAll(/^ *```.*?^ *```/gms, '')
     const named = Array.from(text.matchAll(/`([\w.-]+(?:\/[\w.-]+)+\.(?:ts|mjs|sql|graphql|ya?ml))`/g))
-    return named.flatMap(([, path = '']) => {
+    const lost = named.flatMap(([, path = '']) => {
       const isThere = ['', 'src', 'test'].some(folder => existsSync(join(root, folder, path)))
       return isThere || /NNNN|example|coupon/.test(path) ? [] : [`${document}: ${path}`]
     })
+    const links = Array.from(text.matchAll(/\]\((?!https?:)([^)\s#]+)(?:#[^)\s]*)?\)/g), ([, target = '']) => target)
+    const broken = links.filter(target => !existsSync(join(root, document, '..', target)))
+    return [...lost, ...broken.map(target => `${document}: ${target}`)]
   })
   assert.deepEqual(unknown, [])
 })

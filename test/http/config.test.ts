@@ -122,6 +122,7 @@ const derived: readonly (readonly [environment: Environment, defaults: object])[
     '192.168.0.7',
     '10.127.0.1',
     'duet.example',
+    'LOCALHOST',
     '127.0.0.1.example.com',
     '::ffff:127.0.0.1',
   ].flatMap(HOST => [

@@ -116,21 +116,6 @@ test('without an origin there is no allow header, but Vary tells caches about it
   assert.equal(response.headers.get('vary'), 'Origin')
 })
 
-test('pages can read Idempotent-Replayed, which is exposed when it is sent', async () => {
-  await using app = await startTestApp({ CORS_ORIGINS: app1 })
-  const pay = () =>
-    ask(`${app.url}/payments`, {
-      method: 'POST',
-      headers: { origin: app1, 'content-type': 'application/json', 'idempotency-key': 'once' },
-      body: '{"amount":5}',
-    })
-  assert.equal((await pay()).status, 201)
-  const { status, headers } = await pay()
-  assert.equal(status, 200)
-  assert.equal(headers.get('idempotent-replayed'), 'true')
-  assert.equal(headers.get('access-control-expose-headers'), exposed)
-})
-
 test('pages of allowed origins can read errors, also under maintenance', async () => {
   await using app = await startTestApp({ CORS_ORIGINS: `${app1}, ${app2}`, MAINTENANCE: 'on' })
   assert.equal((await ask(`${app.url}/users`, preflight(app1))).status, 204)

@@ -16,51 +16,45 @@ const asksForSchema = [
   '{ ...F } fragment F on Query { a: __schema { queryType { name } } }',
 ]
 
-for (const [name, env] of Object.entries({
-  'INTROSPECTION=off': { INTROSPECTION: 'off' },
-  production: { NODE_ENV: 'production', TOKEN_KEYS: tokenKeys },
-})) {
-  test(`with ${name} introspection is refused by every transport, and __typename works`, async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', ...env })
-    using client = await SocketClient.connect(app)
-    for (const text of asksForSchema) {
-      for (const refused of [await query(app, text), await get(app, { query: text })]) {
-        assertRefused(refused, 400, 'GRAPHQL_VALIDATION_FAILED', /introspection has been disabled/i)
-      }
-      const { errors } = await client.ask(text)
-      assert.equal(errors?.[0]?.extensions.code, 'GRAPHQL_VALIDATION_FAILED')
-    }
-    const data = { __typename: 'Query', posts: [] }
-    assert.deepEqual(await read(app, '{ __typename posts { __typename } }'), data)
-    assertRefused(await query(app, '{ pots { id } }'), 400, 'GRAPHQL_VALIDATION_FAILED', /^(?!.*Did you mean)/)
-  })
-}
+const production = { NODE_ENV: 'production', TOKEN_KEYS: tokenKeys, RATE_LIMIT_MAX: '0' }
 
-test('by default introspection works, and in production if INTROSPECTION is on', async () => {
-  for (const env of [{}, { NODE_ENV: 'production', INTROSPECTION: 'on', TOKEN_KEYS: tokenKeys }]) {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', ...env })
-    for (const text of asksForSchema) await read(app, text)
+test('in production introspection is refused by every transport, and __typename works', async () => {
+  await using app = await startTestApp(production)
+  using client = await SocketClient.connect(app)
+  for (const text of asksForSchema) {
+    for (const refused of [await query(app, text), await get(app, { query: text })]) {
+      assertRefused(refused, 400, 'GRAPHQL_VALIDATION_FAILED', /introspection has been disabled/i)
+    }
+    const { errors } = await client.ask(text)
+    assert.equal(errors?.[0]?.extensions.code, 'GRAPHQL_VALIDATION_FAILED')
   }
+  const data = { __typename: 'Query', posts: [] }
+  assert.deepEqual(await read(app, '{ __typename posts { __typename } }'), data)
+  assertRefused(await query(app, '{ pots { id } }'), 400, 'GRAPHQL_VALIDATION_FAILED', /^(?!.*Did you mean)/)
 })
 
-for (const [name, env] of Object.entries({
-  'EXPLORERS=off': { EXPLORERS: 'off' },
-  production: { NODE_ENV: 'production', TOKEN_KEYS: tokenKeys },
-})) {
-  test(`with ${name} there are no pages, and a browser gets the same answer as any client`, async () => {
-    await using app = await startTestApp({ RATE_LIMIT_MAX: '0', ...env })
-    const page = await ask(`${app.url}/docs`, { headers: { accept: browser } })
-    assertRefusal(page, 404, 'Not found')
-    const headers = { accept: browser }
-    const answer = await ask(`${app.url}/graphql?query={__typename}`, { headers })
-    assert.deepEqual([answer.status, answer.body], [200, '{"data":{"__typename":"Query"}}'])
-    assertRefused(await ask(`${app.url}/graphql`, { headers }), 400, 'BAD_REQUEST')
-    assert.equal((await ask(`${app.url}/openapi.json`)).status, 200)
-  })
-}
+test('in production introspection works if INTROSPECTION is on', async () => {
+  await using app = await startTestApp({ ...production, INTROSPECTION: 'on' })
+  for (const text of asksForSchema) await read(app, text)
+})
+
+test('in production there are no pages, no links to pages, and a browser gets the same answer as any client', async () => {
+  await using app = await startTestApp({ ...production, LINK_PREFIX: '/shop' })
+  const headers = { accept: browser }
+  for (const path of ['/docs', '/docs/', '/docs/graphql', '/pages.css', '/favicon.ico', '/icon.svg'])
+    assertRefusal(await ask(app.url + path, { headers }), 404, 'Not found')
+  const home = await ask(app.url, { headers })
+  assert.equal(home.headers.get('content-type'), 'application/json; charset=utf-8')
+  const links = { graphql: '/shop/graphql', openapi: '/shop/openapi.json', health: '/shop/health/ready' }
+  assert.deepEqual(JSON.parse(home.body).links, links)
+  const answer = await ask(`${app.url}/graphql?query={__typename}`, { headers })
+  assert.deepEqual([answer.status, answer.body], [200, '{"data":{"__typename":"Query"}}'])
+  assertRefused(await ask(`${app.url}/graphql`, { headers }), 400, 'BAD_REQUEST')
+  assert.equal((await ask(`${app.url}/openapi.json`)).status, 200)
+})
 
 test('in production with EXPLORERS=on there are pages', async () => {
-  await using app = await startTestApp({ NODE_ENV: 'production', EXPLORERS: 'on', TOKEN_KEYS: tokenKeys })
+  await using app = await startTestApp({ ...production, EXPLORERS: 'on' })
   for (const path of ['/docs', '/graphql', '/console']) {
     const { status, headers } = await ask(app.url + path, { headers: { accept: browser } })
     assert.deepEqual([status, headers.get('content-type')], [200, 'text/html; charset=utf-8'])

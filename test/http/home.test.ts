@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { ask, sendRaw } from '../support/http.ts'
-import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -58,16 +57,6 @@ test('the JSON of / has the name, the version and links that all exist, also at 
     assertRefusal(refused, 405)
     assert.equal(refused.headers.get('allow'), 'GET, HEAD, OPTIONS')
   }
-})
-
-test('with EXPLORERS off / is JSON for browsers too and has no links to pages', async () => {
-  await using app = await startTestApp({ NODE_ENV: 'production', TOKEN_KEYS: tokenKeys, LINK_PREFIX: '/shop' })
-  const { headers, body } = await home(app.url, browser)
-  assert.equal(headers.get('content-type'), json)
-  const links = { graphql: '/shop/graphql', openapi: '/shop/openapi.json', health: '/shop/health/ready' }
-  assert.deepEqual(JSON.parse(body).links, links)
-  for (const path of ['/docs', '/docs/', '/docs/graphql', '/pages.css', '/favicon.ico', '/icon.svg'])
-    assertRefusal(await ask(app.url + path, { headers: { accept: browser } }), 404, 'Not found')
 })
 
 test('the home page names the service, loads only its own files, and links only to existing pages', async () => {

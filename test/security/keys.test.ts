@@ -52,6 +52,8 @@ test('SIGHUP reloads the key file: new keys work at once, and tokens of removed 
   const fresh = await tokenOf(url)
   assert.equal(decodeProtectedHeader(fresh).kid, second.kid)
   assert.deepEqual([await isValid(old, url), await isValid(fresh, url)], [true, true])
+  await reload(first, second)
+  assert.ok(await isValid(fresh, url), 'as on an instance that does not sign with the new key yet')
   await reload(second)
   assert.deepEqual([await isValid(old, url), await isValid(fresh, url)], [false, true])
   writeFileSync(path, 'half a file')
