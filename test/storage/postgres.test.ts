@@ -204,14 +204,14 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using setup = await preparedThroughProxy({ poolMax: 1, timeouts: impatient })
     const { engine, proxy } = setup
     await engine.ping()
-    proxy.decide = () => 'stall'
+    proxy.fromClient = () => 'keep'
     let refused = 0
     const note = (error: unknown) => (isUnavailable(error) ? refused++ : assert.fail(String(error)))
     const asked = Array.from({ length: bounds.waiting + 50 }, () => engine.read(sql`select 1`).catch(note))
     await turn()
     assert.ok(refused >= 40 && refused <= 50, `${refused} were refused at once`)
     await Promise.all(asked)
-    proxy.decide = () => 'pass'
+    proxy.fromClient = () => 'pass'
     await recovered(engine)
   })
 
