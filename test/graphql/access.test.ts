@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { catalogue } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { before, describe, it } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read } from '../support/graphql.ts'
 import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 type Member = UserBody & { readonly token: string }
 
@@ -65,26 +65,23 @@ const withoutEmails: readonly string[] = [
 ]
 
 describe('Access to fields', () => {
-  let app: TestApp
+  const app = shared(() =>
+    startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', LOGIN_LIMIT_MAX: '0' }),
+  )
   let ann: Member
   let bob: Member
   let admin: Member
   let post: string
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', LOGIN_LIMIT_MAX: '0' })
     ann = await createMember(app)
     bob = await createMember(app)
     const { id, email, name } = await createMember(app)
-    {
-      await using engine = app.database.open(catalogue)
-      await engine.write('setRole', { id }, 'admin', 'another version')
-    }
+    await app.engine.write('setRole', { id }, 'admin', 'another version')
     admin = { id, email, name, token: await logIn(app, email, 'right password') }
     const text = 'mutation { createPost(title: "T", content: "C") { id } }'
     post = (await read<{ createPost: { id: string } }>(app, text, bob)).createPost.id
     await read(app, `mutation { addComment(postId: ${post}, text: "Hi") { id } }`, ann)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const filled = (text: string, me: Member = ann) =>
     text.replaceAll(':me', String(me.id)).replaceAll(':other', String(bob.id)).replaceAll(':post', post)

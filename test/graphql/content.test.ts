@@ -1,32 +1,26 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { before, describe, it } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 type Member = UserBody & { readonly token: string }
 
 describe('Updates, deletions and counts of content', () => {
-  let app: TestApp
-  let engine: Engine<typeof verbs>
+  const app = shared(() =>
+    startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' }),
+  )
   let ann: Member
   let bob: Member
   let eve: Member
   let admin: Member
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
     ;[ann, bob, eve] = [await createMember(app), await createMember(app), await createMember(app)]
     const user = await createMember(app)
-    engine = app.database.open(catalogue)
-    await engine.write('setRole', { id: user.id }, 'admin', 'another version')
+    await app.engine.write('setRole', { id: user.id }, 'admin', 'another version')
     admin = { ...user, token: await logIn(app, user.email, 'right password') }
-  })
-  after(async () => {
-    await engine[Symbol.asyncDispose]()
-    await app[Symbol.asyncDispose]()
   })
 
   const idOf = async (text: string, member: Member) => (await read<{ made: { id: string } }>(app, text, member)).made.id
@@ -37,9 +31,9 @@ describe('Updates, deletions and counts of content', () => {
     idOf(`mutation { made: addComment(postId: ${post}, text: "Text") { id } }`, member)
 
   const state = async () => ({
-    posts: await rowsOf(engine, 'select id, title, content, likes, comment_count from posts order by id'),
-    comments: await rowsOf(engine, 'select id, text from comments order by id'),
-    outbox: await rowsOf(engine, 'select id, kind from outbox order by id'),
+    posts: await rowsOf(app.engine, 'select id, title, content, likes, comment_count from posts order by id'),
+    comments: await rowsOf(app.engine, 'select id, text from comments order by id'),
+    outbox: await rowsOf(app.engine, 'select id, kind from outbox order by id'),
   })
   const refused = async (text: string, member: Member | undefined, status: number, code: string, variables = {}) => {
     const before = await state()

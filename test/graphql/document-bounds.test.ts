@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 const nested = (open: string, inner: string, close: string, depth: number) =>
@@ -23,11 +24,7 @@ const atTheBound: readonly (readonly [what: string, most: number, expected: RegE
   ]
 
 describe('A document at its bounds', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
   it('is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket', async () => {
     using socket = await SocketClient.connect(app)

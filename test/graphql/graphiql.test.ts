@@ -1,21 +1,18 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { notInQuick } from '../support/form.ts'
 import { assertRefused, read } from '../support/graphql.ts'
 import { ask, parseResponse, RawConnection } from '../support/http.ts'
 import { logIn } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
 
 describe('GET /graphql from a browser', () => {
-  let app: TestApp
-  before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
 
   const show = (headers: Readonly<Record<string, string>> = {}, search = '') =>
     ask(`${app.url}/graphql${search}`, {

@@ -1,29 +1,28 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, it, test } from 'node:test'
+import { before, describe, it, test } from 'node:test'
 import { execute } from '../faults/execute.ts'
 import { Wire } from '../faults/wire.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, postgres, sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, postText, query, read } from '../support/graphql.ts'
 import { ask, postJson, RawConnection } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { impatient, waitUntil } from '../support/wait.ts'
 
 const json = 'application/json; charset=utf-8'
 const modern = 'application/graphql-response+json; charset=utf-8'
 
 describe('GraphQL over HTTP', () => {
-  let app: TestApp
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
   let ann: UserBody & { readonly token: string }
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
     ann = await createMember(app)
     await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const likes = async () => (await read<{ post: { likes: number } }>(app, '{ post(id: 1) { likes } }')).post.likes
 

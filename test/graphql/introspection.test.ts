@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { executeSync, getIntrospectionQuery, parse } from 'graphql'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { startTestApp } from '../support/app.ts'
 import { assertRefused, dataOf, query, repeat } from '../support/graphql.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 const schema = loadSchema()
@@ -23,11 +24,7 @@ const usual: Readonly<Record<string, string>> = {
 }
 
 describe('An introspection query', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
   for (const [what, text] of Object.entries(usual)) {
     it(`of the usual tools gets the same answer as from graphql-js, ${what}`, async () => {

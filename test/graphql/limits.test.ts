@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, test } from 'node:test'
+import { before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
 import {
   type DefinitionNode,
@@ -19,11 +19,12 @@ import {
 import { Documents, documentBounds } from '../../src/graphql/language/documents.ts'
 import { depthOf } from '../../src/graphql/language/limits/depth.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { runs } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { createMember, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import type { Data } from './support/data.ts'
 import { anyMutation, anyQuery, type Variables } from './support/operations.ts'
 
@@ -36,14 +37,12 @@ function nested(levels: number, within = 'user(id: 1)'): string {
 }
 
 describe('Limits of an operation', () => {
-  let app: TestApp
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
   let ann: Member
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
     ann = await createMember(app)
     await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const tooDeep = async (text: string, depth: number, asked = {}) => {
     const { message, extensions } = assertRefused(await query(app, text, asked), 400, 'DEPTH_LIMIT_EXCEEDED')
@@ -210,11 +209,7 @@ describe('Limits of an operation', () => {
 })
 
 describe('The cost of an operation', () => {
-  let app: TestApp
-  before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '1' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', QUERY_MAX_COMPLEXITY: '1' }))
 
   /** The reported cost of an operation. Here the limit is 1, so all others are refused. */
   const cost = async (text: string, variables = {}) => {

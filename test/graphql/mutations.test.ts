@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { before, describe, it } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, send, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 type Member = UserBody & { readonly token: string }
 
@@ -14,24 +13,17 @@ const comment = 'mutation ($post: ID!, $text: String!) { addComment(postId: $pos
 
 for (const kind of engineKinds) {
   describe(`Mutations on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
+    const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
     let ann: Member
     let bob: Member
     let admin: Member
     before(async () => {
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
       ann = await createMember(app)
       bob = await createMember(app)
       const { id, email } = await createMember(app)
-      engine = app.database.open(catalogue)
-      await engine.write('setRole', { id }, 'admin', 'another version')
+      await app.engine.write('setRole', { id }, 'admin', 'another version')
       const { body } = await send(app, 'POST /tokens', { email, password: 'right password' })
       admin = { id, email, name: 'Admin', token: JSON.parse(body).token }
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
     })
 
     const newPost = async ({ token }: Member = ann): Promise<string> => {
@@ -44,14 +36,14 @@ for (const kind of engineKinds) {
     // No mutation changes a text, so its length says enough; the tests before this one may have stored long ones.
     const state = async () => ({
       posts: await rowsOf(
-        engine,
+        app.engine,
         'select id, author_id, title, octet_length(content), likes, published_at from posts order by id',
       ),
       comments: await rowsOf(
-        engine,
+        app.engine,
         'select id, post_id, author_id, octet_length(text), created_at from comments order by id',
       ),
-      outbox: await rowsOf(engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
+      outbox: await rowsOf(app.engine, 'select kind, post_id, comment_id, user_id from outbox order by id'),
     })
 
     /** Checks that a mutation is refused with this error and has changed nothing. */
@@ -109,7 +101,7 @@ for (const kind of engineKinds) {
         await read(app, comment, { variables: { post, text: 'Hi' }, token: bob.token })
         assert.deepEqual(await read(app, `mutation { deletePost(id: ${post}) }`, who), { deletePost: true })
         assert.deepEqual(await read(app, `{ post(id: ${post}) { id } }`), { post: null })
-        assert.deepEqual(await rowsOf(engine, `select count(*) from comments where post_id = ${post}`), [[0]])
+        assert.deepEqual(await rowsOf(app.engine, `select count(*) from comments where post_id = ${post}`), [[0]])
         assert.deepEqual(await read(app, `mutation { deletePost(id: ${post}) }`, who), { deletePost: false })
       }
       for (const id of ['abc', '0', '01', '9007199254740993', "1' or '1'='1"]) {

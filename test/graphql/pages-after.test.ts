@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn, type TestApp } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { createMember, createUser } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 
 interface Id {
@@ -13,13 +14,12 @@ interface Id {
 }
 
 describe('A list after an id', () => {
-  let app: TestApp
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
   let ann: Awaited<ReturnType<typeof createMember>>
 
   // Users 1 to 5. Posts 1 to 8: odd ids belong to Ann (1), even ids to Bob (2). Comments 1 to 6: 1, 3 and 5 are on
   // post 1, the others on post 2.
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
     ann = await createMember(app)
     const bob = await createMember(app)
     for (let n = 0; n < 3; n++) await createUser(app)
@@ -28,7 +28,6 @@ describe('A list after an id', () => {
     for (let n = 1; n <= 6; n++)
       await read(app, `mutation { addComment(postId: ${2 - (n % 2)}, text: "Text") { id } }`, bob)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const idsIn = (list: readonly Id[] | undefined) => list?.map(({ id }) => Number(id))
   const ids = async (text: string, variables?: object) =>

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { persistedBounds } from '../../src/graphql/persisted/automatic.ts'
 import { startTestApp } from '../support/app.ts'
 import { query } from '../support/graphql.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { persisted, sha256, transports } from './support/requests.ts'
 
@@ -22,11 +23,7 @@ const refusedTexts = {
 const longestInUrl = 10_000
 
 describe('Automatic persisted queries', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
 
   for (const [name, send] of Object.entries(transports)) {
     const refused = name === 'a socket' ? undefined : 400

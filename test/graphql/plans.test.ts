@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import type { Selection } from '../../src/core/selection.ts'
 import { Documents, type PreparedOperation } from '../../src/graphql/language/documents.ts'
 import { Plans } from '../../src/graphql/language/plans.ts'
@@ -7,11 +7,12 @@ import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
 import { postgresDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { notInQuick } from '../support/form.ts'
 import { assertRefused, dataOf, query, read, repeat } from '../support/graphql.ts'
 import { createMember } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { growthOf, megabytes } from './support/memory.ts'
 
@@ -31,14 +32,12 @@ function lists(users: number, posts: number, nameLength: number): string {
 }
 
 describe('An operation with a too large plan', () => {
-  let app: TestApp
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
   let ann: Awaited<ReturnType<typeof createMember>>
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
     ann = await createMember(app)
     await read(app, 'mutation { createPost(title: "T", content: "C") { id } }', ann)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const message = 'The operation is too large once its fragments are put in their places.'
   const none = (count: number) => repeat(count, n => `${long(n)}: comments(limit: 0) { id }`)

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { before, describe, it } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { assertRefused, dataOf, get, query, read, repeat } from '../support/graphql.ts'
 import { bodyOf, createMember, createUser, send, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 interface Id {
   readonly id: string
@@ -16,14 +17,13 @@ const impossibleIds = [
 ]
 
 describe('Queries', () => {
-  let app: TestApp
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' }))
   let ann: UserBody & { readonly token: string }
   let bob: UserBody & { readonly token: string }
   let silent: UserBody
 
   // Posts 1 to 12 of Ann and 13 of Bob. On post 1, Bob has twelve comments and Ann one.
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0' })
     ann = await createMember(app)
     bob = await createMember(app)
     silent = await createUser(app, { avatar: 'https://example.com/s.png' })
@@ -36,7 +36,6 @@ describe('Queries', () => {
     await read(app, `mutation { ${repeat(12, n => `c${n}: addComment(postId: 1, text: "B${n + 1}") { id }`)} }`, bob)
     await read(app, 'mutation { addComment(postId: 1, text: "Thanks") { id } likePost(id: 2) { id } }', ann)
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const ids = async (text: string, variables?: object) => {
     const [list = []] = Object.values(await read<Record<string, readonly Id[]>>(app, text, { variables }))

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it, test } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { ConfigError } from '../../src/config.ts'
 import { documentsIn, ManifestError } from '../../src/graphql/persisted/manifest.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { shared } from '../support/shared.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { persisted, sha256, transports } from './support/requests.ts'
 
@@ -42,11 +43,7 @@ test('the formats of a map and of Apollo name the same documents', () => {
 })
 
 describe('With a manifest', () => {
-  let app: Awaited<ReturnType<typeof startTrusting>>
-  before(async () => {
-    app = await startTrusting(mapped)
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTrusting(mapped))
 
   for (const [name, send] of Object.entries(transports)) {
     it(`by ${name}: a document runs if it is named by its id or hash, in any usual way, or sent as it is`, async () => {

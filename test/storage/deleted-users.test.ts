@@ -1,21 +1,17 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { anonymous } from '../../src/core/actor.ts'
 import { sql } from '../../src/storage/sql.ts'
-import { catalogue } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
 import { countComments } from '../graphql/support/data.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { createUser, send } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 
 for (const kind of engineKinds) {
   describe(`A user with much content, on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    before(async () => {
-      app = await startTestAppOn(kind)
-    })
-    after(() => app[Symbol.asyncDispose]())
+    const app = shared(() => startTestAppOn(kind))
 
     /** 2,500 posts with 1,500 comments of another user on the first one, and 1,500 comments on a post of the other. */
     async function writer(): Promise<{ readonly id: number; readonly other: number }> {
@@ -31,7 +27,7 @@ for (const kind of engineKinds) {
 
     it('is deleted in several steps of at most a few thousand rows each', async () => {
       const { id } = await writer()
-      await using engine = app.database.open(catalogue)
+      const { engine } = app
       const counts = () =>
         engine.read(sql`select (select count(*) from posts where author_id = ${id}),
         (select count(*) from comments where author_id = ${id}),
@@ -53,7 +49,7 @@ for (const kind of engineKinds) {
 
     it('is deleted completely when DELETE is answered, and each post gets one deletion event', async () => {
       const { id, other } = await writer()
-      await using engine = app.database.open(catalogue)
+      const { engine } = app
       const [first] = await engine.read(sql`select max(id) - 2500 from posts`)
       const before = Number(first?.[0])
       assert.equal((await send(app, `DELETE /users/${id}`)).status, 204)

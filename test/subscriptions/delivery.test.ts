@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestAppOn, type TestApp } from '../support/app.ts'
+import { afterEach, before, beforeEach, describe, it } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { assertRefused, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { createMember, send, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { type Operation, SocketClient } from '../support/sockets.ts'
 
 type Member = UserBody & { readonly token: string }
@@ -19,20 +18,13 @@ const commentsOf = 'subscription ($post: ID!) { commentAdded(postId: $post) { id
 
 for (const kind of engineKinds) {
   describe(`Events on ${kind.name}`, { skip: kind.skip }, () => {
-    let app: TestApp
-    let engine: Engine<typeof verbs>
+    const app = shared(() => startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }))
     let ann: Member
     let bob: Member
     let client: SocketClient
     before(async () => {
-      app = await startTestAppOn(kind, { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' })
-      engine = app.database.open(catalogue)
       ann = await createMember(app)
       bob = await createMember(app)
-    })
-    after(async () => {
-      await engine[Symbol.asyncDispose]()
-      await app[Symbol.asyncDispose]()
     })
 
     beforeEach(async () => {
@@ -54,7 +46,7 @@ for (const kind of engineKinds) {
     /** The ids of the posts in the stored order of their events. */
     const storedOrder = async (): Promise<readonly string[]> => {
       const order = kind.kind === 'sqlite' ? 'id' : 'position'
-      const rows = await rowsOf(engine, `select post_id from outbox where kind = 'post-added' order by ${order}`)
+      const rows = await rowsOf(app.engine, `select post_id from outbox where kind = 'post-added' order by ${order}`)
       return rows.map(([id]) => String(id))
     }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
-import { startTestApp, type TestApp } from '../support/app.ts'
+import { describe, it } from 'node:test'
+import { startTestApp } from '../support/app.ts'
 import { TestClock } from '../support/clock.ts'
+import { shared } from '../support/shared.ts'
 import { clientFrame, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -24,11 +25,7 @@ async function closedFor(app: { readonly url: string }, text: string): Promise<n
 }
 
 describe('A deeply nested message', () => {
-  let app: Omit<TestApp, 'database' | 'engine'>
-  before(async () => {
-    app = await startTestApp(unlimited)
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp(unlimited))
 
   it('is accepted up to 64 levels, and closes its socket above, for every type', async () => {
     using client = await SocketClient.connect(app)

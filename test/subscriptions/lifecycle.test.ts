@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { DatabaseSync } from 'node:sqlite'
-import { after, before, describe, it } from 'node:test'
+import { before, describe, it } from 'node:test'
 import { CloseCode } from 'graphql-ws'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, sqlite } from '../support/engines.ts'
 import { read } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { runDuet, serveDuet } from '../support/process.ts'
 import { bodyOf, createMember, logIn, send, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import {
   clientFrame,
   metricOf,
@@ -29,13 +30,11 @@ const unlimited = { RATE_LIMIT_MAX: '0', LOGIN_LIMIT_MAX: '0' }
 describe('The life of a socket', { concurrency: 10 }, () => {
   for (const kind of engineKinds) {
     describe(`Its user, on ${kind.name}`, { skip: kind.skip, concurrency: 1 }, () => {
-      let app: TestApp
+      const app = shared(() => startTestAppOn(kind, unlimited))
       let ann: Member
       before(async () => {
-        app = await startTestAppOn(kind, unlimited)
         ann = await createMember(app)
       })
-      after(() => app[Symbol.asyncDispose]())
 
       it('a socket has the user of the token in its first message or its request, and is anonymous without a token', async () => {
         for (const payload of [{ Authorization: `Bearer ${ann.token}` }, { authorization: `bearer ${ann.token}` }]) {

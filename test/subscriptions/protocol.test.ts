@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { after, before, describe, it, mock } from 'node:test'
+import { before, describe, it, mock } from 'node:test'
 import { CloseCode } from 'graphql-ws'
-import { startTestApp, type TestApp } from '../support/app.ts'
+import { startTestApp } from '../support/app.ts'
 import { createMember } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import {
   clientFrame,
   metricOf,
@@ -18,13 +19,11 @@ import { waitUntil } from '../support/wait.ts'
 const posts = 'subscription { postAdded { id } }'
 
 describe('graphql-transport-ws', () => {
-  let app: Omit<TestApp, 'database' | 'engine'>
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
   let token: string
   before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0' })
     token = (await createMember(app)).token
   })
-  after(() => app[Symbol.asyncDispose]())
 
   const newPost = async (text: string): Promise<string> => {
     using client = await SocketClient.connect(app, { token })

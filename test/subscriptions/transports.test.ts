@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, it } from 'node:test'
-import type { Engine } from '../../src/storage/engine.ts'
-import { catalogue, type verbs } from '../../src/storage/verbs.ts'
-import { startTestApp, startTestAppOn, type TestApp } from '../support/app.ts'
+import { before, beforeEach, describe, it } from 'node:test'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { sqlite } from '../support/engines.ts'
 import { type ErrorBody, query, read, repeat, rowsOf } from '../support/graphql.ts'
 import { ask, RawConnection } from '../support/http.ts'
 import { createMember, logIn, type UserBody } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { type Answer, SocketClient } from '../support/sockets.ts'
 
 type Member = UserBody & { readonly token: string }
@@ -76,28 +75,21 @@ const refusedMutations: readonly Case[] = [
 ]
 
 describe('The same operation by POST, by GET and over a socket', () => {
-  let app: TestApp
-  let engine: Engine<typeof verbs>
+  const app = shared(() => startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' }))
   let ann: Member
   let bob: Member
   before(async () => {
-    app = await startTestAppOn(sqlite, { RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced' })
-    engine = app.database.open(catalogue)
     ann = await createMember(app)
     bob = await createMember(app)
     const text = 'mutation { createPost(title: "The first", content: "C") { id } }'
     assert.deepEqual(await read(app, text, ann), { createPost: { id: '1' } })
   })
-  after(async () => {
-    await engine[Symbol.asyncDispose]()
-    await app[Symbol.asyncDispose]()
-  })
 
   /** Everything that an operation may change. */
   const state = async () => [
-    await rowsOf(engine, 'select id, author_id, title, content, likes from posts order by id'),
-    await rowsOf(engine, 'select id, post_id, text from comments order by id'),
-    await rowsOf(engine, 'select id, kind from outbox order by id'),
+    await rowsOf(app.engine, 'select id, author_id, title, content, likes from posts order by id'),
+    await rowsOf(app.engine, 'select id, post_id, text from comments order by id'),
+    await rowsOf(app.engine, 'select id, kind from outbox order by id'),
   ]
 
   const refusedAlike = async ([code, text, { variables = {}, as } = {}]: Case, transports: readonly Transport[]) => {
@@ -213,13 +205,11 @@ describe('The same operation by POST, by GET and over a socket', () => {
 })
 
 describe('Subscriptions have the limits of all operations', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
+  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' }))
   let token: string
   before(async () => {
-    app = await startTestApp({ RATE_LIMIT_MAX: '0', ACCESS_POLICY: 'enforced', DEMO_DATA: 'true' })
     token = (await createMember(app)).token
   })
-  after(() => app[Symbol.asyncDispose]())
 
   it('an admin gets the e-mails of others', async () => {
     using client = await SocketClient.connect(app, { token: await logIn(app, 'ada@example.com', 'demo-password') })

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { startTestApp } from '../support/app.ts'
 import { postJson, RawConnection, type RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createMember } from '../support/rest.ts'
+import { shared } from '../support/shared.ts'
 import { clientFrame, metricOf, RawSocket, SocketClient, subprotocol, upgradeLines } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -20,11 +21,7 @@ async function answerTo(port: number, lines: readonly string[]): Promise<RawResp
 const withHeaders = (headers: Readonly<Record<string, string | undefined>>) => upgradeLines(headers)
 
 describe('A WebSocket request', () => {
-  let app: Awaited<ReturnType<typeof startTestApp>>
-  before(async () => {
-    app = await startTestApp(unlimited)
-  })
-  after(() => app[Symbol.asyncDispose]())
+  const app = shared(() => startTestApp(unlimited))
 
   it('is refused with 403 for pages of origins that are not allowed', async () => {
     await using app = await startTestApp({
