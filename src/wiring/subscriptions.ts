@@ -82,11 +82,11 @@ export async function openSockets(
   }
   await feed.start({ wake: event => fanOut.wake(event), revoke: userId => sockets.revoke(userId), lose })
   metrics.gauge('duet_sockets', 'Open WebSockets', () => sockets.size)
-  metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.subscriptions)
+  metrics.gauge('duet_subscriptions', 'Subscriptions', () => fanOut.groups.members)
   metrics.gauge(
     'duet_subscription_groups',
     'Groups of subscriptions with the same topic and selection',
-    () => fanOut.groups,
+    () => fanOut.groups.size,
   )
   metrics.gauge(
     'duet_events_undelivered_age_seconds',

@@ -3,12 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { Access } from '../../src/core/access.ts'
 import { type Actor, anonymous } from '../../src/core/actor.ts'
+import { unconditional } from '../../src/core/condition.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { Users } from '../../src/core/users/operations.ts'
 import { MemoryEventBus } from '../../src/events/memory-event-bus.ts'
 import { createStore } from '../../src/storage/store.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { engineKinds } from '../support/engines.ts'
+
+const always = () => unconditional
 
 for (const kind of engineKinds) {
   describe(`A write whose token is revoked while its password is being hashed, on ${kind.name}`, {
@@ -46,11 +49,11 @@ for (const kind of engineKinds) {
         const asked = Promise.withResolvers<void>()
         hashing.wait = promise
         hashing.asked = asked.resolve
-        const late = users.replace(owner, id, input('too-late'))
+        const late = users.replace(owner, id, input('too-late'), always)
         await asked.promise
         hashing.wait = Promise.resolve()
-        if (meanwhile === 'delete') await users.delete(owner, id)
-        else await users.change(owner, id, () => ({ password: 'just-in-time' }))
+        if (meanwhile === 'delete') await users.delete(owner, id, always)
+        else await users.change(owner, id, () => ({ password: 'just-in-time' }), always)
         resolve()
         await assert.rejects(late, error => error instanceof AppError && error.code === 'unauthenticated')
         const known = await store.credentials('ada@example.com')

@@ -118,7 +118,7 @@ describe('Subscribers that join, read and leave while events happen', () => {
           assert.deepEqual(received, left.has(subscriber) ? all.slice(0, received.length) : all)
         }
         for (const { leave } of members) leave()
-        assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+        assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
       }),
       { numRuns: runs(15, 1_000) },
     )
@@ -131,7 +131,7 @@ describe('A subscriber that begins at an earlier position', () => {
     const live = await stage.subscribe(posts, {}, 'another', { positions: true })
     const same = await Promise.all([1, 2, 3].map(() => stage.resume(posts, eventAt(stage, 4))))
     await soon(() => same.every(({ received }) => received.length === 6))
-    assert.deepEqual([stage.store.reads.length, stage.fanOut.groups, stage.fanOut.subscriptions], [18, 1, 4])
+    assert.deepEqual([stage.store.reads.length, stage.fanOut.groups.size, stage.fanOut.groups.members], [18, 1, 4])
     await stage.happen(postAdded(11), postAdded(12))
     for (const { received } of same) assert.deepEqual(idsIn(received), numbers(5, 12))
     assert.deepEqual(idsIn(live.received), [11, 12])
@@ -194,7 +194,7 @@ describe('A subscriber that begins at an earlier position', () => {
       return `{"postAdded":{"id":"${id}"}}`
     }
     const { received } = await stage.resume(posts, eventAt(stage, 1))
-    await soon(() => stage.fanOut.subscriptions === 0)
+    await soon(() => stage.fanOut.groups.members === 0)
     assert.deepEqual(idsIn(received), [...numbers(2, 501), 'POSITION_UNKNOWN'])
     await assert.rejects(stage.resume(posts, eventAt(stage, 1)), { code: 'POSITION_UNKNOWN' })
   })
@@ -228,7 +228,7 @@ describe('A subscriber that begins at an earlier position', () => {
     const { length: reads } = stage.store.reads
     for (let n = 0; n < 50; n++) await turn()
     assert.ok(received.length === length && stage.store.reads.length <= reads + 1)
-    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+    assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
   })
 })
 

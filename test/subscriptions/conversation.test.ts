@@ -54,7 +54,7 @@ describe('Conversation', () => {
     await turn()
     await talk.stage.happen(postAdded(6))
     assert.deepEqual(talk.wire.sent, [nextMessage('1', 5), nextMessage('1', 6)])
-    assert.equal(talk.stage.fanOut.subscriptions, 1)
+    assert.equal(talk.stage.fanOut.groups.members, 1)
   })
 
   it('the end of a completed operation does not end another operation with the same id', async () => {
@@ -73,7 +73,7 @@ describe('Conversation', () => {
     await talk.stage.happen(postAdded(6))
     assert.deepEqual(talk.wire.sent, [nextMessage('1', 6)])
     talk.conversation.closed()
-    assert.deepEqual([talk.stage.fanOut.groups, talk.stage.fanOut.subscriptions], [0, 0])
+    assert.deepEqual([talk.stage.fanOut.groups.size, talk.stage.fanOut.groups.members], [0, 0])
   })
 
   it('while the store is unavailable a socket with a token is closed with 1013', async () => {
@@ -204,7 +204,7 @@ describe('Sockets', () => {
     stream.hear({ type: 'connection_init' })
     await turn()
     stream.hear({ type: 'subscribe', id: '1', payload: { query: posts } })
-    await waitUntil(() => stage.fanOut.subscriptions === 1)
+    await waitUntil(() => stage.fanOut.groups.members === 1)
     const sendEvent = (bytes: number) => {
       stage.store.answer = () => JSON.stringify({ postAdded: { id: 'x'.repeat(bytes) } })
       return stage.happen(postAdded(1))
@@ -218,7 +218,7 @@ describe('Sockets', () => {
           assert.ok(stream.writableLength < 100 * mebibyte, 'the number of waiting bytes has no limit')
           await sendEvent(bytes)
         }
-        assert.deepEqual([closings, stage.fanOut.subscriptions], [1, 0])
+        assert.deepEqual([closings, stage.fanOut.groups.members], [1, 0])
         return stream.writableLength
       },
       isClosed: () => closings > 0,

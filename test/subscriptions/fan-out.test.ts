@@ -17,7 +17,7 @@ describe('FanOut', () => {
         'subscription Named($unused: Boolean = true) { ...F } fragment F on Subscription { postAdded { id @include(if: $unused) } }',
       ),
     ]
-    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 3])
+    assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [1, 3])
     await stage.happen(postAdded(7), postAdded(8))
     assert.deepEqual(stage.store.reads, [[7], [8]])
     for (const { received } of all) assert.deepEqual(received, [{ postAdded: { id: '7' } }, { postAdded: { id: '8' } }])
@@ -32,7 +32,7 @@ describe('FanOut', () => {
     await stage.subscribe(latest, { n: 1 })
     await stage.subscribe(latest, { n: 2 })
     await stage.subscribe(latest, { n: 2 })
-    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [5, 6])
+    assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [5, 6])
     await stage.happen(postAdded(7))
     assert.equal(stage.store.reads.length, 5)
   })
@@ -55,7 +55,7 @@ describe('FanOut', () => {
       if (isDeletedFirst) await assert.rejects(beginning, { code: 'NOT_FOUND' })
       else await beginning
       assert.deepEqual(subscriber.received, isDeletedFirst ? [] : ['complete'])
-      assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+      assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
     }
   })
 
@@ -77,6 +77,6 @@ describe('FanOut', () => {
     }
     await stage.happen(postAdded(1), postAdded(2))
     assert.deepEqual(received, ['a', 'c', 'c'])
-    assert.equal(stage.fanOut.subscriptions, 1)
+    assert.equal(stage.fanOut.groups.members, 1)
   })
 })

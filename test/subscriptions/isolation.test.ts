@@ -55,7 +55,7 @@ describe('A group whose reads', () => {
     const one = await stage.subscribe(ids)
     await stage.happen(postAdded(1), postAdded(2), postAdded(3))
     assert.deepEqual(one.received, [...eventsOf(1), 'SUBSCRIPTION_TOO_EXPENSIVE'])
-    assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0])
+    assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
   })
 
   it('are in time gets all events once and in order, however many events it is behind', async () => {
@@ -141,11 +141,11 @@ describe('A refused subscription', () => {
         await assert.rejects(refuse, `${where} ${round}`)
         Object.assign(log, { isAway: false, keeps, tellsEndOf })
         Object.assign(store, { hasPost })
-        assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [0, 0], where)
+        assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0], where)
       }
       const { leave } = await stage.subscribe(ids)
       await assert.rejects(stage.subscribe(titles), { code: 'SUBSCRIPTION_LIMIT_EXCEEDED' })
-      assert.deepEqual([stage.fanOut.groups, stage.fanOut.subscriptions], [1, 1], where)
+      assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [1, 1], where)
       leave()
     }
   })

@@ -65,7 +65,7 @@ describe('An internal error in the work for a socket', () => {
     const { received } = await talk.stage.subscribe(posts)
     await talk.stage.happen(postAdded(1), postAdded(2))
     assert.deepEqual(wire.closed, [1011, 'Internal server error'])
-    assert.deepEqual([talk.stage.fanOut.subscriptions, talk.stage.reported.length], [1, 1])
+    assert.deepEqual([talk.stage.fanOut.groups.members, talk.stage.reported.length], [1, 1])
     assert.deepEqual(received, [{ postAdded: { id: '1' } }, { postAdded: { id: '2' } }])
   })
 
@@ -131,7 +131,7 @@ describe('A socket whose token was revoked', () => {
       talk.begin(query)
       await turn()
       assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], [4403, 'Forbidden']])
-      assert.equal(talk.stage.fanOut.subscriptions, 0)
+      assert.equal(talk.stage.fanOut.groups.members, 0)
     })
   }
 

@@ -1,6 +1,6 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
-import { type Condition, type Revised, unconditional, unmetCondition } from '../condition.ts'
+import { type Condition, type Revised, unmetCondition } from '../condition.ts'
 import { AppError } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
@@ -70,11 +70,7 @@ export class Orders {
     return tracking
   }
 
-  async cancel(
-    actor: Actor,
-    id: number | undefined,
-    decodeCondition: Decode<Condition> = () => unconditional,
-  ): Promise<void> {
+  async cancel(actor: Actor, id: number | undefined, decodeCondition: Decode<Condition>): Promise<void> {
     const reach = this.#parts.access.reach(actor, 'cancel an order')
     const condition = decodeCondition()
     const outcome = id === undefined ? 'gone' : await this.#parts.store.cancelOrder(id, actor, reach, condition)

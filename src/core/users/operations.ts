@@ -51,7 +51,7 @@ export class Users {
     actor: Actor,
     id: number | undefined,
     decode: Decode<UserInput>,
-    decodeCondition = always,
+    decodeCondition: Decode<Condition>,
   ): Promise<Replaced> {
     this.#parts.access.require(actor, 'replace a user', id)
     const input = decode()
@@ -69,7 +69,7 @@ export class Users {
     actor: Actor,
     id: number | undefined,
     decode: Decode<Partial<UserInput>>,
-    decodeCondition = always,
+    decodeCondition: Decode<Condition>,
   ): Promise<User> {
     this.#parts.access.require(actor, 'change a user', id)
     const { password, ...values } = decode()
@@ -84,7 +84,7 @@ export class Users {
   }
 
   /** Only the first step checks the condition: once a part of the content is deleted, the rest must be deleted too. */
-  async delete(actor: Actor, id: number | undefined, decodeCondition = always): Promise<void> {
+  async delete(actor: Actor, id: number | undefined, decodeCondition: Decode<Condition>): Promise<void> {
     this.#parts.access.require(actor, 'delete a user', id)
     let condition = decodeCondition()
     if (id === undefined) return
@@ -117,8 +117,6 @@ export class Users {
     return { password: { hash: await this.#parts.passwords.hash(password) }, tokenVersion: this.#parts.randomness.id() }
   }
 }
-
-const always: Decode<Condition> = () => unconditional
 
 function present<Item>(user: Item | undefined): Item {
   if (user === undefined) throw absentUser()

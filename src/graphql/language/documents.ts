@@ -1,6 +1,5 @@
 import {
   type DocumentNode,
-  type FragmentDefinitionNode,
   GraphQLError,
   type GraphQLSchema,
   getVariableValues,
@@ -115,14 +114,10 @@ export class ValidDocument {
   /** The approximate memory in bytes. */
   readonly weight: number
 
-  constructor(text: string, { definitions, tokenCount = 0 }: DocumentNode, options: OperationOptions) {
-    const fragments = new Map<string, FragmentDefinitionNode>()
-    for (const definition of definitions) {
-      if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition)
-    }
-    const treeOf = treesOf(options.schema, fragments)
-    this.weight = 2 * text.length + (tokenCount + 1) * bytesPerToken
-    this.operations = definitions
+  constructor(text: string, document: DocumentNode, options: OperationOptions) {
+    const treeOf = treesOf(options.schema, document)
+    this.weight = 2 * text.length + ((document.tokenCount ?? 0) + 1) * bytesPerToken
+    this.operations = document.definitions
       .filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
       .map(definition => new PreparedOperation(definition, treeOf(definition), this.weight, options))
   }

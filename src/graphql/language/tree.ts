@@ -2,8 +2,8 @@ import {
   type ArgumentNode,
   coerceInputLiteral,
   type DirectiveNode,
+  type DocumentNode,
   type FieldNode,
-  type FragmentDefinitionNode,
   type GraphQLArgument,
   type GraphQLObjectType,
   type GraphQLOutputType,
@@ -18,7 +18,7 @@ import {
   type SelectionSetNode,
 } from 'graphql'
 import { badInput } from '../../core/input.ts'
-import { isIntrospection } from './limits/depth.ts'
+import { fragmentsOf, isIntrospection } from './limits/depth.ts'
 
 /** A valid operation as a tree for costs and plans: fields with their types from the schema, and fragments. */
 export type Node = Field | Spread
@@ -78,8 +78,9 @@ export function isIncluded({ conditions }: Node, variables: Variables): boolean 
 /** Converts the operations of one document to trees that share the document's fragments. */
 export function treesOf(
   schema: GraphQLSchema,
-  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+  document: DocumentNode,
 ): (operation: OperationDefinitionNode) => readonly Node[] {
+  const fragments = fragmentsOf(document)
   const known = new Map<string, Fragment>()
 
   const fragmentNamed = (name: string): Fragment => {

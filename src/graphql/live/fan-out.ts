@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { AppError } from '../../core/errors.ts'
+import { AppError, isOutage } from '../../core/errors.ts'
 import {
   type Event,
   type EventLog,
@@ -47,30 +47,22 @@ export interface FanOutParts extends GroupLimits {
  */
 export class FanOut {
   readonly #parts: FanOutParts
-  readonly #groups: Groups
+  readonly groups: Groups
   readonly #reads: Queue
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
 
   constructor(parts: FanOutParts) {
     this.#parts = parts
-    this.#groups = new Groups(parts)
+    this.groups = new Groups(parts)
     this.#reads = new Queue({ atOnce: parts.readsAtOnce })
-  }
-
-  get groups(): number {
-    return this.#groups.size
-  }
-
-  get subscriptions(): number {
-    return this.#groups.members
   }
 
   /** When the oldest event happened that a live group is still to deliver. */
   get undeliveredSince(): number | undefined {
     let oldest: number | undefined
     for (const [group, event] of this.#running)
-      if (event !== undefined && this.#groups.isLive(group)) oldest = Math.min(oldest ?? event.at, event.at)
+      if (event !== undefined && this.groups.isLive(group)) oldest = Math.min(oldest ?? event.at, event.at)
     return oldest
   }
 
@@ -87,21 +79,21 @@ export class FanOut {
     { positions, after }: Resume = { positions: false },
   ): Promise<() => void> {
     const name = groupName(subscription, positions)
-    this.#groups.take(client, name)
+    this.groups.take(client, name)
     try {
       const { position: from } = after === undefined ? await this.#parts.log.end() : await this.#known(after)
       // Checked after the position is known. If the post was deleted before, it is not found; if later, an event follows.
       if (!(await this.#exists(subscription, from)))
         throw refusalFromCore(new AppError('not-found', 'Post not found'), [subscription.key])
       const member = { subscriber, client, from, group: undefined }
-      const live = this.#groups.live.get(name)
-      const isAhead = live !== undefined && this.#running.has(live) && live.cursor <= from
+      const live = this.groups.live.get(name)
+      const isAhead = live !== undefined && live.cursor <= from
       const group = isAhead ? live : new Group(name, subscription, positions, from)
       group.add(member)
       if (!isAhead) this.#start(group)
-      return () => this.#groups.leave(member)
+      return () => this.groups.leave(member)
     } catch (error) {
-      this.#groups.giveBack(client, name)
+      this.groups.giveBack(client, name)
       throw error
     }
   }
@@ -110,7 +102,7 @@ export class FanOut {
   wake(event: Event): void {
     const topic = topicOf(event)
     if (topic === undefined) return
-    for (const group of this.#groups.listeningTo(topic)) {
+    for (const group of this.groups.listeningTo(topic)) {
       if (this.#running.has(group)) continue
       // Nothing has happened since it last delivered. Its cursor may also be ahead of the feed, for its first member.
       group.cursor = event.position - 1
@@ -148,10 +140,10 @@ export class FanOut {
         else if (isRecent) {
           // Nothing happens in between: the next event either was found above or wakes the group.
           this.#running.delete(group)
-          return this.#groups.goLive(group)
+          return this.groups.goLive(group)
         }
       } catch (error) {
-        if (!isOutage(error)) this.#groups.end(group, reportedRefusal(error, this.#parts.report))
+        if (!isOutage(error)) this.groups.end(group, reportedRefusal(error, this.#parts.report))
         else {
           await pause(retryMs, undefined, { ref: false })
           this.#setGoal(group)
@@ -175,7 +167,7 @@ export class FanOut {
   }
 
   async #deliver(group: Group, event: Event): Promise<void> {
-    if (!this.#groups.isLive(group)) {
+    if (!this.groups.isLive(group)) {
       // Who catches up gets no more than it reads.
       const [member] = group.members
       const reading = member?.subscriber.ready()
@@ -187,10 +179,10 @@ export class FanOut {
     const data = subject === undefined ? undefined : await this.#reads.run(() => this.#read(group, subject))
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
-    if (subject === undefined) return this.#groups.end(group, undefined)
+    if (subject === undefined) return this.groups.end(group, undefined)
     if (data === undefined) return observer.skipped()
     const message = new EventMessage(data, group.positions ? placeToText(event) : undefined)
-    const isLive = this.#groups.isLive(group)
+    const isLive = this.groups.isLive(group)
     const reached = await group.send(event, message)
     if (isLive && reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
     else if (reached > 0) observer.replayed()
@@ -217,7 +209,7 @@ export class FanOut {
 
   /** Whether a live group has not reached for long what happened before. An outage of the store does not count. */
   #isTooLate(group: Group): boolean {
-    if (!this.#groups.isLive(group)) return false
+    if (!this.groups.isLive(group)) return false
     if (group.cursor >= group.goal.position) this.#setGoal(group)
     return performance.now() - group.goal.setAt > mostLateMs
   }
@@ -225,10 +217,6 @@ export class FanOut {
   #setGoal(group: Group): void {
     group.goal = { position: this.#parts.feed.position, setAt: performance.now() }
   }
-}
-
-function isOutage(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'unavailable'
 }
 
 function tooExpensive(): Refusal {

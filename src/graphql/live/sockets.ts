@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { IdentifiedUser } from '../../core/actor.ts'
-import { AppError, fault } from '../../core/errors.ts'
+import { AppError, fault, isOutage } from '../../core/errors.ts'
 import { isSameHost } from '../../http/origins.ts'
 import type { Unread } from '../../http/unread.ts'
 import type { Upgrade } from '../../http/upgrades.ts'
@@ -135,7 +135,7 @@ export class Sockets implements AsyncDisposable {
     try {
       return await this.#parts.isStillValid(user)
     } catch (error) {
-      if (error instanceof AppError && error.code === 'unavailable') throw error
+      if (isOutage(error)) throw error
       this.#parts.report(error instanceof AppError ? error : fault(error))
       return false
     }

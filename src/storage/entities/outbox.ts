@@ -9,8 +9,7 @@ import type { Steps } from '../verb.ts'
  * under the lock of one row: a position becomes visible only after all smaller ones.
  */
 export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds = 3600): EventLog {
-  const isSequenced = engine.dialect.name === 'postgres'
-  const texts = textsFor(isSequenced ? sequenced : ordered)
+  const texts = textsFor(engine.dialect.name)
   const sequence = (then: Statement) => engine.write('sequenceEvents', then)
   const isKept = (at: number, now: number) => at >= now - keptSeconds * 1000
   const found = (rows: readonly Row[], { position, at }: Place, isNews: boolean): NextEvents => {
@@ -33,7 +32,7 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
     },
     async after(place, written) {
       const statement = { text: texts.after, values: [place.position, readTogether] }
-      if (!isSequenced || !written) {
+      if (!written || engine.dialect.name === 'sqlite') {
         const known = found(await engine.read(statement), place, written)
         if (known.waitingSince === undefined || known.events.length > 0 || known.lost) return known
       }
@@ -79,25 +78,21 @@ const purgedTogether = 500
 const readTogether = 500
 
 /** What the engines call the position of an event, the last position given, and the time of an event without one. */
-interface Names {
-  readonly position: string
-  readonly head: string
-  readonly waiting: string
+const names = {
+  sqlite: {
+    position: 'id',
+    head: "coalesce((select seq from sqlite_sequence where name = 'outbox'), 0)",
+    waiting: 'null',
+  },
+  postgres: {
+    position: 'position',
+    head: '(select position from event_head)',
+    waiting: '(select created_at from outbox where position is null order by id limit 1)',
+  },
 }
 
-const ordered: Names = {
-  position: 'id',
-  head: "coalesce((select seq from sqlite_sequence where name = 'outbox'), 0)",
-  waiting: 'null',
-}
-
-const sequenced: Names = {
-  position: 'position',
-  head: '(select position from event_head)',
-  waiting: '(select created_at from outbox where position is null order by id limit 1)',
-}
-
-function textsFor({ position, head, waiting }: Names) {
+function textsFor(engine: keyof typeof names) {
+  const { position, head, waiting } = names[engine]
   const columns = `${position} as position, kind, post_id, comment_id, user_id, created_at`
   const state = (place: string) =>
     `select ${head} as head, (select created_at from outbox where ${position} = ${place}) as at,
