@@ -1,18 +1,9 @@
 import { AppError, type ErrorCode } from './errors.ts'
 
-/** What is lost of an error when it is copied to another thread: its class, its code and its address. */
-export interface SentError {
-  readonly name: string
-  readonly message: string
-  readonly stack: string | undefined
-  readonly cause: string
-  readonly code: unknown
-  readonly at: unknown
-  readonly syscall: unknown
-  readonly hostname: unknown
-}
+export type SentError = Readonly<ReturnType<typeof toSent>>
 
-export function toSent(error: unknown): SentError {
+/** Keeps what is lost of an error when it is copied to another thread: its class, its code and its address. */
+export function toSent(error: unknown) {
   const { name, message, stack, cause, code, at, syscall, hostname } = error as Error & Record<string, unknown>
   const reason = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
   return { name: String(name), message: String(message ?? error), stack, cause: reason, code, at, syscall, hostname }

@@ -33,7 +33,7 @@ export class Posts {
       this.#parts.access.require(actor, 'read oneself')
     if (this.#parts.access.allows(actor, "read others' e-mails")) return
     const isOwn = (field: SelectedObject) =>
-      actor.kind === 'user' && isUser(field) && values[field.id ?? -1] === actor.id
+      actor.kind === 'user' && users.has(field.name) && values[field.id ?? -1] === actor.id
     const shown = (field: SelectedField) =>
       (field.kind === 'one' && showsPrivate(field, isOwn(field) ? 'its own' : undefined)) ||
       (field.kind === 'many' && showsPrivate(field))
@@ -73,6 +73,4 @@ function aboutChange<Outcome>(at: number, work: () => Outcome): Outcome {
   }
 }
 
-function isUser({ name }: SelectedObject): boolean {
-  return name === 'me' || name === 'user'
-}
+const users: ReadonlySet<string> = new Set(['me', 'user'])

@@ -124,9 +124,9 @@ export class Groups {
     const { groups, groupsPerClient } = this.#limits
     const own = `${client} ${name}`
     if (this.#usesOf.of(own) === 0 && this.#different.of(client) >= groupsPerClient)
-      throw tooMany(`At most ${groupsPerClient} different subscriptions of one client at a time.`)
+      throw refusal(tooMany, `At most ${groupsPerClient} different subscriptions of one client at a time.`)
     if (this.#uses.of(name) === 0 && this.size >= groups)
-      throw tooMany('There are too many different subscriptions. Try again later.')
+      throw refusal(tooMany, 'There are too many different subscriptions. Try again later.')
     if (this.#usesOf.add(own) === 1) this.#different.add(client)
     this.#uses.add(name)
     this.members++
@@ -185,9 +185,7 @@ export class Groups {
   }
 }
 
-function tooMany(sentence: string) {
-  return refusal('SUBSCRIPTION_LIMIT_EXCEEDED', sentence)
-}
+const tooMany = 'SUBSCRIPTION_LIMIT_EXCEEDED'
 
 /** Maximum milliseconds of sending before other work gets its turn. */
 const sliceMs = 5
