@@ -66,7 +66,7 @@ describe('the console', { skip: browserMissing }, () => {
   })
 
   it('shows new posts and comments at once, and after a lost connection those that were missed', async () => {
-    await using proxy = await Wire.to({ host: '127.0.0.1', port: app.port })
+    await using proxy = await Wire.to(new URL(app.url))
     await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
     await view.page.getByText('Live', { exact: true }).waitFor()
     const id = await write('Written elsewhere')

@@ -24,7 +24,7 @@ describe('Payments of the client', () => {
   }
 
   it('are made once even if all answers but the last are lost, and are marked as a replay', async () => {
-    await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
+    await using wire = await Wire.to(new URL(app.url))
     let losses = 3
     wire.fromServer = (_data, ends: Ends) => {
       if (losses-- <= 0) return 'pass'
@@ -205,7 +205,7 @@ describe('Orders of the client', () => {
   })
 
   it('are paid once although the answer is lost', async () => {
-    await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
+    await using wire = await Wire.to(new URL(app.url))
     using client = connectTo({ url: `http://127.0.0.1:${wire.port}` }, { clock: new InstantClock() })
     const { create, follow, get } = orders(client.duet)
     const order = await get((await create((await createUser(app)).id, someItems())).id)

@@ -100,7 +100,7 @@ type Replication = 'synchronous' | 'lagging'
 async function startReplicated(replication: Replication, parts: AsyncDisposableStack) {
   const settings = { synchronous_standby_names: replication === 'synchronous' ? 'second' : '' }
   const primary = parts.use(await PostgresServer.start(settings))
-  const wire = parts.use(await Wire.to({ host: '127.0.0.1', port: Number(new URL(primary.url).port) }))
+  const wire = parts.use(await Wire.to(new URL(primary.url)))
   const standby = parts.use(await PostgresServer.startStandby(primary, 'second', String(wire.port)))
   const proxy = await startDatabaseProxy([new URL(primary.url), new URL(standby.url)], parts)
   const address = new URL(primary.url)

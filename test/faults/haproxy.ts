@@ -12,43 +12,30 @@ export async function startDatabaseProxy(servers: readonly URL[], parts: AsyncDi
   const checks = await Promise.all(servers.map(server => serveRole(server, parts)))
   const lines = servers.map(({ host }, index) => `server s${index} ${host} check port ${checks[index]}`)
   return parts.use(
-    await Daemon.start({
-      program: 'haproxy',
-      args: () => ['-db', '-f', 'haproxy.cfg'],
-      files: (_, port) => ({
-        'haproxy.cfg': `
+    await startHaproxy(
+      port => `
 defaults
   mode tcp
   retries 0
-  timeout connect 1s
-  timeout client 10m
-  timeout server 10m
-  timeout check 1m
+${timeouts}
 listen primary
   bind 127.0.0.1:${port}
   option httpchk GET /primary
   default-server inter 250ms fall 1 rise 1 on-marked-down shutdown-sessions
   ${lines.join('\n  ')}
 `,
-      }),
-    }),
+    ),
   )
 }
 
 /** HAProxy in front of instances of the service. It sends requests only to instances that are ready. */
 export function startLoadBalancer(ports: readonly number[]): Promise<Daemon> {
   const lines = ports.map((port, index) => `server i${index} 127.0.0.1:${port} check`)
-  return Daemon.start({
-    program: 'haproxy',
-    args: () => ['-db', '-f', 'haproxy.cfg'],
-    files: (_, port) => ({
-      'haproxy.cfg': `
+  return startHaproxy(
+    port => `
 defaults
   mode http
-  timeout connect 1s
-  timeout client 10m
-  timeout server 10m
-  timeout check 1m
+${timeouts}
   option redispatch 1
 listen service
   bind 127.0.0.1:${port}
@@ -57,9 +44,20 @@ listen service
   default-server inter 100ms fall 1 rise 1
   ${lines.join('\n  ')}
 `,
-    }),
-  })
+  )
 }
+
+function startHaproxy(configuration: (port: number) => string): Promise<Daemon> {
+  const args = () => ['-db', '-f', 'haproxy.cfg']
+  const files = (_: string, port: number) => ({ 'haproxy.cfg': configuration(port) })
+  return Daemon.start({ program: 'haproxy', args, files })
+}
+
+const timeouts = `
+  timeout connect 1s
+  timeout client 10m
+  timeout server 10m
+  timeout check 1m`
 
 /** Answers 200 while a server is a primary, else 503. Returns the port. */
 async function serveRole({ href }: URL, parts: AsyncDisposableStack): Promise<number> {

@@ -19,7 +19,7 @@ for (const kind of engineKinds) {
   }, async t => {
     await using database = await kind.create()
     await using instance = await Instance.start(database)
-    await using wire = await Wire.to({ host: '127.0.0.1', port: instance.port })
+    await using wire = await Wire.to(new URL(instance.url))
     const history = new History()
     for (const lose of [loseAfterRequest, loseWithinAnswer]) {
       lose(wire)
@@ -36,7 +36,7 @@ test('this test fails if payments are stored without their keys', async () => {
   await using database = await sqlite.create()
   await forgetKeys(database)
   await using app = await startTestApp({ DATABASE_URL: `sqlite:${database.location}`, RATE_LIMIT_MAX: '0' })
-  await using wire = await Wire.to({ host: '127.0.0.1', port: app.port })
+  await using wire = await Wire.to(new URL(app.url))
   loseWithinAnswer(wire)
   const { verdict } = await payAndAskAgain(database, wire, new History())
   assert.equal(verdict.offences.double.length, payments)

@@ -18,10 +18,12 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
   let database: TestDatabase
   let proxy: Wire
   let instance: Instance
+  let behind: Pick<TestDatabase, 'kind' | 'location'>
   before(async () => {
     database = parts.use(await postgres.create())
-    proxy = parts.use(await Wire.to(addressOf(database)))
-    instance = parts.use(await Instance.start(through(proxy, database)))
+    proxy = parts.use(await Wire.to(new URL(database.location)))
+    behind = { kind: 'postgres', location: proxy.through(database.location) }
+    instance = parts.use(await Instance.start(behind))
   })
   after(() => parts.disposeAsync())
 
@@ -44,7 +46,7 @@ describe('F4: a connection to PostgreSQL that is cut around COMMIT', { skip: pos
 
   it('is answered with 503 and the advice to repeat with the same key, which gets the result', async t => {
     const rounds = inForm(1, 10)
-    await using hasty = await Instance.start(through(proxy, database), impatient)
+    await using hasty = await Instance.start(behind, impatient)
     for (let round = 0; round < rounds; round++) {
       for (const moment of ['cut before', 'cut after'] as const) {
         cutCommitAndAllThatFollows(proxy, moment)
@@ -82,18 +84,4 @@ function cutCommitAndAllThatFollows(proxy: Wire, moment: Decision): void {
 
 function isCommit(data: Buffer): boolean {
   return data.includes('commit\0')
-}
-
-function addressOf({ location }: TestDatabase): { host: string; port: number } {
-  const { hostname, port } = new URL(location)
-  return { host: hostname, port: Number(port) }
-}
-
-function through(
-  { port }: { readonly port: number },
-  { kind, location }: TestDatabase,
-): Pick<TestDatabase, 'kind' | 'location'> {
-  const address = new URL(location)
-  address.port = String(port)
-  return { kind, location: address.href }
 }

@@ -9,12 +9,13 @@ import { ask } from '../support/http.ts'
 import { serveDuet } from '../support/process.ts'
 import { RedisServer } from '../support/redis.ts'
 import { waitUntil, within } from '../support/wait.ts'
-import { Instance } from './instance.ts'
+import { type Instance, startTwo } from './instance.ts'
 import { runWorkers } from './payers.ts'
 
 /** A request from `direct` counts for its sender. A request from `proxy` counts for the last address in its header. */
 const direct = '127.0.0.1'
 const proxy = '127.0.0.2'
+const limits = { RATE_LIMIT_MAX: '100', TRUST_PROXY: proxy, LOG_LEVEL: 'info' }
 
 describe('F9: limits that two servers share through Redis', { skip: redis.skip || postgres.skip }, () => {
   let server: RedisServer
@@ -30,12 +31,6 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     await server[Symbol.asyncDispose]()
     await database[Symbol.asyncDispose]()
   })
-
-  async function startTwo(parts: AsyncDisposableStack, env: Readonly<Record<string, string>>) {
-    const all = { RATE_LIMIT_MAX: '100', TRUST_PROXY: proxy, LOG_LEVEL: 'info', ...env }
-    const start = async () => parts.use(await Instance.start(database, all))
-    return await Promise.all([start(), start()])
-  }
 
   async function statusOf(instance: Instance, localAddress: string, forwarded: string): Promise<number | undefined> {
     const headers = { 'x-forwarded-for': forwarded, forwarded: `for=${forwarded}` }
@@ -60,7 +55,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
 
   it('accept exactly 100 of 200 requests of one client, whatever address it claims, and count an IPv6 /64 as one client', async () => {
     await using parts = new AsyncDisposableStack()
-    const instances = await startTwo(parts, { REDIS_URL: server.url })
+    const instances = await startTwo(database, parts, { ...limits, REDIS_URL: server.url })
     assert.equal(sum(await passed(instances, 100, direct, forged)), 100)
     assert.equal(sum(await passed(instances, 500, proxy, inOneNetwork)), 100)
   })
@@ -69,7 +64,7 @@ describe('F9: limits that two servers share through Redis', { skip: redis.skip |
     skip: onlyInFull,
   }, async t => {
     await using parts = new AsyncDisposableStack()
-    const instances = await startTwo(parts, { REDIS_URL: server.url, REDIS_TIMEOUT_MS: '250' })
+    const instances = await startTwo(database, parts, { ...limits, REDIS_URL: server.url, REDIS_TIMEOUT_MS: '250' })
     const others = new Map<number | undefined, number>()
     const recoveries: number[] = []
     let going = true

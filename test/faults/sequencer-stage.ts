@@ -47,9 +47,11 @@ export class Stage implements AsyncDisposable {
       if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
       const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
       const wire = parts.use(await SequencerWire.to(entrance))
-      const own = new URL(entrance)
-      own.port = String(wire.port)
-      const started = { wire, location: own.href, settings: { ...settings, PORT: String(await freePort()) } }
+      const started = {
+        wire,
+        location: wire.through(entrance.href),
+        settings: { ...settings, PORT: String(await freePort()) },
+      }
       const instance = await startOne(started)
       return { ...started, instance, ...subscribe(instance.url, parts) }
     }

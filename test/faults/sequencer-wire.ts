@@ -15,7 +15,7 @@ export class SequencerWire implements AsyncDisposable {
   sequenced = 0
 
   static async to(url: URL): Promise<SequencerWire> {
-    return new SequencerWire(await Wire.to({ host: url.hostname, port: Number(url.port) }))
+    return new SequencerWire(await Wire.to(url))
   }
 
   private constructor(wire: Wire) {
@@ -23,8 +23,8 @@ export class SequencerWire implements AsyncDisposable {
     wire.fromClient = (data, ends) => this.#decide(data, ends)
   }
 
-  get port(): number {
-    return this.#wire.port
+  through(address: string): string {
+    return this.#wire.through(address)
   }
 
   /** Keeps the next COMMIT of the sequencer back, for ever. Settles when PostgreSQL waits for it. */

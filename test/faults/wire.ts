@@ -21,10 +21,10 @@ export class Wire implements AsyncDisposable {
   readonly #listener: Server
   readonly #sockets = new Set<Socket>()
 
-  static async to(target: { readonly host: string; readonly port: number }): Promise<Wire> {
+  static async to({ hostname: host, port }: Pick<URL, 'hostname' | 'port'>): Promise<Wire> {
     const listener = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1')
     await once(listener, 'listening')
-    return new Wire(listener, target)
+    return new Wire(listener, { host, port: Number(port) })
   }
 
   private constructor(listener: Server, target: { readonly host: string; readonly port: number }) {
@@ -37,6 +37,13 @@ export class Wire implements AsyncDisposable {
         if (this.fromServer(data, ends) === 'pass') client.write(data)
       })
     })
+  }
+
+  /** The same address, with the port of the proxy. */
+  through(address: string): string {
+    const own = new URL(address)
+    own.port = String(this.port)
+    return own.href
   }
 
   #join(from: Socket, to: Socket, forward: (data: Buffer) => void): void {

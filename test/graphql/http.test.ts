@@ -349,7 +349,7 @@ describe('While the store is unavailable', { concurrency: true }, () => {
     skip: postgres.skip,
   }, async () => {
     const direct = new URL((await postgres.create()).location)
-    await using proxy = await Wire.to({ host: direct.hostname, port: Number(direct.port) })
+    await using proxy = await Wire.to(direct)
     const address = new URL(direct)
     address.port = String(proxy.port)
     await using app = await startTestApp({

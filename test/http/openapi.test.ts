@@ -9,7 +9,7 @@ import { mostCents } from '../../src/core/payments/payment.ts'
 import { profileFields, userBounds } from '../../src/core/users/user.ts'
 import { version } from '../../src/http/pages/home.ts'
 import { registeredRoutes, startTestApp } from '../support/app.ts'
-import { ask, RawConnection, type RawResponse, sendRaw } from '../support/http.ts'
+import { ask, RawConnection, type RawResponse, type Served, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { sendText, logIn as tokenOf } from '../support/rest.ts'
 import { examplesOf, type Operation, openApi, openApiFile, operations, type Schema } from './openapi.ts'
@@ -101,6 +101,15 @@ function send(url: string, name: string, { body, token, type, id = '1', query = 
     headers,
     ...(text !== undefined && { body: text }),
   })
+}
+
+/** Sends requests to an app, and checks that the answers are as documented. */
+function checkOn({ url }: Served, usual: Request = {}) {
+  return async (name: string, status: number, request?: Request): Promise<RawResponse> => {
+    const response = await send(url, name, { ...usual, ...request })
+    assertDocumented(name, status, response)
+    return response
+  }
 }
 
 async function logIn(url: string, email: string): Promise<string> {
@@ -260,8 +269,7 @@ test('every request that the API reference prefills succeeds on the demo data', 
 
 test('successful requests are answered as documented, and the example bodies succeed', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
-  const check = async (name: string, status: number, request?: Request) =>
-    assertDocumented(name, status, await send(app.url, name, request))
+  const check = checkOn(app)
   for (const path of ['/', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
     await check(`GET ${path}`, 200)
   for (const body of bodiesOf('POST /tokens')) await check('POST /tokens', 200, { body })
@@ -286,11 +294,7 @@ test('successful requests are answered as documented, and the example bodies suc
 
 test('successful orders and payments are answered as documented, and the example bodies succeed', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true' })
-  const check = async (name: string, status: number, request?: Request) => {
-    const response = await send(app.url, name, request)
-    assertDocumented(name, status, response)
-    return response
-  }
+  const check = checkOn(app)
   await check('GET /users/{id}/orders', 200)
   for (const query of ['?after=1', '?status=shipped']) await check('GET /users/{id}/orders', 200, { query })
   const page = await check('GET /users/{id}/orders', 200, { query: '?limit=1&offset=1' })
@@ -333,8 +337,7 @@ test('refused orders and payments are answered as documented, with every documen
   await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced' })
   const ada = await logIn(app.url, 'ada@example.com')
   const grace = await logIn(app.url, 'grace@example.com')
-  const check = async (name: string, status: number, request: Request = {}) =>
-    assertDocumented(name, status, await send(app.url, name, { token: ada, ...request }))
+  const check = checkOn(app, { token: ada })
   const operationsHere = tagged('Orders', 'Payments')
   assert.equal(operationsHere.length, 9)
   for (const name of operationsHere) {
@@ -380,8 +383,7 @@ test('refused orders and payments are answered as documented, with every documen
 
 test('requests that operations refuse are answered as documented', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true', ACCESS_POLICY: 'enforced', METRICS_TOKEN: 'secret' })
-  const check = async (name: string, status: number, request?: Request) =>
-    assertDocumented(name, status, await send(app.url, name, request))
+  const check = checkOn(app)
   const grace = await logIn(app.url, 'grace@example.com')
   const ada = await logIn(app.url, 'ada@example.com')
   const taken = { name: 'A', email: 'ada@example.com', password: 'demo-password' }

@@ -13,6 +13,7 @@ import { type RawResponse, sendRaw } from '../support/http.ts'
 import { cheapPasswords } from '../support/passwords.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
+  atOnce,
   bodyOf,
   createMember,
   createOrder,
@@ -26,6 +27,7 @@ import {
   send,
   sendText,
   somebody,
+  tally,
   type UserBody,
   wasReplayed,
 } from '../support/rest.ts'
@@ -146,11 +148,7 @@ for (const kind of engineKinds) {
 
     it('of many concurrent PUT requests with If-None-Match: * exactly one creates the user', async () => {
       const put = () => sendIf(app, 'PUT /users/6666', { 'if-none-match': '*' }, somebody())
-      const statuses = (await Promise.all(Array.from({ length: 32 }, put))).map(({ status }) => status)
-      assert.deepEqual(
-        [statuses.filter(status => status === 201).length, statuses.filter(status => status === 412).length],
-        [1, 31],
-      )
+      assert.deepEqual(tally(await atOnce(32, put)), { 201: 1, 412: 31 })
     })
 
     it('DELETE of an order with an If-Match that does not match answers 412, also once the order is paid', async () => {
@@ -221,7 +219,7 @@ for (const kind of engineKinds) {
         const { id } = await createOrder(app, (await createUser(app)).id)
         const headers = { 'if-match': await tagNow(`/orders/${id}`) }
         const payIf = () => payOrder(app, id, keyOf(), undefined, headers)
-        const answers = await Promise.all(Array.from({ length: 20 }, payIf))
+        const answers = await atOnce(20, payIf)
         assert.equal(answers.filter(({ status }) => status === 200).length, 1)
         for (const answer of answers) if (answer.status !== 200) assertRefusal(answer, 412, 'The order has changed')
       }
@@ -231,10 +229,8 @@ for (const kind of engineKinds) {
       const { id } = await createOrder(app, (await createUser(app)).id)
       const [key, tag] = [newKey(), await tagNow(`/orders/${id}`)]
       const conditions = ['"x"', 'malformed', tag]
-      const answers = await Promise.all(
-        Array.from({ length: 30 }, (_, index) =>
-          payOrder(app, id, key, undefined, { 'if-match': conditions[index % 3] ?? '' }),
-        ),
+      const answers = await atOnce(30, index =>
+        payOrder(app, id, key, undefined, { 'if-match': conditions[index % 3] ?? '' }),
       )
       for (const [index, answer] of answers.entries()) {
         const refusal = [412, 400][index % 3]

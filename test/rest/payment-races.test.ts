@@ -8,6 +8,7 @@ import type { RawResponse, Served } from '../support/http.ts'
 import { tokenKeys } from '../support/keys.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import {
+  atOnce,
   createMember,
   createOrder,
   createUser,
@@ -19,22 +20,11 @@ import {
   payOrder,
   send,
   someItems,
+  tally,
   wasReplayed,
 } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 import { assertLedger, countPayments } from './ledger.ts'
-
-/** Sends this many requests at once; each gets its index. */
-function atOnce<Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<readonly Answer[]> {
-  return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
-}
-
-/** The number of answers with each status. */
-function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
-  const counts: Record<number, number> = {}
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
-  return counts
-}
 
 /** Checks that the answers to one key are one 201 and otherwise 200 with Idempotent-Replayed, all with the same bytes. */
 function assertOnePayment(answers: readonly RawResponse[]): void {

@@ -2,23 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { bodyOf, createUser, logIn, send, somebody, type UserBody } from '../support/rest.ts'
+import { atOnce, bodyOf, createUser, logIn, send, somebody, tally, type UserBody } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 const password = 'right password'
 const taken = 'Email is already in use'
-
-function counted(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
-  const counts: Record<number, number> = {}
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
-  return counts
-}
-
-function times<Outcome>(count: number, work: (index: number) => Promise<Outcome>): Promise<Outcome[]> {
-  return Promise.all(Array.from({ length: count }, (_, index) => work(index)))
-}
 
 for (const kind of engineKinds) {
   describe(`Ids of users on ${kind.name}`, { skip: kind.skip }, () => {
@@ -58,11 +47,11 @@ for (const kind of engineKinds) {
 
     it('users created concurrently, by POST and by PUT to the next ids, get different ids', async () => {
       const { id } = await createUser(app)
-      const answers = await times(40, index =>
+      const answers = await atOnce(40, index =>
         index % 2 ? send(app, `PUT /users/${id + index}`, somebody()) : send(app, 'POST /users', somebody()),
       )
       const created = answers.filter(({ status }) => status === 201).map(answer => bodyOf<UserBody>(answer, 201))
-      assert.equal(created.length + (counted(answers)[200] ?? 0), 40, JSON.stringify(counted(answers)))
+      assert.equal(created.length + (tally(answers)[200] ?? 0), 40, JSON.stringify(tally(answers)))
       assert.equal(new Set(created.map(user => user.id)).size, created.length)
       // A PUT replaces the user if a POST got the same id before it. All POSTs create users.
       assert.ok(answers.every(({ status }, index) => index % 2 === 1 || status === 201))
@@ -72,7 +61,7 @@ for (const kind of engineKinds) {
       for (let round = 0; round < 6; round++) {
         const { id } = await createUser(app)
         const next = `/users/${id + 1}`
-        const answers = await times(12, index =>
+        const answers = await atOnce(12, index =>
           index % 3 === 0
             ? send(app, `PUT ${next}`, somebody())
             : index % 3 === 1
@@ -81,14 +70,14 @@ for (const kind of engineKinds) {
         )
         assert.ok(
           answers.every(({ status }) => status < 300),
-          JSON.stringify(counted(answers)),
+          JSON.stringify(tally(answers)),
         )
       }
     })
 
     it('of concurrent PUTs to one absent id one creates and all others replace', async () => {
-      const answers = await times(12, () => send(app, 'PUT /users/90000', { name: 'One', email: 'one@example.com' }))
-      assert.deepEqual(counted(answers), { 200: 11, 201: 1 })
+      const answers = await atOnce(12, () => send(app, 'PUT /users/90000', { name: 'One', email: 'one@example.com' }))
+      assert.deepEqual(tally(answers), { 200: 11, 201: 1 })
     })
   })
 
@@ -143,29 +132,29 @@ for (const kind of engineKinds) {
 
     it('of users created concurrently with one e-mail and a password one is created, and the others get 409', async () => {
       const { email } = somebody()
-      const answers = await times(8, index =>
+      const answers = await atOnce(8, index =>
         index % 2
           ? send(app, 'POST /users', { name: 'A', email: email.toUpperCase(), password })
           : send(app, `PUT /users/${7000 + index}`, { name: 'A', email, password }),
       )
-      assert.deepEqual(counted(answers), { 201: 1, 409: 7 })
+      assert.deepEqual(tally(answers), { 201: 1, 409: 7 })
       await logIn(app, email, password)
     })
 
     it('of users that change to one e-mail concurrently one gets it, and the others get 409', async () => {
       const { email } = somebody()
-      const movers = await times(6, () => createUser(app, { password }))
+      const movers = await atOnce(6, () => createUser(app, { password }))
       const answers = await Promise.all(movers.map(({ id }) => send(app, `PATCH /users/${id}`, { email })))
-      assert.deepEqual(counted(answers), { 200: 1, 409: 5 })
+      assert.deepEqual(tally(answers), { 200: 1, 409: 5 })
     })
 
     it('an e-mail that is given up and taken at the same time causes no internal error', async () => {
       for (let round = 0; round < 2; round++) {
         const { id, email } = await createUser(app, { password })
-        const answers = await times(8, index =>
+        const answers = await atOnce(8, index =>
           index === 4 ? send(app, `DELETE /users/${id}`) : send(app, 'POST /users', { name: 'A', email, password }),
         )
-        const { 201: created = 0, 204: deleted, 409: refused = 0 } = counted(answers)
+        const { 201: created = 0, 204: deleted, 409: refused = 0 } = tally(answers)
         assert.deepEqual({ deleted, others: created + refused }, { deleted: 1, others: 7 })
         assert.ok(created <= 1)
       }

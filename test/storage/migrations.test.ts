@@ -73,7 +73,7 @@ describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, 
   it('wait while another instance migrates, and are applied when that one is killed', async () => {
     await using database = await postgres.createEmpty()
     const address = new URL(database.location)
-    await using proxy = await Wire.to({ host: address.hostname, port: Number(address.port) })
+    await using proxy = await Wire.to(address)
     let isMigrating = false
     proxy.fromClient = data => {
       isMigrating ||= data.includes('create table users')

@@ -259,7 +259,7 @@ async function preparedThroughProxy(options?: OpenOptions) {
   const database = await postgres.create()
   await database.migrate([...migrationsOf('postgres'), notes])
   const address = new URL(database.location)
-  const proxy = await Wire.to({ host: address.hostname, port: Number(address.port) })
+  const proxy = await Wire.to(address)
   address.port = String(proxy.port)
   const engine: Engine<typeof verbs> = postgresAt(address.href).open(catalogue, options)
   return {

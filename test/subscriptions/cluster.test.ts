@@ -136,7 +136,7 @@ describe('Two instances on one PostgreSQL database', { skip: postgres.skip }, ()
 
   it('an instance that reconnects to the database sends all events that it missed', async () => {
     const { hostname, port } = new URL(database.location)
-    await using proxy = await Wire.to({ host: hostname, port: Number(port) })
+    await using proxy = await Wire.to({ hostname, port })
     const behind = database.location.replace(`:${port}/`, `:${proxy.port}/`)
     await using app = await startTestApp(settingsFor(behind))
     using writer = await SocketClient.connect(one, { token })

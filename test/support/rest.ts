@@ -41,6 +41,18 @@ export function sendText(app: Served, line: string, text?: string, token?: strin
 
 type Headers = Readonly<Record<string, string>>
 
+/** Sends this many requests at once; each gets its index. */
+export function atOnce<Answer>(count: number, request: (index: number) => Promise<Answer>): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: count }, (_, index) => request(index)))
+}
+
+/** The number of answers with each status. */
+export function tally(answers: readonly RawResponse[]): Readonly<Record<number, number>> {
+  const counts: Record<number, number> = {}
+  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  return counts
+}
+
 /** The body of an answer that must have this status. */
 export function bodyOf<Body = UserBody>(response: RawResponse, status = 200): Body {
   assert.equal(response.status, status, response.body)
