@@ -23,7 +23,7 @@ export interface Statement {
   readonly text: string
   readonly values: readonly Value[]
   /** Set by a verb that does not use the rows. PostgreSQL then gets the statement together with the following one. */
-  readonly unread?: boolean | undefined
+  readonly queued?: boolean | undefined
   /**
    * The statement that the verb yields next, unless the rows of this one forbid it. PostgreSQL gets both in one round
    * trip. If the verb does not yield it, it was executed nevertheless: it must be a read, or the verb must roll back.
@@ -32,8 +32,8 @@ export interface Statement {
 }
 
 /** The same statement, for a verb that does not use its rows. */
-export function unread({ text, values }: Statement): Statement {
-  return { text, values, unread: true }
+export function queued({ text, values }: Statement): Statement {
+  return { text, values, queued: true }
 }
 
 /** Builds a statement from a template: sql`select name from users where id = ${id}`. */

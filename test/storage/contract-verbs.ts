@@ -1,5 +1,5 @@
 import type { Migration } from '../../src/storage/migrate.ts'
-import { type Row, type Statement, sql, unread } from '../../src/storage/sql.ts'
+import { queued, type Row, type Statement, sql } from '../../src/storage/sql.ts'
 import { type Catalogue, Rollback, type Steps } from '../../src/storage/verb.ts'
 
 /** Verbs for the tests of the engines. They use the real schema, and otherwise a plain table. */
@@ -18,7 +18,7 @@ export const verbs = {
 
   /** Inserts each key, without looking at the answers. */
   *putUnread(keys: readonly string[]): Steps<'put'> {
-    for (const key of keys) yield unread(sql`insert into notes (key, value) values (${key}, 'v')`)
+    for (const key of keys) yield queued(sql`insert into notes (key, value) values (${key}, 'v')`)
     return 'put'
   },
 

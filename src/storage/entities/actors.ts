@@ -1,5 +1,5 @@
 import type { Actor } from '../../core/actor.ts'
-import { type Statement, sql, unread } from '../sql.ts'
+import { queued, type Statement, sql } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
 
 /**
@@ -31,5 +31,5 @@ export function idOf(actor: Actor): number | null {
 
 /** Adds an event that tells every instance that the user's tokens are revoked. */
 export function revoked(id: number): Statement {
-  return unread(sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`)
+  return queued(sql`insert into outbox (kind, user_id, created_at) values ('user-revoked', ${id}, now_plus(0))`)
 }

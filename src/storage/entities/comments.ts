@@ -1,5 +1,5 @@
 import type { Reach } from '../../core/access.ts'
-import { sql, unread } from '../sql.ts'
+import { queued, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
@@ -15,7 +15,7 @@ export function* addComment(postId: number | null, authorId: number | null, text
   if (post === undefined) return undefined
   const [row] = yield next
   const id = Number(row?.[0])
-  yield unread(sql`insert into outbox (kind, post_id, comment_id, created_at)
+  yield queued(sql`insert into outbox (kind, post_id, comment_id, created_at)
                    values ('comment-added', ${postId}, ${id}, now_plus(0))`)
   return id
 }
@@ -28,7 +28,7 @@ export function* updateComment(
   const comment = yield* lockComment(id)
   if (comment === undefined) return 'comment absent'
   if (reach !== 'everyone' && reach !== comment.authorId) return 'not permitted'
-  yield unread(sql`update comments set text = ${text} where id = ${id}`)
+  yield queued(sql`update comments set text = ${text} where id = ${id}`)
   return comment.id
 }
 
@@ -38,8 +38,8 @@ export function* deleteComment(id: number | null, reach: Reach): Steps<boolean |
   if (comment === undefined) return false
   const { authorId, postId, postAuthorId } = comment
   if (reach !== 'everyone' && reach !== authorId && reach !== postAuthorId) return 'not permitted'
-  yield unread(sql`delete from comments where id = ${id}`)
-  yield unread(sql`update posts set comment_count = comment_count - 1 where id = ${postId}`)
+  yield queued(sql`delete from comments where id = ${id}`)
+  yield queued(sql`update posts set comment_count = comment_count - 1 where id = ${postId}`)
   return true
 }
 

@@ -14,7 +14,7 @@ import type { TrackedOrder } from '../../core/store.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type List, type PageStart, startingAt } from '../select/page.ts'
-import { type Row, recordOf, type Statement, sql, unread, type Value } from '../sql.ts'
+import { queued, type Row, recordOf, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { unlessRevoked } from './actors.ts'
 
@@ -33,7 +33,7 @@ function* createOrder(userId: number, items: readonly OrderItem[]): Steps<Order 
                           returning id`
   if (row === undefined) return 'absent'
   const id = Number(row[0])
-  yield unread(itemRows(id, items))
+  yield queued(itemRows(id, items))
   return { id, status: 'pending_payment', amount }
 }
 
@@ -43,7 +43,7 @@ function* cancelOrder(id: number, reach: Reach, condition: Condition): Steps<'go
   const refusal = unmet(condition, () => revisionOf.order(order))
   if (refusal !== undefined) return refusal
   if (!allows(order, 'cancel')) return 'already shipped'
-  yield unread(sql`delete from orders where id = ${id}`)
+  yield queued(sql`delete from orders where id = ${id}`)
   return 'gone'
 }
 

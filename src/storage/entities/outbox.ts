@@ -1,6 +1,6 @@
 import type { Event, EventLog, NextEvents, Place } from '../../core/events.ts'
 import type { Engine } from '../engine.ts'
-import { type Row, type Statement, sql, unread } from '../sql.ts'
+import { queued, type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
@@ -57,8 +57,8 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
 export const outboxVerbs = {
   /** Gives positions to the oldest events that have none. Returns the rows of a statement that sees them. */
   *sequenceEvents(then: Statement): Steps<readonly Row[]> {
-    yield unread(sql`select position from event_head for update`)
-    yield unread(sql`
+    yield queued(sql`select position from event_head for update`)
+    yield queued(sql`
       with next as (select id, row_number() over (order by id) as number from outbox
                     where position is null order by id limit ${readTogether}),
       given as (update outbox set position = event_head.position + next.number from next, event_head

@@ -5,7 +5,7 @@ import { allows } from '../../core/orders/order.ts'
 import type { Payment } from '../../core/payments/payment.ts'
 import type { Claim, OrderPurpose, Paid, PaymentRefusal, Purpose } from '../../core/store.ts'
 import { revisionOf } from '../revision.ts'
-import { type Row, recordOf, type Statement, sql, unread } from '../sql.ts'
+import { queued, type Row, recordOf, type Statement, sql } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
 import { idOf, unlessRevoked } from './actors.ts'
 import { lockOrder, ownerIn, ship } from './orders.ts'
@@ -68,7 +68,7 @@ function* payOrder(actor: Actor, { orderId, reach, condition }: OrderPurpose, cl
   if (!allows(order, 'pay')) return 'order already paid'
   const cents = order.amount * 100
   const payment = paidOf(yield insertPayment(cents, actor), cents, order.id)
-  yield unread(ship(order.id, payment.id))
+  yield queued(ship(order.id, payment.id))
   if (claim !== null) yield* keep(claim, row, payment.id)
   return { payment, order: { ...order, status: 'shipped' }, replayed: false }
 }
@@ -89,8 +89,8 @@ function* payCents(actor: Actor, cents: number, claim: Claim | null): Steps<PayO
  * only), this insert fails. The verb is then retried and finds the key.
  */
 function* keep({ callerId, scope, key, ttlSeconds }: Claim, expired: Row | undefined, paymentId: number): Steps<void> {
-  if (expired !== undefined) yield unread(sql`delete from idempotency_keys where id = ${expired[4] ?? null}`)
-  yield unread(sql`insert into idempotency_keys (caller_id, scope, key, payment_id, expires_at)
+  if (expired !== undefined) yield queued(sql`delete from idempotency_keys where id = ${expired[4] ?? null}`)
+  yield queued(sql`insert into idempotency_keys (caller_id, scope, key, payment_id, expires_at)
                    values (${callerId}, ${scope}, ${key}, ${paymentId}, now_plus(${ttlSeconds}))`)
 }
 

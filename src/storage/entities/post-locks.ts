@@ -1,4 +1,4 @@
-import { type Statement, unread } from '../sql.ts'
+import { queued, type Statement } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
@@ -17,8 +17,8 @@ export function* lockContent(postIds: readonly number[], commentIds: readonly nu
   for (const [id] of commentIds.length > 0 ? yield postsOf(commentIds) : []) posts.add(Number(id))
   if (posts.size === 0) return
   // When a row changes twice in one transaction, PostgreSQL checks its author again, which locks the author.
-  yield unread(lockAuthors([...posts], commentIds))
-  yield unread(lockPosts(posts))
+  yield queued(lockAuthors([...posts], commentIds))
+  yield queued(lockPosts(posts))
 }
 
 function postsOf(commentIds: readonly number[]): Statement {

@@ -4,7 +4,7 @@ import { answerTooLarge } from '../../core/errors.ts'
 import type { Change, ChangeRefusal, ChangeResult, Show } from '../../core/store.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf } from '../engine.ts'
-import { type Statement, sql, unread } from '../sql.ts'
+import { queued, type Statement, sql } from '../sql.ts'
 import { Rollback, type Steps } from '../verb.ts'
 import { idOf, unlessRevoked } from './actors.ts'
 import { addComment, deleteComment, updateComment } from './comments.ts'
@@ -91,7 +91,7 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Re
       const post = yield* lockPost(id, change.reach)
       if (post === undefined) return 'post absent'
       if (post === 'not permitted') return post
-      yield unread(sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content)
+      yield queued(sql`update posts set title = coalesce(${title}, title), content = coalesce(${content}, content)
                        where id = ${id}`)
       return answerOf(yield shown(post, change.show))
     }
@@ -99,8 +99,8 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Re
       const post = yield* lockPost(change.id, change.reach)
       if (post === undefined) return false
       if (post === 'not permitted') return post
-      yield unread(sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${post}, now_plus(0))`)
-      yield unread(sql`delete from posts where id = ${post}`)
+      yield queued(sql`insert into outbox (kind, post_id, created_at) values ('post-deleted', ${post}, now_plus(0))`)
+      yield queued(sql`delete from posts where id = ${post}`)
       return true
     }
     case 'add a comment': {
@@ -128,7 +128,7 @@ function* createPost(actor: Actor, title: string, content: string): Steps<number
                           select id, ${title}, ${content}, now_plus(0) from users where id = ${idOf(actor)}
                           returning id`
   const id = Number(row?.[0])
-  yield unread(sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`)
+  yield queued(sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`)
   return id
 }
 

@@ -1,4 +1,4 @@
-import { sql, unread } from '../sql.ts'
+import { queued, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { lockPosts } from './post-locks.ts'
 
@@ -12,7 +12,7 @@ export function* deleteSomeContent(userId: number): Steps<boolean> {
   const comments = yield sql`select id, post_id from comments where author_id = ${userId}
                              order by id limit ${contentPerStep}`
   const touched = [...posts.map(([id]) => Number(id)), ...comments.map(([, postId]) => Number(postId))]
-  if (touched.length > 0) yield unread(lockPosts(touched))
+  if (touched.length > 0) yield queued(lockPosts(touched))
   if (comments.length > 0) yield* deleteComments(userId, Number(comments.at(-1)?.[0]))
   if (comments.length >= contentPerStep) return true
   if (posts.length === 0) return false

@@ -21,7 +21,7 @@ import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
 import { type List, type PageStart, startingAt } from '../select/page.ts'
 import { columnOf } from '../select/select.ts'
-import { type Row, recordOf, type Statement, sql, unread, type Value } from '../sql.ts'
+import { queued, type Row, recordOf, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { revoked, unlessRevoked } from './actors.ts'
 import { deleteSomeContent } from './user-content.ts'
@@ -118,7 +118,7 @@ function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | 
   const refusal = unmet(condition, () => revisionOf.user(known.user))
   if (refusal !== undefined) return refusal
   if (yield* deleteSomeContent(id)) return 'more'
-  yield unread(sql`delete from users where id = ${id}`)
+  yield queued(sql`delete from users where id = ${id}`)
   yield revoked(id)
   return 'gone'
 }
@@ -227,7 +227,7 @@ function* updateUser(
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
   const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
-  yield unread({ text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] })
+  yield queued({ text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] })
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }
 }

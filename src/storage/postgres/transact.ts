@@ -30,7 +30,7 @@ export async function transact(
     const [expected, known] = ahead.shift() ?? []
     if (expected === statement && known !== undefined) return known
     ahead = []
-    if (statement.unread) {
+    if (statement.queued) {
       queued.push(statement)
       return []
     }
