@@ -1,8 +1,10 @@
+import { join } from 'node:path'
 import { defineConfig } from 'vite'
 
 /**
- * Builds the console into `dist/`, which is committed. `dist/index.html` becomes `/console`, and `dist/console/` has the
- * files below it. Addresses are relative, because a gateway may publish the service below a prefix.
+ * Builds into `dist/`, which is committed: `dist/index.html`, the tags that load the console, `dist/header.js`, which all
+ * other pages load, and `dist/console/` with what both load. Addresses are relative, because a gateway may publish the
+ * service below a prefix.
  */
 export default defineConfig({
   root: import.meta.dirname,
@@ -16,5 +18,15 @@ export default defineConfig({
     target: 'es2022',
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: {
+      input: {
+        index: join(import.meta.dirname, 'index.html'),
+        header: join(import.meta.dirname, 'src/header.tsx'),
+      },
+      preserveEntrySignatures: 'exports-only',
+      output: {
+        entryFileNames: ({ name }) => (name === 'header' ? 'header.js' : 'console/[name]-[hash].js'),
+      },
+    },
   },
 })

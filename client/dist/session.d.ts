@@ -5,6 +5,8 @@ export interface TokenStorage {
     get(): string | null | undefined;
     /** `undefined` deletes it. */
     set(token: string | undefined): void;
+    /** Calls the function after somebody else, such as another tab, has changed the token. */
+    watch?(changed: () => void): void;
 }
 export interface Session {
     readonly userId: number;
@@ -14,7 +16,7 @@ export interface Session {
 }
 export type SessionChange = 'signedIn' | 'renewed' | 'signedOut' | 'ended';
 export type SessionListener = (session: Session | undefined, change: SessionChange) => void;
-/** Keeps the token in `localStorage` or `sessionStorage`. */
+/** Keeps the token in `sessionStorage`, or in `localStorage`: then all tabs have one session. */
 export declare function keepIn(storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>, name?: string): TokenStorage;
 /** Holds the token, renews it in time, and detects the end of the session. */
 export declare class SessionKeeper {

@@ -8,6 +8,8 @@ export interface TokenStorage {
   get(): string | null | undefined
   /** `undefined` deletes it. */
   set(token: string | undefined): void
+  /** Calls the function after somebody else, such as another tab, has changed the token. */
+  watch?(changed: () => void): void
 }
 
 export interface Session {
@@ -20,7 +22,13 @@ export interface Session {
 export type SessionChange = 'signedIn' | 'renewed' | 'signedOut' | 'ended'
 export type SessionListener = (session: Session | undefined, change: SessionChange) => void
 
-/** Keeps the token in `localStorage` or `sessionStorage`. */
+/** What a browser tells a page after another one has changed a storage. Without a key, all of it was deleted. */
+interface StorageChange {
+  readonly storageArea: unknown
+  readonly key: string | null
+}
+
+/** Keeps the token in `sessionStorage`, or in `localStorage`: then all tabs have one session. */
 export function keepIn(
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>,
   name = 'duet-token',
@@ -28,6 +36,14 @@ export function keepIn(
   return {
     get: () => storage.getItem(name),
     set: token => (token === undefined ? storage.removeItem(name) : storage.setItem(name, token)),
+    watch(changed) {
+      const page = globalThis as {
+        addEventListener?: (name: 'storage', listen: (event: StorageChange) => void) => void
+      }
+      page.addEventListener?.('storage', ({ storageArea, key }) => {
+        if (storageArea === storage && (key === name || key === null)) changed()
+      })
+    },
   }
 }
 
@@ -53,6 +69,7 @@ export class SessionKeeper {
     this.#clock = clock
     this.#token = tokenIn(storage.get())
     this.#schedule()
+    storage.watch?.(() => this.#adopt(tokenIn(storage.get())))
   }
 
   get session(): Session | undefined {
@@ -143,8 +160,19 @@ export class SessionKeeper {
   }
 
   #change(token: Token | undefined, change: SessionChange): void {
-    this.#token = token
     notify([() => this.#storage.set(token?.text)]) // without storage the session is only in memory
+    this.#take(token, change)
+  }
+
+  /** Takes over what another tab did. */
+  #adopt(token: Token | undefined): void {
+    if (this.#isClosed || token?.text === this.#token?.text) return
+    const isSame = token?.userId === this.#token?.userId
+    this.#take(token, token === undefined ? 'signedOut' : isSame ? 'renewed' : 'signedIn')
+  }
+
+  #take(token: Token | undefined, change: SessionChange): void {
+    this.#token = token
     this.#schedule()
     notify(this.#listeners, this.session, change)
   }

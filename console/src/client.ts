@@ -2,8 +2,13 @@ import { connect, graphql, keepIn, live, orders, payments, users } from '../../c
 import { serviceUrl } from './settings.ts'
 import { logRequest } from './state/requests.ts'
 
-/** The only connection of the console. The token is deleted with the browser's tab. */
-export const duet = connect({ url: serviceUrl, storage: keepIn(sessionStorage), onRequest: logRequest })
+const storage = keepIn(localStorage)
+
+/** The only connection of a page. Its session is that of all pages and tabs of this service. */
+export const duet = connect({ url: serviceUrl, storage, onRequest: logRequest })
+
+/** The token of the session, for scripts that do not use the client. */
+export const token = (): string | undefined => storage.get() ?? undefined
 
 export const api = {
   graphql: graphql(duet),

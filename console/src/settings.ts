@@ -6,7 +6,10 @@ interface Settings {
 
 export const root = document.querySelector<HTMLElement>('#app') ?? document.body
 
+/** The place of the account in the header. */
+export const accountSlot = document.querySelector<HTMLElement>('#account') ?? document.createElement('div')
+
 export const settings: Settings = { metrics: 'off', ...JSON.parse(root.dataset.settings || '{}') }
 
-/** The address of the service. The page may be published below a prefix. */
-export const serviceUrl = new URL('.', location.href).href.replace(/\/$/, '')
+/** The address of the service. It may be published below a prefix. */
+export const serviceUrl = new URL(accountSlot.dataset.root || '.', location.href).href.replace(/\/$/, '')

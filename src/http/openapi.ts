@@ -1,24 +1,12 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { once } from './assets.ts'
-
-/** The parts of the document that pages show. */
-export interface OpenApiDocument {
-  readonly tags: readonly { readonly name: string }[]
-  readonly paths: Readonly<Record<string, object>>
-}
-
-export interface OpenApiOperation {
-  readonly summary: string
-  readonly operationId: string
-  readonly tags: readonly string[]
-}
+import { once } from './files.ts'
 
 /** `api/openapi.yaml`. It is read at its first use, because many processes never show it. */
 export const openApiDocument = once(async () => {
   const [{ load }, text] = await Promise.all([import('js-yaml'), readFile(file, 'utf8')])
-  return load(text) as OpenApiDocument
+  return load(text) as object
 })
 
 const file = join(import.meta.dirname, '..', '..', 'api', 'openapi.yaml')

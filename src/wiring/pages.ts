@@ -5,15 +5,14 @@ import type { FastifyInstance } from 'fastify'
 import { type Config, ConfigError } from '../config.ts'
 import { demoLogin } from '../core/demo.ts'
 import { serveGraphiqlAssets } from '../graphql/http/graphiql/page.ts'
-import { serveAssets } from '../http/assets.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
-import { serveConsole } from '../http/console.ts'
+import { serveAssets, servePublicFiles } from '../http/files.ts'
 import { serveDocument } from '../http/openapi.ts'
 import { serveApiReference } from '../http/pages/api-reference.ts'
-import { servePageAssets } from '../http/pages/frame.ts'
+import { serveConsole } from '../http/pages/console.ts'
+import { servePageAssets, showMissing } from '../http/pages/frame.ts'
 import { serveGuides } from '../http/pages/guides.ts'
 import { serveHome } from '../http/pages/home.ts'
-import { servePublicFiles } from '../http/public-files.ts'
 
 export interface PageParts {
   readonly proxies: TrustedProxies
@@ -40,6 +39,7 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   if (publicFolder !== undefined || config.explorers) serveAssets(server, { 'client.js': () => readFile(clientScript) })
   if (!config.explorers) return
   servePageAssets(server)
+  showMissing(server)
   serveApiReference(server)
   serveGuides(server)
   serveGraphiqlAssets(server)

@@ -166,7 +166,7 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await view.button('Save my changes').click()
     await page.getByRole('row', { name: /Mary Somerville .* 41/ }).waitFor()
     assert.deepEqual(await stored(), { ...user, email: 'somerville@example.com', age: 41 })
-    await view.account.getByText('somerville@example.com', { exact: true }).waitFor()
+    await view.account.getByText('somerville@example.com', { exact: true }).waitFor({ state: 'attached' }) // in its menu
     view.assertNoTroubles({ refusals: true })
   })
 

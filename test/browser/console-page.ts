@@ -15,9 +15,13 @@ interface ConsoleOptions extends BrowserContextOptions {
   readonly script?: string
 }
 
-/** A script that stores a token where the console keeps its own, unless there is one already. */
-function keep(token: string): string {
-  return `sessionStorage.getItem('duet-token') ?? sessionStorage.setItem('duet-token', '${token}')`
+/** A script that begins a visit with this session, or without one, unless the tab has begun already. */
+function begin(token = ''): string {
+  return `if (!sessionStorage.getItem('begun')) {
+  sessionStorage.setItem('begun', 'yes')
+  localStorage.clear()
+  if ('${token}') localStorage.setItem('duet-token', '${token}')
+}`
 }
 
 /** The console in a browser, and the actions that the tests need. */
@@ -32,9 +36,8 @@ export class ConsolePage implements AsyncDisposable {
     { tab = 'feed', as, script = '', ...options }: ConsoleOptions = {},
   ): Promise<ConsolePage> {
     const token = as === undefined ? undefined : await logIn({ url }, as, password)
-    const scripts = token === undefined ? script : `${keep(token)}\n${script}`
     const address = `${url}/console#${tab}`
-    const opened = new ConsolePage(await openPage(browser, address, { ...options, script: scripts }))
+    const opened = new ConsolePage(await openPage(browser, address, { ...options, script: begin(token) + script }))
     if (as !== undefined) await opened.account.waitFor()
     return opened
   }

@@ -52,12 +52,12 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Sign in').click()
     await view.button('Use the demo login').click()
     await view.button('Write a post').waitFor()
-    const words = async () => (await view.account.innerText()).split(/\s+/)
-    assert.deepEqual(await words(), ['AL', 'Ada', 'Lovelace', 'admin', ada])
     await view.page.reload()
-    await view.account.waitFor()
-    assert.deepEqual(await words(), ['AL', 'Ada', 'Lovelace', 'admin', ada])
     await view.account.click()
+    assert.deepEqual((await view.account.innerText()).split(/\s+/).slice(0, 7), [
+      ...['AL', 'Ada', 'Lovelace'],
+      ...['Ada', 'Lovelace', 'admin', ada],
+    ])
     await view.button('Sign out').click()
     await view.button('Sign in').waitFor()
     await view.page.reload()
@@ -130,7 +130,7 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Save').click()
     await view.post('A changed post').getByText('Its <b>text</b>.').waitFor()
 
-    await using other = await open({ as: grace })
+    await using other = await open({ as: grace, offline: false }) // with its own browser context
     const seen = other.post('A changed post')
     await seen.getByRole('button', { name: 'Like, 1 so far' }).waitFor()
     assert.equal(await seen.getByRole('button', { name: /^(Edit|Delete)/ }).count(), 0)
@@ -218,7 +218,7 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByText('Nobody has this e-mail').waitFor()
     view.assertNoTroubles()
 
-    await using other = await open({ tab: 'users' })
+    await using other = await open({ tab: 'users', offline: false }) // with its own browser context
     await other.page.getByText('You are not signed in').waitFor()
     await other.page.getByRole('alert').getByRole('button', { name: 'Sign in' }).click()
     await other.fillIn(grace)

@@ -67,6 +67,30 @@ describe('A session of the client', () => {
     )
   })
 
+  it('is that of all tabs with the same storage: a sign-in, a renewal and a sign-out in one of them are those of all', async () => {
+    const member = await createMember(app)
+    let kept: string | undefined
+    const tabs: (() => void)[] = []
+    const storage = (own: number) => ({
+      get: () => kept,
+      set: (token?: string) => {
+        kept = token
+        for (const [index, changed] of tabs.entries()) if (index !== own) changed()
+      },
+      watch: (changed: () => void) => void tabs.push(changed),
+    })
+    using first = connectTo(app, { storage: storage(0) })
+    using second = connectTo(app, { storage: storage(1) })
+    const changes: string[] = []
+    second.duet.onSession((session, change) => changes.push(`${change} ${session?.userId}`))
+    await first.duet.signIn({ email: member.email, password })
+    assert.equal((await users(second.duet).me()).email, member.email)
+    await first.duet.signIn({ email: member.email, password })
+    await first.duet.signOut()
+    assert.deepEqual(changes, [`signedIn ${member.id}`, `renewed ${member.id}`, 'signedOut undefined'])
+    await assert.rejects(users(second.duet).me(), { kind: 'unauthenticated' })
+  })
+
   it('is renewed before each expiry, and ends when the service ends it', async () => {
     await using stage = await startWithOneClock({ SESSION_TTL_SECONDS: String(4 * 3600) })
     const { app, clock, credentials, pass } = stage

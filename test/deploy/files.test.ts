@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parseEnv } from 'node:util'
 import { load } from 'js-yaml'
 import { readConfig, settings } from '../../src/config.ts'
-import { readContents } from '../../src/http/pages/contents.ts'
+import { readContents } from '../../src/http/pages/guides.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask } from '../support/http.ts'
 

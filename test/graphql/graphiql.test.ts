@@ -22,9 +22,7 @@ describe('GET /graphql from a browser', () => {
   /** The files that the page loads: scripts, styles, and the scripts of its workers. */
   async function addresses(): Promise<readonly string[]> {
     const { body } = await show()
-    return [...body.matchAll(/\b(?:src|href|data-\w+)="([^"]+)"/g)]
-      .map(([, address = '']) => address)
-      .filter(address => address !== 'favicon.ico' && address !== './') // the link to the home page
+    return [...body.matchAll(/"(graphiql\/[^"]+)"/g)].map(([, address = '']) => address)
   }
 
   /** The bytes of a file before decompression, and its headers. */

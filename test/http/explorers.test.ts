@@ -41,7 +41,7 @@ test('in production introspection works if INTROSPECTION is on', async () => {
 test('in production there are no pages, no links to pages, and a browser gets the same answer as any client', async () => {
   await using app = await startTestApp({ ...production, LINK_PREFIX: '/shop' })
   const headers = { accept: browser }
-  for (const path of ['/docs', '/docs/', '/docs/graphql', '/pages.css', '/favicon.ico', '/icon.svg'])
+  for (const path of ['/docs', '/docs/', '/docs/graphql', '/pages.css', '/header.js', '/icon.svg', '/nowhere'])
     assertRefusal(await ask(app.url + path, { headers }), 404, 'Not found')
   const home = await ask(app.url, { headers })
   assert.equal(home.headers.get('content-type'), 'application/json; charset=utf-8')
@@ -55,8 +55,25 @@ test('in production there are no pages, no links to pages, and a browser gets th
 
 test('in production with EXPLORERS=on there are pages', async () => {
   await using app = await startTestApp({ ...production, EXPLORERS: 'on' })
-  for (const path of ['/docs', '/graphql', '/console']) {
+  for (const path of ['/docs', '/docs/api', '/graphql', '/console']) {
     const { status, headers } = await ask(app.url + path, { headers: { accept: browser } })
     assert.deepEqual([status, headers.get('content-type')], [200, 'text/html; charset=utf-8'])
   }
+})
+
+test('a browser gets a page at an unknown address, with links that lead back, and programs get JSON', async () => {
+  await using app = await startTestApp({ RATE_LIMIT_MAX: '0' })
+  for (const path of ['/nowhere', '/users/1/friends', '/docs/nothing', '/graphql/x?y=/z', '/a//b']) {
+    const { status, headers, body } = await ask(app.url + path, { headers: { accept: browser } })
+    assert.deepEqual([status, headers.get('content-type')], [404, 'text/html; charset=utf-8'], path)
+    assert.equal(headers.get('cache-control'), 'no-store')
+    for (const [, address = ''] of body.matchAll(/<a href="([^"#]+)"/g))
+      assert.match(new URL(address, app.url + path).pathname, /^\/(console|graphql|docs|docs\/api)?$/)
+    for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.9'])
+      assertRefusal(await ask(app.url + path, { headers: { accept } }), 404, 'Not found')
+    assertRefusal(await ask(app.url + path), 404, 'Not found')
+  }
+  const headers = { accept: browser }
+  assertRefusal(await ask(`${app.url}/users/99`, { headers }), 404, 'User not found') // a known address
+  assertRefusal(await ask(`${app.url}${'/x'.repeat(1000)}`, { headers }), 404, 'Not found')
 })

@@ -66,12 +66,17 @@ test('the home page names the service, loads only its own files, and links only 
     assert.ok(body.includes(text), text)
   }
   const policy = headers.get('content-security-policy') ?? ''
-  assert.match(policy, /^default-src 'none'; style-src 'self'; img-src 'self';/)
-  assert.doesNotMatch(body, /<script|<style| style=| on\w+=/)
+  assert.match(
+    policy,
+    /^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; req/,
+  )
+  assert.doesNotMatch(policy, /unsafe|https?:|data:|\*/)
+  assert.doesNotMatch(body, /<script(?! type="module" src="header\.js"><\/script>)|<style| style=| on\w+=/)
   const addresses = [...body.matchAll(/(?:src|href)="([^"#]+)"/g)].map(([, address = '']) => address)
   assert.ok(addresses.length > 8)
   const types = new Map([
     ['pages.css', 'text/css; charset=utf-8'],
+    ['header.js', 'text/javascript; charset=utf-8'],
     ['favicon.ico', 'image/x-icon'],
     ['icon.svg', 'image/svg+xml'],
   ])

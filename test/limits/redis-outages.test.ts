@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { afterEach, describe, it } from 'node:test'
+import { after, afterEach, before, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
 import type { RedisLimits } from '../../src/limits/redis-limits.ts'
 import { RedisServer } from '../support/redis.ts'
-import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { openLimits, redis } from './limiters.ts'
 
@@ -42,7 +41,11 @@ function take(limiter: RateLimiter, key: string): Promise<Allowance> {
 }
 
 describe('While Redis is unavailable, each instance keeps the limits alone', { skip: redis.skip }, () => {
-  const server = shared(() => RedisServer.start())
+  let server: RedisServer
+  before(async () => {
+    server = await RedisServer.start()
+  })
+  after(() => server[Symbol.asyncDispose]())
   afterEach(async () => {
     server.signal('SIGCONT')
     await server.resume()

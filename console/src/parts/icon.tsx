@@ -35,14 +35,3 @@ export function Icon({ name }: { readonly name: IconName }) {
     </svg>
   )
 }
-
-/** The logo: two overlapping circles. */
-export function Mark() {
-  return (
-    <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
-      <circle class="one" cx="11.5" cy="16" r="9.5" />
-      <circle class="other" cx="20.5" cy="16" r="9.5" />
-      <path d="M16 7.63a9.5 9.5 0 0 1 0 16.74a9.5 9.5 0 0 1 0-16.74z" />
-    </svg>
-  )
-}

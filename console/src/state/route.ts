@@ -11,13 +11,13 @@ export const tabs = [
 
 export type TabName = (typeof tabs)[number]['name']
 
-/** The current tab, from the address: `#users`. */
-export const tab = signal<TabName>(tabInAddress())
+/** The current tab, from the address: `#users`. Another address, such as that of the content, changes nothing. */
+export const tab = signal<TabName>(tabInAddress() ?? 'feed')
 
 addEventListener('hashchange', () => {
-  tab.value = tabInAddress()
+  tab.value = tabInAddress() ?? tab.peek()
 })
 
-function tabInAddress(): TabName {
-  return tabs.find(({ name }) => name === location.hash.slice(1))?.name ?? 'feed'
+function tabInAddress(): TabName | undefined {
+  return tabs.find(({ name }) => name === location.hash.slice(1))?.name
 }

@@ -42,12 +42,28 @@ export function askToSignIn(reason: Reason): Promise<boolean> {
 
 export async function signIn(email: string, password: string): Promise<void> {
   await duet.signIn({ email, password })
-  await readOneself()
+  await reading
 }
 
 export async function signOut(everywhere: boolean): Promise<void> {
   await duet.signOut({ everywhere })
-  see(undefined)
+}
+
+/** The page that sent the user here to sign in. */
+const backName = 'duet-back'
+
+export function comeBackTo(address: string): void {
+  sessionStorage.setItem(backName, address)
+}
+
+/** At the address `#sign-in`, asks the user to sign in, and then leads back to the page that wanted it. */
+export async function signInIfAsked(): Promise<void> {
+  if (location.hash !== '#sign-in') return
+  const signedIn = who.peek() !== undefined || (await askToSignIn('wanted'))
+  const back = sessionStorage.getItem(backName)
+  sessionStorage.removeItem(backName)
+  if (signedIn && back !== null) location.replace(back)
+  else location.replace('#feed')
 }
 
 /** After a reload the token is still stored. */
@@ -93,7 +109,16 @@ function see(person: Person | undefined): void {
   who.value = person
 }
 
+/** The latest read of the signed-in user. */
+let reading = Promise.resolve()
+
+// Users may also sign in and out on another page.
 duet.onSession((_session, change) => {
+  if (change === 'signedOut') see(undefined)
+  if (change === 'signedIn') {
+    reading = readOneself()
+    reading.catch(() => {}) // `signIn` reports it; after a sign-in elsewhere the user stays unknown
+  }
   if (change !== 'ended' || who.peek() === undefined) return
   // The user name stays until the user signs in or declines, so that no draft disappears.
   askToSignIn('ended').then(signedIn => {

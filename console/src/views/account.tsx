@@ -46,19 +46,12 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
     <details class="account" ref={details}>
       <summary>
         <Face name={name} />
-        <span class="account-text">
-          <span class="account-name">
-            <span>{name}</span> <RoleBadge role={role} />
-          </span>
-          <span class="account-email">{email}</span>
-        </span>
+        <span class="account-name">{name}</span>
       </summary>
       <div class="menu">
         <p>
-          <b>{name}</b>
-          <span>
-            {email}, {role}
-          </span>
+          <b>{name}</b> <RoleBadge role={role} />
+          <span>{email}</span>
         </p>
         <button type="button" class="quiet" disabled={busy} onClick={() => leave(false)}>
           <Icon name="out" /> Sign out

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api } from '../client.ts'
-import { Icon, Mark } from '../parts/icon.tsx'
+import { Icon } from '../parts/icon.tsx'
 import { connection, online } from '../state/connection.ts'
 import { announcement, toasts } from '../state/messages.ts'
 import { now } from '../state/now.ts'
@@ -24,7 +24,7 @@ const views: Readonly<Record<TabName, () => unknown>> = {
   health: Health,
 }
 
-/** The frame of the page: navigation, account, and the view of the current tab. */
+/** The page below the header: navigation, and the view of the current tab. */
 export function Shell() {
   const main = useRef<HTMLElement>(null)
   const shown = useRef(tab.value)
@@ -39,14 +39,8 @@ export function Shell() {
   }, [name, title])
   return (
     <>
-      <button type="button" class="skip" onClick={() => main.current?.focus()}>
-        Skip to the content
-      </button>
       <div class="shell">
-        <header class="side">
-          <a class="brand" href="./">
-            <Mark /> Duet
-          </a>
+        <div class="side">
           <nav aria-label="Console">
             <ul class="tabs">
               {tabs.map(each => (
@@ -59,12 +53,8 @@ export function Shell() {
               ))}
             </ul>
           </nav>
-          <div class="side-end">
-            <ConnectionState />
-            <Account />
-          </div>
-        </header>
-        <main ref={main} class={name === 'feed' ? 'narrow' : ''} tabIndex={-1}>
+        </div>
+        <main id="content" ref={main} class={name === 'feed' ? 'narrow' : ''} tabIndex={-1}>
           <Away />
           <View key={name} />
         </main>
@@ -92,13 +82,17 @@ const words = {
   waiting: ['bad', 'Not connected'],
 } as const
 
-function ConnectionState() {
+/** What the header shows: whether events arrive, and who is signed in. */
+export function Status() {
   const [tone, text] = online.value ? words[connection.value.state] : (['bad', 'Offline'] as const)
   return (
-    <p class="state">
-      <span class={`dot ${tone}`} />
-      <span>{text}</span>
-    </p>
+    <>
+      <p class="state">
+        <span class={`dot ${tone}`} />
+        <span>{text}</span>
+      </p>
+      <Account />
+    </>
   )
 }
 

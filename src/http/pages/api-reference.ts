@@ -1,51 +1,183 @@
-import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { immutable, pageHeaders, serveAssets } from '../assets.ts'
+import { serveAssets } from '../files.ts'
+import { openApiDocument } from '../openapi.ts'
+import { escapeHtml, frame, pageHeaders, table } from './frame.ts'
 
-const folder = fileURLToPath(new URL('.', import.meta.resolve('swagger-ui-dist/package.json')))
-const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
-/** The files that the page loads from the package. Their URLs contain the version, so that browsers may cache them. */
-const assets = {
-  css: `docs/swagger-ui-${manifest.version}.css`,
-  js: `docs/swagger-ui-${manifest.version}.js`,
-} as const
+type Named<Value> = Readonly<Record<string, Value>>
 
-const starter = 'docs/start.js'
+// The parts of `api/openapi.yaml` that the page shows, with all references resolved.
 
-// The URLs are relative, because a gateway may publish the service below a prefix.
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Duet: the HTTP interface</title>
-<link rel="icon" href="../favicon.ico">
-<link rel="stylesheet" href="../${assets.css}">
-</head>
-<body>
-<nav class="swagger-ui" aria-label="Places"><p class="wrapper"><a class="link" href="../docs">Documentation</a></p></nav>
-<div id="docs"></div>
-<noscript>This page needs JavaScript. <a href="../openapi.json">openapi.json</a> holds the same as data.</noscript>
-<script src="../${assets.js}"></script>
-<script src="../${starter}"></script>
-</body>
-</html>
-`
+interface OpenApi {
+  readonly info: { readonly description: string }
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly paths: Named<Named<object>>
+}
 
-// By default `validatorUrl` sends the URL of the document to a third party.
-const start = `SwaggerUIBundle({ url: '../openapi.json', dom_id: '#docs', deepLinking: true, validatorUrl: null })
-`
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  readonly description?: string
+  readonly tags: readonly string[]
+  readonly security: readonly object[]
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: Message
+  readonly responses: Named<Message>
+}
 
-/** Nothing is loaded from other hosts. The images in the style sheet are `data:` URLs. */
-const headers = pageHeaders("script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'")
+interface Parameter {
+  readonly name: string
+  readonly in: string
+  readonly required?: boolean
+  readonly description: string
+  readonly schema: Schema
+  readonly example?: unknown
+}
 
-/** `GET /docs/api` shows `/openapi.json` in Swagger UI. All files of Swagger UI are served from here. */
+interface Message {
+  readonly description?: string
+  readonly headers?: object
+  readonly content?: Named<Media>
+}
+
+interface Media {
+  readonly schema: Schema
+  readonly example?: unknown
+  readonly examples?: Named<{ readonly value: unknown }>
+}
+
+interface Schema extends Named<unknown> {
+  readonly type?: string | readonly string[]
+  readonly enum?: readonly string[]
+  readonly description?: string
+  readonly required?: readonly string[]
+  readonly properties?: Named<Schema>
+  readonly items?: Schema
+}
+
+/** `GET /docs/api`: every operation of the HTTP interface, as a form that sends it with the token of the session. */
 export function serveApiReference(server: FastifyInstance): void {
-  serveAssets(server, { 'docs/api': async () => page }, headers)
-  serveAssets(server, { [starter]: async () => start })
-  const load = (file: string) => () => readFile(join(folder, file))
-  serveAssets(server, { [assets.css]: load('swagger-ui.css'), [assets.js]: load('swagger-ui-bundle.js') }, immutable)
+  const page = async () => {
+    const head = `<link rel="stylesheet" href="../pages.css">\n<script type="module" src="try.js"></script>`
+    const body = referencePage(resolved(await openApiDocument()))
+    return frame({ title: 'API reference · Duet', root: '../', place: 'docs/api', head, body })
+  }
+  serveAssets(server, { 'docs/api': page }, pageHeaders)
+  serveAssets(server, { 'docs/try.js': () => readFile(join(import.meta.dirname, 'try.js')) })
+}
+
+/** Puts what a reference names into its place. */
+function resolved(document: object): OpenApi {
+  const named = (reference: string) =>
+    reference.split('/').reduce((part, key) => (key === '#' ? part : Reflect.get(part, key)), document)
+  return JSON.parse(JSON.stringify(document, (_key, value) => (value?.$ref === undefined ? value : named(value.$ref))))
+}
+
+function referencePage({ info, tags, paths }: OpenApi): string {
+  const operations = Object.entries(paths).flatMap(([path, { servers: _, ...methods }]) =>
+    Object.entries(methods).map(([method, part]) => ({ ...part, path, method: method.toUpperCase() }) as Operation),
+  )
+  const areas = tags.map(tag => ({ ...tag, of: operations.filter(({ tags: [name] }) => name === tag.name) }))
+  const shown = areas.map(({ name, description, of }) => {
+    return `<h2 id="${name.toLowerCase()}">${name}</h2>\n<p>${inline(description)}</p>\n${of.map(operationForm).join('\n')}`
+  })
+  const link = ({ operationId: id, method, path }: Operation) =>
+    `<li><a href="#${id}"><code>${method} ${escapeHtml(path)}</code></a></li>`
+  const links = areas.map(({ name, of }) => `<p>${name}</p>\n<ul>${of.map(link).join('\n')}</ul>`)
+  return `<div class="guide reference">
+<main id="content" class="text">
+<h1>API reference</h1>
+<p>${inline(info.description).replaceAll('\n\n', '</p>\n<p>')}</p>
+<p>What you send from this page is sent as the user who is signed in. <a href="../openapi.json">openapi.json</a> is the same
+as data, <a href="http">the HTTP interface</a> in words.</p>
+${shown.join('\n')}
+</main>
+<nav class="contents" aria-label="Operations">
+${links.join('\n')}
+</nav>
+</div>`
+}
+
+/** An operation: what can be sent at one side, what comes back at the other. */
+function operationForm(operation: Operation): string {
+  const { method, path, operationId, summary, description = '', parameters = [], requestBody, responses } = operation
+  const needsToken = operation.security.length === 1
+  const [body] = Object.values(requestBody?.content ?? {})
+  const [[status = '', answer] = [], ...others] = Object.entries(responses)
+  const headers = Object.keys(answer?.headers ?? {}).filter(name => !/^(?:X-Request-Id|RateLimit.*)$/.test(name))
+  const [example] = Object.values(answer?.content ?? {}).flatMap(examplesOf)
+  const text = typeof example === 'string' ? example : JSON.stringify(example, null, 2)
+  return `<form class="operation" data-method="${method}" data-path="${escapeHtml(path)}">
+<h3 id="${operationId}"><code>${method} ${escapeHtml(path)}</code> ${inline(summary)} <a class="anchor" href="#${operationId}" aria-label="Link to this operation">#</a></h3>
+<p>${inline(description)}${needsToken ? ' It needs a token.' : ''}</p>
+<div class="sides">
+<div>
+${parameters.map(parameter => parameterField(operationId, parameter)).join('\n')}
+${body === undefined ? '' : bodyField(operationId, body)}
+<button>Send</button>
+</div>
+<div>
+<output aria-label="Answer"><b>${status}</b> ${inline(answer?.description ?? '')}${
+    headers.length === 0 ? '' : ` With ${headers.map(name => `<code>${name}</code>`).join(', ')}.`
+  }${example === undefined ? '' : `<pre tabindex="0"><code>${escapeHtml(text)}</code></pre>`}</output>
+<details><summary>Other answers: ${others.map(([name]) => name).join(', ')}</summary>
+${table(['Status', 'When'], others.map(answerRow))}</details>
+</div>
+</div>
+</form>`
+}
+
+function parameterField(operationId: string, { name, in: place, required, description, schema, example }: Parameter) {
+  const id = `${operationId}-${name}`
+  const value = example === undefined ? '' : ` value="${escapeHtml(String(example))}"`
+  return `<p class="field"><label for="${id}"><code>${name}</code> in the ${place}${required ? ', required' : ''}</label>
+<input id="${id}" name="${name}" data-in="${place}"${value}${required ? ' required' : ''} aria-describedby="${id}-hint">
+<span class="hint" id="${id}-hint">${sentence(schema)} ${inline(description)}</span></p>`
+}
+
+function bodyField(operationId: string, media: Media): string {
+  const text = JSON.stringify(examplesOf(media)[0], null, 2)
+  const rows = fieldsIn(media.schema).map(([name, schema, required]) => [
+    `<code>${name}</code>${required ? ', required' : ''}`,
+    `${sentence(schema)} ${inline(schema.description ?? '')}`,
+  ])
+  return `<p class="field"><label for="${operationId}-body">Body</label>
+<textarea id="${operationId}-body" rows="${Math.min(text.split('\n').length, 12)}" spellcheck="false">${escapeHtml(text)}</textarea></p>
+<details><summary>Fields of the body</summary>
+${table(['Field', 'Value'], rows)}</details>`
+}
+
+/** The fields of an object, and of the objects in its lists. */
+function fieldsIn(schema: Schema, prefix = ''): readonly (readonly [name: string, Schema, required: boolean])[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => [
+    [prefix + name, field, schema.required?.includes(name) ?? false] as const,
+    ...fieldsIn(field.items ?? {}, `${prefix}${name}[].`),
+  ])
+}
+
+/** What a value must be, such as `Integer, minimum 1, maximum 150.` */
+function sentence({ type, enum: values, ...keywords }: Schema): string {
+  const kind = values === undefined ? [type ?? []].flat().join(' or ') : values.join(' or ')
+  const bounds = Object.entries(keywords).filter(([name]) => /^(?:min|max|exclusive|default)/.test(name))
+  const said = bounds.map(([name, value]) => `${name.replaceAll(/[A-Z]/g, ' $&').toLowerCase()} ${value}`)
+  const text = [kind, ...said].join(', ')
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}
+
+function answerRow([status, { description = '', content = {} }]: [string, Message]): readonly string[] {
+  const examples = Object.values(content).flatMap(examplesOf) as readonly { readonly error?: string }[]
+  const texts = examples.map(example => `<br><code>${escapeHtml(example.error ?? JSON.stringify(example))}</code>`)
+  return [status, inline(description) + texts.join('')]
+}
+
+function examplesOf({ example, examples = {} }: Media): readonly unknown[] {
+  return example === undefined ? Object.values(examples).map(({ value }) => value) : [example]
+}
+
+/** The texts of the document contain no other Markdown than code. */
+function inline(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }

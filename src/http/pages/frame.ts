@@ -1,41 +1,53 @@
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { FastifyInstance, FastifyReply } from 'fastify'
-import { pageHeaders, serveAssets } from '../assets.ts'
+import { join, resolve } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { preferredType } from '../accept.ts'
+import { serveAssets } from '../files.ts'
 
 export interface Page {
   readonly title: string
   /** The way from the page's address to the root, such as `../`: a gateway may publish the service below a prefix. */
   readonly root: string
-  /** The name of the place that the page belongs to, if it is one of those in the header. */
+  /** The address of the place that the page belongs to, if it is one of those in the header. */
   readonly place?: string
+  /** Its style sheets and scripts, if they are not those of most pages. */
+  readonly head?: string
   /** The HTML between the header and the end of the page. */
   readonly body: string
 }
 
-export const htmlType = 'text/html; charset=utf-8'
+/** The places that a person can visit, by their addresses relative to the root. */
+const places: Readonly<Record<string, string>> = {
+  console: 'Console',
+  graphql: 'GraphiQL',
+  docs: 'Docs',
+  'docs/api': 'API',
+}
 
-/** A whole page: the head, the header with the links to all places, and the page's own part. */
-export function frame({ title, root, place, body }: Page, places: readonly Place[]): string {
-  const links = places.map(({ address, name }) => {
-    const current = name === place ? ' aria-current="true"' : ''
+/** A whole page: the head, the header with the links to all places and the account, and the page's own part. */
+export function frame({ title, root, place, head, body }: Page): string {
+  const links = Object.entries(places).map(([address, name]) => {
+    const current = address === place ? ' aria-current="true"' : ''
     return `<a href="${root}${address}"${current}>${name}</a>`
   })
+  const usual = `<link rel="stylesheet" href="${root}pages.css">\n<script type="module" src="${root}header.js"></script>`
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>${escapeHtml(title)}</title>
 <link rel="icon" href="${root}favicon.ico" sizes="32x32">
 <link rel="icon" href="${root}icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="${root}pages.css">
+${head ?? usual}
 </head>
 <body>
 <a class="skip" href="#content">Skip to the content</a>
 <header class="top">
-<a class="brand" href="${root === '' ? './' : root}"><img src="${root}icon.svg" width="28" height="28" alt=""> Duet</a>
+<a class="brand" href="${root === '' ? './' : root}"><img src="${root}icon.svg" width="28" height="28" alt=""> <span>Duet</span></a>
 <nav class="places" aria-label="Places">${links.join('')}</nav>
+<div id="account" data-root="${root}"></div>
 </header>
 ${body}
 </body>
@@ -43,40 +55,72 @@ ${body}
 `
 }
 
-/** A place of this service that a person can visit. */
-export interface Place {
-  readonly name: string
-  /** Relative to the root. */
-  readonly address: string
+/** The headers of a page that may load what `sources` says, and nothing else. No other site may show it in a frame. */
+export function headersFor(...sources: readonly string[]): Record<string, string> {
+  const always = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"]
+  return {
+    'content-security-policy': ["default-src 'none'", ...sources, ...always].join('; '),
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-cache',
+  }
 }
 
-const headerPlaces: readonly Place[] = [
-  { name: 'Console', address: 'console' },
-  { name: 'GraphiQL', address: 'graphql' },
-  { name: 'Docs', address: 'docs' },
-]
+/** Nothing is loaded from other hosts, and nothing inline is run. `'self'` includes sockets to this host. */
+export const pageHeaders = headersFor(
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+)
 
-/** The places in the header of every page: those that this server has. */
-export function placesOf(server: FastifyInstance): readonly Place[] {
-  return headerPlaces.filter(({ address }) => server.hasRoute({ method: 'GET', url: `/${address}` }))
-}
-
-/** The pages have no scripts. Nothing is loaded from other hosts. */
-const headers = pageHeaders("style-src 'self'", "img-src 'self'")
-
-/** Sets the headers of a page. */
-export function asPage(reply: FastifyReply): FastifyReply {
-  return reply.headers(headers).type(htmlType)
-}
-
-/** Serves the style sheet and the icons of all pages. */
+/** Serves the style sheet, the script and the icons of all pages. */
 export function servePageAssets(server: FastifyInstance): void {
-  const read = (file: string) => readFile(join(import.meta.dirname, file))
+  const read = (file: string) => readFile(resolve(import.meta.dirname, file))
   serveAssets(server, {
-    'pages.css': async () => Buffer.concat(await Promise.all(['theme.css', 'pages.css'].map(read))),
+    'pages.css': async () => Buffer.concat(await Promise.all([...sharedStyles, 'pages.css'].map(read))),
+    'header.js': () => read('../../../console/dist/header.js'),
     'favicon.ico': () => read('favicon.ico'),
     'icon.svg': () => read('icon.svg'),
   })
+}
+
+/** Shows a page to a person who opens an unknown address. Programs get JSON, as everywhere. */
+export function showMissing(server: FastifyInstance): void {
+  server.addHook('onSend', ({ url, headers }, reply, payload, next) => {
+    const isUnknown = reply.statusCode === 404 && payload === unknown && shallow.test(url)
+    if (!isUnknown || preferredType(headers.accept, ['application/json', 'text/html']) !== 'text/html') return next()
+    reply.headers({ ...pageHeaders, 'cache-control': 'no-store' }).type(htmlType)
+    const root = '../'.repeat((url.split('?', 1)[0] ?? '').split('/').length - 2)
+    next(null, frame({ title: 'Not found · Duet', root, body: missing(root === '' ? './' : root) }))
+  })
+}
+
+export const htmlType = 'text/html; charset=utf-8'
+const unknown = JSON.stringify({ error: 'Not found' })
+/** The way back to the root is in every link of the page, so a long one would make it large. */
+const shallow = /^(?:\/[^/?]*){1,9}(?:\?|$)/
+
+const missing = (root: string) => `<main id="content" class="index">
+<h1>There is nothing here</h1>
+<p class="lead">No page of this service has this address. It may be misspelt, or the page has moved.</p>
+<p><a href="${root}">Home</a> · <a href="${root}docs">Documentation</a> · <a href="${root}console">Console</a></p>
+</main>`
+
+/** The look of all pages, which the console and GraphiQL share. */
+export const sharedStyles = ['theme.css', 'controls.css'].map(file => join(import.meta.dirname, file))
+
+/** A table that scrolls if it is too wide. It can be reached by keyboard, so that it can be scrolled by keyboard. */
+export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = rows.map(cells => `<tr>${cells.map(cell => `<td>${cell}</td>`).join('')}</tr>`)
+  return `<div class="table" tabindex="0"><table>
+<thead><tr>${heads.map(head => `<th scope="col">${head}</th>`).join('')}</tr></thead>
+<tbody>
+${lines.join('\n')}
+</tbody>
+</table></div>
+`
 }
 
 export function escapeHtml(text: string): string {

@@ -1,12 +1,12 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
-import { type Compressed, compress, once, sendCompressed, serveAssets } from '../assets.ts'
-import { type OpenApiDocument, type OpenApiOperation, openApiDocument } from '../openapi.ts'
-import { type Chapter, type Contents, type Guide, projectFolder, readContents } from './contents.ts'
-import { asPage, escapeHtml, frame, type Page, placesOf } from './frame.ts'
+import { compress, once, sendCompressed, serveAssets } from '../files.ts'
+import { escapeHtml, frame, type Page, pageHeaders } from './frame.ts'
 import { type Rendered, renderMarkdown } from './markdown.ts'
+
+const projectFolder = join(import.meta.dirname, '..', '..', '..')
 
 /**
  * `/docs` lists the documentation, `/docs/…` shows each of its files. They are read at the first request, because most
@@ -14,38 +14,27 @@ import { type Rendered, renderMarkdown } from './markdown.ts'
  */
 export function serveGuides(server: FastifyInstance): void {
   const contents = once(readContents)
-  const made = new Map<string, () => Promise<Compressed>>()
-  /** What `make` returned when it was first called for this address, compressed. */
-  const kept = (address: string, make: () => Promise<string | Uint8Array>) => {
-    const load = made.get(address) ?? once(async () => compress(await make()))
-    made.set(address, load)
-    return load()
-  }
-  const pageAt = (address: string, make: () => Promise<Page>) =>
-    kept(address, async () => frame(await make(), placesOf(server)))
-
-  server.get('/docs', async (request, reply) => {
-    const make = async () => {
-      const { chapters } = await contents()
-      const body = indexPage(chapters, await openApiDocument())
-      return { title: 'Duet: documentation', root: '', place: 'Docs', body }
-    }
-    return sendCompressed(await pageAt('docs', make), '.html', request, asPage(reply))
+  const files = once(async () => {
+    const all = await contents()
+    const pages = all.chapters.flatMap(({ guides }) =>
+      guides.map(guide => [guide.address, async () => frame(await guidePage(guide, all))] as const),
+    )
+    const images = all.images.map(image => [image, () => readFile(join(projectFolder, image))] as const)
+    return new Map([...pages, ...images].map(([address, load]) => [address, once(async () => compress(await load()))]))
   })
+  const index = async () => {
+    const body = indexPage((await contents()).chapters)
+    return frame({ title: 'Duet: documentation', root: '', place: 'docs', body })
+  }
+  serveAssets(server, { docs: index }, pageHeaders)
+  serveAssets(server, { 'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')) })
   server.get('/docs/*', async (request, reply) => {
     const { '*': path } = request.params as { readonly '*': string }
     if (path === '') return reply.redirect('../docs', 308)
-    const address = `docs/${path}`
-    const all = await contents()
-    if (all.images.includes(address)) {
-      const image = await kept(address, () => readFile(join(projectFolder, address)))
-      return sendCompressed(image, extname(address), request, reply.header('cache-control', 'no-cache'))
-    }
-    const guide = all.chapters.flatMap(({ guides }) => guides).find(each => each.address === address)
-    if (guide === undefined) throw new AppError('not-found', 'Not found')
-    return sendCompressed(await pageAt(address, () => guidePage(guide, all)), '.html', request, asPage(reply))
+    const load = (await files()).get(`docs/${path}`)
+    if (load === undefined) throw new AppError('not-found', 'Not found')
+    return sendCompressed(await load(), extname(path) || '.html', request, reply.headers(pageHeaders))
   })
-  serveAssets(server, { 'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')) })
 }
 
 /** What links in the files may name, besides other files of the documentation. */
@@ -70,7 +59,7 @@ ${rendered.html}</main>
 ${chapters.map(chapter => contentsOf(chapter, guide, rendered, root)).join('\n')}
 </nav>
 </div>`
-  return { title: `${guide.title} · Duet`, root, place: 'Docs', body }
+  return { title: `${guide.title} · Duet`, root, place: 'docs', body }
 }
 
 /** The links to the pages of a chapter. The present page also has links to its sections. */
@@ -87,8 +76,8 @@ function contentsOf({ name, guides }: Chapter, present: Guide, { headings }: Ren
   return `<p>${name}</p>\n<ul>${items.join('\n')}</ul>`
 }
 
-/** The page that lists all others, and every operation of the HTTP interface. The last chapter, a long one, comes last. */
-function indexPage(chapters: readonly Chapter[], openApiDocument: OpenApiDocument): string {
+/** The page that lists all others. The last chapter, a long one, comes last. */
+function indexPage(chapters: readonly Chapter[]): string {
   return `<main id="content" class="index">
 <h1>Documentation</h1>
 <p class="lead">Guides for those who use this service, run it, or work on it.</p>
@@ -97,15 +86,9 @@ ${chapters.slice(0, -1).map(chapterOf).join('\n')}
 </nav>
 <section aria-labelledby="api">
 <h2 id="api">The API, operation by operation</h2>
-<p><a href="docs/api">The API reference</a> (Swagger UI) shows every operation of the HTTP interface and lets you try it;
+<p><a href="docs/api">The API reference</a> shows every operation of the HTTP interface and lets you try it;
 <a href="openapi.json">openapi.json</a> is the same as an OpenAPI document. <a href="graphql">GraphiQL</a> does this for
 GraphQL, and <a href="docs/schema.graphql">schema.graphql</a> is its schema.</p>
-<div class="table" tabindex="0"><table>
-<thead><tr><th scope="col">Operation</th><th scope="col">What it does</th></tr></thead>
-<tbody>
-${operationsIn(openApiDocument).join('\n')}
-</tbody>
-</table></div>
 </section>
 <nav class="decisions" aria-label="Decisions">
 ${chapters.slice(-1).map(chapterOf).join('')}
@@ -120,20 +103,62 @@ function chapterOf({ name, guides }: Chapter): string {
 <ul>${items.join('\n')}</ul></section>`
 }
 
-/** The rows of all operations, in the order of the document's tags. */
-function operationsIn({ paths, tags }: OpenApiDocument): readonly string[] {
-  const all = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, part]) => {
-      if (method === 'servers') return []
-      const {
-        summary,
-        operationId,
-        tags: [tag],
-      } = part as OpenApiOperation
-      const name = `${method.toUpperCase()} ${escapeHtml(path)}`
-      const row = `<tr><td><a href="docs/api#/${tag}/${operationId}"><code>${name}</code></a></td><td>${escapeHtml(summary)}</td></tr>`
-      return [{ tag, row }]
-    }),
-  )
-  return tags.flatMap(({ name }) => all.filter(({ tag }) => tag === name).map(({ row }) => row))
+/** A file of the documentation and where it is served. */
+interface Guide {
+  /** Relative to the project's folder. */
+  readonly file: string
+  /** Relative to the root of the service. */
+  readonly address: string
+  /** Its heading, as plain text. */
+  readonly title: string
+  readonly text: string
+}
+
+interface Contents {
+  readonly chapters: readonly Chapter[]
+  /** The files in `docs/images`, which are served under the same path. */
+  readonly images: readonly string[]
+}
+
+interface Chapter {
+  readonly name: string
+  readonly guides: readonly Guide[]
+}
+
+/** What is in the documentation, in the order of reading. A folder stands for all of its files. */
+const chapters: Readonly<Record<string, readonly string[]>> = {
+  Start: ['README.md', 'docs/tutorial.md', 'client/README.md', 'docs/clients.md'],
+  Reference: ['docs/http.md', 'docs/graphql.md', 'docs/limits.md', 'docs/rules.md'],
+  'In production': ['docs/operations.md', 'docs/reliability.md', 'docs/benchmarks.md', 'SECURITY.md', 'CHANGELOG.md'],
+  'Working on it': ['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/how-to'],
+  Decisions: ['docs/decisions'],
+}
+
+/** Files whose heading says too little in a list. */
+const ownTitles: Readonly<Record<string, string>> = { 'README.md': 'Overview', 'client/README.md': 'The typed client' }
+
+/** Reads all files of the documentation. */
+export async function readContents(): Promise<Contents> {
+  const named = Object.entries(chapters).map(async ([name, entries]) => {
+    const files = (await Promise.all(entries.map(entry => filesOf(entry)))).flat()
+    return { name, guides: await Promise.all(files.map(readGuide)) }
+  })
+  const imagesOf = (ending: string) => filesOf('docs/images', ending).catch(() => []) // the folder may be absent
+  const images = await Promise.all(['.png', '.svg'].map(imagesOf))
+  return { chapters: await Promise.all(named), images: images.flat() }
+}
+
+async function filesOf(entry: string, ending = '.md'): Promise<readonly string[]> {
+  if (entry.endsWith(ending)) return [entry]
+  const names = (await readdir(join(projectFolder, entry))).filter(name => name.endsWith(ending))
+  return names.sort().map(name => `${entry}/${name}`)
+}
+
+async function readGuide(file: string): Promise<Guide> {
+  const text = await readFile(join(projectFolder, file), 'utf8')
+  const path = file.replace(/(?:\/README)?\.md$/, '')
+  const address = path.startsWith('docs/') ? path : `docs/${path.toLowerCase()}`
+  const [, heading = file] = /^# (.+)$/m.exec(text) ?? []
+  const title = ownTitles[file] ?? heading.replaceAll('`', '')
+  return { file, address, title, text }
 }

@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { preferredType } from '../accept.ts'
 import type { TrustedProxies } from '../client-address.ts'
-import { projectFolder } from './contents.ts'
-import { asPage, escapeHtml, frame, placesOf } from './frame.ts'
+import { escapeHtml, frame, htmlType, pageHeaders } from './frame.ts'
 
 export interface HomeOptions {
   /** The database engine that runs here. */
@@ -20,8 +19,9 @@ export interface HomeOptions {
   readonly proxies: TrustedProxies
 }
 
+const manifest = join(import.meta.dirname, '..', '..', '..', 'package.json')
 /** The version of this service. */
-export const { version } = JSON.parse(readFileSync(join(projectFolder, 'package.json'), 'utf8')) as { version: string }
+export const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
 
 /** Where clients can go from here. A server that has no such route does not show the link. */
 const paths = {
@@ -31,27 +31,24 @@ const paths = {
   openapi: '/openapi.json',
   health: '/health/ready',
   client: '/client.js',
-} as const
-
-type Links = Readonly<Partial<Record<keyof typeof paths, string>>>
+}
 
 /** `GET /` says what runs here: to browsers as a page, to other clients as JSON. `/api` and `/api/` are JSON only. */
 export function serveHome(server: FastifyInstance, options: HomeOptions): void {
   const { withPage, linkPrefix, proxies } = options
-  // The routes are complete when the first request arrives, but not yet here.
-  const described = lazily(() => {
+  const described = () => {
     const known = Object.entries(paths).filter(([, url]) => server.hasRoute({ method: 'GET', url }))
-    const links: Links = Object.fromEntries(known.map(([name, path]) => [name, linkPrefix + path]))
+    const links = Object.fromEntries(known.map(([name, path]) => [name, linkPrefix + path]))
     return { name: 'Duet', version, links }
-  })
+  }
   const types = withPage ? (['application/json', 'text/html'] as const) : (['application/json'] as const)
 
   server.get('/', { config: { unlimited: true } }, (request, reply) => {
     reply.header('vary', 'Origin, Accept').header('cache-control', 'no-cache')
     if (preferredType(request.headers.accept, types) !== 'text/html') return reply.send(described())
     const base = /^https?:/.test(linkPrefix) ? linkPrefix : origin(request, proxies) + linkPrefix
-    const body = homePage(options, base, described().links)
-    return asPage(reply).send(frame({ title: 'Duet: a content and account service', root: '', body }, placesOf(server)))
+    const page = frame({ title: 'Duet: a content and account service', root: '', body: homePage(options, base) })
+    return reply.headers(pageHeaders).type(htmlType).send(page)
   })
   for (const path of ['/api', '/api/']) {
     server.get(path, (_request, reply) => reply.header('cache-control', 'no-cache').send(described()))
@@ -67,21 +64,12 @@ function origin({ headers, raw }: FastifyRequest, proxies: TrustedProxies): stri
 
 const plainHost = /^(?:[a-z\d](?:[a-z\d.-]{0,252}[a-z\d])?|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-function lazily<Value>(make: () => Value): () => Value {
-  let made: Value | undefined
-  return () => (made ??= make())
-}
-
 const engines: Readonly<Record<string, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
 /** One screen: what runs here, where to go, and two requests to try. */
-function homePage({ engine, demoLogin, isOpen }: HomeOptions, base: string, links: Links): string {
-  const card = (name: keyof Links, address: string, title: string, text: string) =>
-    links[name] === undefined
-      ? ''
-      : `<a class="card" href="${address}"><strong>${title}</strong><span>${text}</span></a>\n`
-  const more = (name: keyof Links, address: string, title: string) =>
-    links[name] === undefined ? '' : `<li><a href="${address}">${title}</a></li>`
+function homePage({ engine, demoLogin, isOpen }: HomeOptions, base: string): string {
+  const card = (address: string, title: string, text: string) =>
+    `<a class="card" href="${address}"><strong>${title}</strong><span>${text}</span></a>`
   const login =
     demoLogin === undefined
       ? ''
@@ -95,28 +83,20 @@ data, with live updates.</p>
 <p class="facts"><span class="fact good">Running</span><span class="fact">Duet ${version}</span><span
 class="fact">${engines[engine] ?? escapeHtml(engine)}</span>${demoLogin === undefined ? '' : '<span class="fact">Demo data</span>'}</p>
 <nav class="cards" aria-label="Start here">
-${card('console', 'console', 'Console', 'Sign in and look around: posts as they arrive, users, orders, payments.')}${card(
-  'graphql',
-  'graphql',
-  'GraphiQL',
-  'Write GraphQL operations, with completion, and run them.',
-)}${card('docs', 'docs/tutorial', 'Tutorial', 'A live page of your own in ten minutes.')}${card(
-  'docs',
-  'docs',
-  'Documentation',
-  'Guides, and every operation of both interfaces.',
-)}</nav>
+${card('console', 'Console', 'Sign in and look around: posts as they arrive, users, orders, payments.')}
+${card('graphql', 'GraphiQL', 'Write GraphQL operations, with completion, and run them.')}
+${card('docs/tutorial', 'Tutorial', 'A live page of your own in ten minutes.')}
+${card('docs', 'Documentation', 'Guides, and every operation of both interfaces.')}
+</nav>
 ${login}
 <section class="try" aria-labelledby="try">
 <h2 id="try">Try it in a terminal</h2>
 <pre tabindex="0" aria-label="A request over HTTP"><code>${escapeHtml(`curl -s ${base}${path}`)}</code></pre>
 <pre tabindex="0" aria-label="A request in GraphQL"><code>${escapeHtml(graphqlExample(base))}</code></pre>
 </section>
-<ul class="more" aria-label="For programs">${more('openapi', 'openapi.json', 'OpenAPI document')}${more(
-    'docs',
-    'docs/schema.graphql',
-    'GraphQL schema',
-  )}${more('client', 'client.js', 'Typed client')}${more('health', 'health/ready', 'Health')}</ul>
+<ul class="more" aria-label="For programs"><li><a href="openapi.json">OpenAPI document</a></li><li><a
+href="docs/schema.graphql">GraphQL schema</a></li><li><a href="client.js">Typed client</a></li><li><a
+href="health/ready">Health</a></li></ul>
 </main>`
 }
 

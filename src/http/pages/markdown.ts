@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 import type { Tokens } from 'marked'
-import { escapeHtml } from './frame.ts'
+import { escapeHtml, table } from './frame.ts'
 
 export interface Heading {
   readonly id: string
@@ -50,22 +50,14 @@ export async function renderMarkdown(
         const target = targetOf(href)
         return target === undefined ? '' : `<img src="${escapeHtml(target)}" alt="${escapeHtml(alternative)}">`
       },
-      // What is too wide scrolls. It can be reached by keyboard, so that it can be scrolled by keyboard.
       code: ({ text: code }) => `<pre tabindex="0"><code>${escapeHtml(code)}</code></pre>\n`,
-      table(token) {
-        return `<div class="table" tabindex="0">${tableOf(token, tokens => this.parser.parseInline(tokens))}</div>\n`
+      table({ header, rows }) {
+        const cells = (row: readonly Tokens.TableCell[]) => row.map(({ tokens }) => this.parser.parseInline(tokens))
+        return table(cells(header), rows.map(cells))
       },
     },
   })
   return { html: await marked.parse(text), headings }
-}
-
-type Inline = (tokens: Tokens.TableCell['tokens']) => string
-
-function tableOf({ header, rows }: Tokens.Table, inline: Inline): string {
-  const heads = header.map(({ tokens }) => `<th scope="col">${inline(tokens)}</th>`)
-  const lines = rows.map(row => `<tr>${row.map(({ tokens }) => `<td>${inline(tokens)}</td>`).join('')}</tr>`)
-  return `<table>\n<thead><tr>${heads.join('')}</tr></thead>\n<tbody>\n${lines.join('\n')}\n</tbody>\n</table>`
 }
 
 /** The id that code hosts give to a heading, so that links in the files work there and here. */

@@ -1,10 +1,12 @@
+import events from 'node:events'
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { compress, immutable, once, pageHeaders, sendCompressed, serveAssets } from '../../../http/assets.ts'
+import { compress, immutable, once, sendCompressed, serveAssets } from '../../../http/files.ts'
+import { frame, headersFor, sharedStyles } from '../../../http/pages/frame.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
 const { version } = JSON.parse(readFileSync(join(bundlePath, '..', '..', 'package.json'), 'utf8')) as {
@@ -21,34 +23,16 @@ const parts = {
 } as const
 
 // The URLs are relative, because a gateway may publish the service below a prefix.
-const page = `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Duet: GraphQL</title>
-<link rel="icon" href="favicon.ico">
-<link rel="stylesheet" href="${parts.css}">
+const head = `<link rel="stylesheet" href="${parts.css}">
 <link rel="stylesheet" href="graphiql/page.css">
-</head>
-<body class="no-focus-outline">
-<form id="sign-in">
-<a href="./">Duet</a>
-<input name="email" type="email" placeholder="E-mail" aria-label="E-mail" autocomplete="username" required>
-<input name="password" type="password" placeholder="Password" aria-label="Password" autocomplete="current-password" required>
-<button>Sign in</button>
-<output></output>
-</form>
-<div id="root" data-editor="${parts.editor}" data-json="${parts.json}" data-graphql="${parts.graphql}"></div>
-<noscript>This page needs JavaScript.</noscript>
-<script src="${parts.js}"></script>
-<script src="graphiql/start.js"></script>
-</body>
-</html>
-`
+<script src="${parts.js}" defer></script>
+<script type="module" src="graphiql/start.js"></script>`
+const body = `<main id="content" data-editor="${parts.editor}" data-json="${parts.json}" data-graphql="${parts.graphql}"></main>
+<noscript>This page needs JavaScript.</noscript>`
+const page = frame({ title: 'Duet: GraphQL', root: '', place: 'graphql', head, body })
 
 /** Only images may be on other hosts. The page's scripts create styles, and fonts and images are `data:` URLs. */
-const headers = pageHeaders(
+const headers = headersFor(
   "script-src 'self'",
   "worker-src 'self'",
   "style-src 'self' 'unsafe-inline'",
@@ -68,20 +52,19 @@ export async function showGraphiql(request: FastifyRequest, reply: FastifyReply)
 /** Serves the files of the page. */
 export function serveGraphiqlAssets(server: FastifyInstance): void {
   const bundle = once(loadBundle)
-  const ofBundle = Object.entries(parts).map(([name, address]) => {
-    const load = async () => (await bundle())[name] ?? Promise.reject(new Error(`GraphiQL has no part ${name}`))
-    return [address, load] as const
-  })
+  const ofBundle = Object.entries(parts).map(([name, address]) => [address, async () => (await bundle())[name] ?? ''])
   serveAssets(server, Object.fromEntries(ofBundle), immutable)
-  const own = (name: string) => () => readFile(join(import.meta.dirname, name))
-  serveAssets(server, { 'graphiql/page.css': own('page.css'), 'graphiql/start.js': own('start.js') })
+  const own = (name: string) => readFile(join(import.meta.dirname, name), 'utf8')
+  const style = async () => {
+    const [theme, controls] = await Promise.all(sharedStyles.map(file => readFile(file, 'utf8')))
+    return `${theme}@scope (.top) {${controls}}${await own('page.css')}` // GraphiQL has its own buttons
+  }
+  serveAssets(server, { 'graphiql/page.css': style, 'graphiql/start.js': () => own('start.js') })
 }
 
-function loadBundle(): Promise<Readonly<Record<string, string>>> {
-  const { promise, resolve, reject } = Promise.withResolvers<Readonly<Record<string, string>>>()
+async function loadBundle(): Promise<Readonly<Record<string, string>>> {
   const worker = new Worker(new URL('./load-bundle.ts', import.meta.url))
   worker.unref() // a shutdown does not wait for it
-  worker.once('message', resolve).once('error', reject)
-  worker.once('exit', code => reject(new Error(`GraphiQL could not be loaded: the thread ended with ${code}`)))
-  return promise
+  const [bundle] = await events.once(worker, 'message')
+  return bundle
 }

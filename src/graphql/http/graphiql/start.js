@@ -1,10 +1,12 @@
-// Starts GraphiQL in the browser, and signs in for it.
+// Starts GraphiQL in the browser, as the user who is signed in.
+import { resumed, token } from '../header.js'
+
+const root = document.querySelector('#content')
 
 self.MonacoEnvironment = {
   globalAPI: false,
   getWorkerUrl(_module, label) {
-    const { dataset } = document.querySelector('#root')
-    return dataset[label] ?? dataset.editor
+    return root.dataset[label] ?? root.dataset.editor
   },
 }
 
@@ -58,8 +60,7 @@ subscription NewPosts {
   }
 }
 
-# These need a token. Sign in above, or write one into
-# the headers below: { "Authorization": "Bearer <token>" }
+# These need a user: sign in above.
 
 query Me {
   me {
@@ -92,38 +93,23 @@ function writtenHeaders() {
   }
 }
 
-YogaGraphiQL.renderYogaGraphiQL(document.querySelector('#root'), {
+/** The token of the session, unless the headers pane has another one. */
+function sessionHeaders() {
+  const isWritten = Object.keys(writtenHeaders()).some(name => name.toLowerCase() === 'authorization')
+  return isWritten || !token() ? {} : { Authorization: `Bearer ${token()}` }
+}
+
+await resumed // so that the first request does not carry an expired token
+YogaGraphiQL.renderYogaGraphiQL(root, {
   title: 'Duet: GraphQL',
   defaultQuery: examples,
+  additionalHeaders: sessionHeaders,
   subscriptionsProtocol: 'WS',
   // A browser cannot send headers with a WebSocket. The token goes into its first message instead.
-  connectionParams: writtenHeaders,
+  connectionParams: () => ({ ...sessionHeaders(), ...writtenHeaders() }),
   // A phone has no room for them, until they are wanted.
   defaultEditorToolsVisibility: matchMedia('(min-width: 701px)').matches,
-  // A token should not stay in the browser.
+  // A token that somebody wrote there should not stay in the browser.
   shouldPersistHeaders: false,
+  forcedTheme: 'system', // as all pages
 })
-
-const form = document.querySelector('#sign-in')
-const result = form.querySelector('output')
-
-form.addEventListener('submit', async event => {
-  event.preventDefault()
-  result.textContent = 'Signing in…'
-  result.textContent = await signIn(new FormData(form))
-})
-
-async function signIn(fields) {
-  const body = JSON.stringify(Object.fromEntries(fields))
-  try {
-    const response = await fetch('tokens', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body })
-    const { token, error } = await response.json()
-    if (token === undefined) return error
-    const { authorization: _, ...others } = writtenHeaders()
-    headersPane().setValue(JSON.stringify({ ...others, Authorization: `Bearer ${token}` }, null, 2))
-    form.elements.password.value = ''
-    return `Signed in as ${fields.get('email')}`
-  } catch {
-    return 'The service did not answer'
-  }
-}

@@ -1,23 +1,12 @@
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import { immutable, pageHeaders, serveAssets } from './assets.ts'
-import { escapeHtml } from './pages/frame.ts'
+import { immutable, serveAssets } from '../files.ts'
+import { escapeHtml, frame, pageHeaders } from './frame.ts'
 
 /** The committed build of `console/`. `npm run build` writes it. */
-const built = fileURLToPath(new URL('../../console/dist', import.meta.url))
-
-/** Nothing is loaded from other hosts, and nothing inline is run. `'self'` includes sockets to this host. */
-const headers = pageHeaders(
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-)
+const built = join(import.meta.dirname, '../../../console/dist')
 
 /** What the console cannot find out by itself. Everybody can read it. */
 export interface ConsoleSettings {
@@ -33,13 +22,14 @@ export interface ConsoleSettings {
  */
 export function serveConsole(server: FastifyInstance, settings: ConsoleSettings): void {
   const page = async () => {
-    const html = await readFile(join(built, 'index.html'), 'utf8')
-    return html.replace('data-settings=""', () => `data-settings="${escapeHtml(JSON.stringify(settings))}"`)
+    const head = await readFile(join(built, 'index.html'), 'utf8') // only the tags that load the scripts and styles
+    const body = `<div id="app" data-settings="${escapeHtml(JSON.stringify(settings))}"></div>
+<noscript>The console needs JavaScript.</noscript>`
+    return frame({ title: 'Duet console', root: '', place: 'console', head, body })
   }
-  serveAssets(server, { console: page }, headers)
+  serveAssets(server, { console: page }, pageHeaders)
   // The addresses in the page are relative, because a gateway may publish the service below a prefix. So is this one.
   server.get('/console/', (_request, reply) => reply.header('cache-control', 'no-cache').redirect('../console', 308))
   const files = readdirSync(join(built, 'console')).map(file => `console/${file}`)
-  const loaders = files.map(file => [file, () => readFile(join(built, file))] as const)
-  serveAssets(server, Object.fromEntries(loaders), immutable)
+  serveAssets(server, Object.fromEntries(files.map(file => [file, () => readFile(join(built, file))])), immutable)
 }

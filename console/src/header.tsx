@@ -1,0 +1,21 @@
+import { effect } from '@preact/signals'
+import { render } from 'preact'
+import { accountSlot, serviceUrl } from './settings.ts'
+import { comeBackTo, question, resumeSession } from './state/session.ts'
+import { Account } from './views/account.tsx'
+
+// The account in the header of all pages but the console, and the session for their scripts.
+
+export { token } from './client.ts'
+
+/** Done when a session of an earlier visit is renewed, or has ended. */
+export const resumed: Promise<void> = resumeSession()
+
+render(<Account />, accountSlot)
+
+// The dialog to sign in is on the console only.
+effect(() => {
+  if (question.value === undefined) return
+  comeBackTo(location.href)
+  location.assign(`${serviceUrl}/console#sign-in`)
+})
