@@ -17,26 +17,10 @@ describe('A place as a text for clients', () => {
   it('is the only text for it: every other text is unknown, as is one of the former version', () => {
     const text = (numbers: string) => Buffer.from(numbers).toString('base64url')
     const unknown: readonly unknown[] = [
-      undefined,
-      null,
-      7,
-      {},
-      '',
-      '7-7',
-      text('7.7.1700000000000'), // of the former version
-      text('7'),
-      text('7-'),
-      text('7-8-9-10'),
-      text('07-8'),
-      text('7-8-09'),
-      text('-7-8'),
-      text('7-8 '),
-      text('7.5-8'),
-      text('99999999999999999-8'),
-      text('9999999999999999-8'), // not a number that JavaScript has
-      `${text('7-8')}=`,
-      ` ${text('7-8')}`,
-      text('7-8').padEnd(1_000, 'A'),
+      ...[undefined, null, 7, {}, '', '7-7', `${text('7-8')}=`, ` ${text('7-8')}`, text('7-8').padEnd(1_000, 'A')],
+      // The first one is of the former version, and the last ones are not numbers that JavaScript has.
+      ...['7.7.1700000000000', '7', '7-', '7-8-9-10', '07-8', '7-8-09', '-7-8', '7-8 ', '7.5-8'].map(text),
+      ...['99999999999999999-8', '9999999999999999-8'].map(text),
     ]
     for (const each of unknown) assert.equal(placeFromText(each), undefined, String(each))
     assert.deepEqual(placeFromText(text('7-8')), { position: 7, at: 8 })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { startTestApp } from '../support/app.ts'
-import { ask, sendRaw } from '../support/http.ts'
+import { ask, RawConnection, sendRaw } from '../support/http.ts'
 import { within } from '../support/wait.ts'
 
 const request = (head = '') => `GET /users HTTP/1.1\r\nHost: localhost\r\n${head}\r\n`
@@ -47,8 +47,9 @@ test('a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other client
   let makesRoom = false
   for (let tries = 0; tries < 1_000 && !makesRoom; tries++) makesRoom = await clients.answered()
   assert.ok(makesRoom)
-  const { body } = await sendFrom('127.0.0.3', app.port)
-  assert.match(body, /^duet_connections_refused_total [1-9]/m)
+  using other = await RawConnection.open(app.port, '127.0.0.3')
+  other.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  assert.match((await other.response()).body, /^duet_connections_refused_total [1-9]/m)
 })
 
 test('a WebSocket request that is refused still counts as a connection, and an open WebSocket does not', async () => {
@@ -65,18 +66,6 @@ test('a WebSocket request that is refused still counts as a connection, and an o
   assert.match(await answerTo(other, upgrade('13')), /^HTTP\/1.1 101 /)
   assert.ok(await clients.answered('127.0.0.2'))
 })
-
-/** Requests `/metrics` from an address that is below its limit of connections. */
-async function sendFrom(localAddress: string, port: number): Promise<{ body: string }> {
-  const socket = connect({ port, host: '127.0.0.1', localAddress })
-  let body = ''
-  socket.on('data', data => {
-    body += data
-  })
-  socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-  await once(socket, 'close')
-  return { body }
-}
 
 test('connections of a trusted proxy are not counted', async () => {
   await using app = await startTestApp({ CONNECTIONS_PER_CLIENT: '1', TRUST_PROXY: '127.0.0.1' })

@@ -98,20 +98,8 @@ for (const kind of limiterKinds) {
       await using place = await kind.create()
       const limiter = place.limiter('x', 1, hour)
       const keys = [
-        '',
-        ' ',
-        '\0',
-        '\r\n',
-        'a\r\nFLUSHALL\r\n',
-        '{a}',
-        '{a}b',
-        '*',
-        'é',
-        'e\u0301',
-        '😀',
-        '1',
-        '1 ',
-        ' 1',
+        ...['', ' ', '\0', '\r\n', 'a\r\nFLUSHALL\r\n', '{a}', '{a}b', '*', 'é', 'e\u0301', '😀', '1', '1 '],
+        ...[' 1'],
       ]
       const long = 'x'.repeat(10_000)
       for (const key of [...keys, long, `${long}x`]) assert.ok((await limiter.take(key)).allowed, JSON.stringify(key))

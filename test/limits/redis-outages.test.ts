@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { after, afterEach, before, describe, it } from 'node:test'
+import { afterEach, describe, it } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Allowance, RateLimiter } from '../../src/core/ports.ts'
 import type { RedisLimits } from '../../src/limits/redis-limits.ts'
 import { RedisServer } from '../support/redis.ts'
+import { shared } from '../support/shared.ts'
 import { waitUntil, within } from '../support/wait.ts'
 import { openLimits, redis } from './limiters.ts'
 
@@ -41,11 +42,7 @@ function take(limiter: RateLimiter, key: string): Promise<Allowance> {
 }
 
 describe('While Redis is unavailable, each instance keeps the limits alone', { skip: redis.skip }, () => {
-  let server: RedisServer
-  before(async () => {
-    server = await RedisServer.start()
-  })
-  after(() => server[Symbol.asyncDispose]())
+  const server = shared(() => RedisServer.start())
   afterEach(async () => {
     server.signal('SIGCONT')
     await server.resume()

@@ -32,7 +32,6 @@ export class Service implements AsyncDisposable {
   /** `prepare` changes the new database before the start. */
   static async start(kind: EngineKind, policy: Policy, prepare: Prepare = async () => {}): Promise<Service> {
     const database = await kind.create()
-    await database.migrate()
     await prepare(database)
     const clock = new TestClock()
     const env = {

@@ -15,7 +15,6 @@ describe('A post that is created while its author is deleted, on PostgreSQL', { 
   let creating: pg.Client
   before(async () => {
     const database = parts.use(await postgres.create())
-    await database.migrate()
     deleting = await connectTo(database.location, parts)
     creating = await connectTo(database.location, parts)
   })

@@ -15,7 +15,6 @@ for (const kind of engineKinds) {
   describe(`Demo data on ${kind.name}`, { skip: kind.skip }, () => {
     it('has the ids that the documentation uses, and does not use the next ids', async () => {
       await using database = await kind.create()
-      await database.migrate()
       await using engine = database.open(catalogue)
       assert.equal(await seedDemoData(engine, passwords, randomness), 'seeded')
       const rows = (statement: Statement) => engine.read(statement)
@@ -48,7 +47,6 @@ for (const kind of engineKinds) {
 
     it('is written once, and only into a database that never had a user', async () => {
       await using database = await kind.create()
-      await database.migrate()
       await using engine = database.open(catalogue)
       const both = await Promise.all([1, 2].map(() => seedDemoData(engine, passwords, randomness)))
       assert.deepEqual(both.sort(), ['not empty', 'seeded'])

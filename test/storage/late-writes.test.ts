@@ -19,7 +19,6 @@ for (const kind of engineKinds) {
   }, () => {
     it('is refused, and neither creates the user again nor changes the password', async () => {
       await using database = await kind.create()
-      await database.migrate()
       await using engine = database.open(catalogue)
       const store = createStore(engine)
       const hashing = { wait: Promise.resolve(), asked: () => {} }

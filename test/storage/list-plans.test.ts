@@ -110,7 +110,6 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
 describe('A list on SQLite', () => {
   it('is read in index order, and skipped without reading the rows', async () => {
     await using database = await sqlite.create()
-    await database.migrate()
     using connection = new SqliteConnection(database.location, 'read')
     const statements = [
       ...Object.entries(lists).map(([what, { selection }]) => [what, compile(selection, sqliteDialect)] as const),
@@ -136,7 +135,6 @@ describe('A list on SQLite', () => {
 
   it('is found after an id with one search of an index, and not sorted', async () => {
     await using database = await sqlite.create()
-    await database.migrate()
     using connection = new SqliteConnection(database.location, 'read')
     for (const [what, { selection, search }] of Object.entries(listsAfter)) {
       const text = `explain query plan ${compile(selection, sqliteDialect)}`
@@ -148,7 +146,6 @@ describe('A list on SQLite', () => {
 
   it('is searched for its first row by an index if it starts after an id or has a filter', async () => {
     await using database = await sqlite.create()
-    await database.migrate()
     using connection = new SqliteConnection(database.location, 'read')
     const planOf = ({ text, values }: Statement) => {
       const steps = connection.run({ text: `explain query plan ${text}`, values }).map(([, , , detail]) => detail)
@@ -221,7 +218,6 @@ function scansFor({ after }: { readonly after?: number }): readonly string[] {
 
 async function plantedPostgres(rows: number, owners: number) {
   const database = await postgres.create()
-  await database.migrate()
   const options = Object.entries(planning).map(([setting, value]) => `-c ${setting}=${value}`)
   const client = new pg.Client({ connectionString: database.location, options: options.join(' ') })
   await client.connect()

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import {
   closeSync,
   copyFileSync,
-  existsSync,
   openSync,
   renameSync,
   rmSync,
@@ -56,7 +55,6 @@ for (const [at, [what, lose]] of chosen.entries()) {
 describe('A SQLite file that is damaged in the middle', () => {
   it('makes the request that reads the damaged part get 503, and later all requests', async () => {
     await using database = await sqlite.create()
-    await database.migrate()
     {
       await using engine = database.open(catalogue)
       const long = 'x'.repeat(60_000)
@@ -86,19 +84,6 @@ describe('A SQLite file that is damaged in the middle', () => {
     await waitUntil(() => linesAboutLoss(app) > 0)
     assert.equal(linesAboutLoss(app), 1)
     closeSync(file)
-  })
-})
-
-describe('A SQLite file that its own server closes', () => {
-  it('does not count as lost, although its WAL file is deleted', async () => {
-    await using database = await sqlite.create()
-    const troubles: string[] = []
-    const engine = database.open(catalogue, { observer: { trouble: message => troubles.push(message) } })
-    await engine.ping()
-    await engine.write('run', [sql`delete from idempotency_keys`])
-    await engine[Symbol.asyncDispose]()
-    assert.ok(!existsSync(`${database.location}-wal`))
-    assert.deepEqual(troubles, [])
   })
 })
 
@@ -136,6 +121,5 @@ function linesAboutLoss({ logs }: TestApp): number {
 /** Another valid database, with less data. */
 async function anotherDatabase() {
   const database = await sqlite.create()
-  await database.migrate()
   return database
 }

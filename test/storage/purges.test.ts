@@ -10,7 +10,6 @@ for (const kind of engineKinds) {
   describe(`A service that runs for a minute on ${kind.name}`, { skip: kind.skip }, () => {
     it('deletes exactly the events older than an hour and a minute from the outbox', async () => {
       await using database = await kind.create()
-      await database.migrate()
       await change(
         database,
         [7_200, 3_720, 3_600, 60].map(age => insertEvent(age)),
@@ -21,7 +20,6 @@ for (const kind of engineKinds) {
 
     it('deletes exactly the idempotency keys that have expired', async () => {
       await using database = await kind.create()
-      await database.migrate()
       await change(database, [sql`insert into payments (amount_cents, created_at) values (1, now_plus(0))`])
       await change(
         database,

@@ -103,7 +103,6 @@ for (const kind of engineKinds) {
   describe(`The schema on ${kind.name}`, { skip: kind.skip }, () => {
     it('rejects invalid states', async t => {
       await using database = await kind.create()
-      await database.migrate()
       await using engine = database.open(catalogue)
       for (const [state, statements] of Object.entries(impossible)) {
         await t.test(state, async () => {
@@ -118,15 +117,6 @@ for (const kind of engineKinds) {
           await assert.rejects(engine.write('run', [...reset, ...statements]), isConstraintFault)
         })
       }
-    })
-
-    it('never uses the id of a deleted row again', async () => {
-      await using database = await kind.create()
-      await database.migrate()
-      await using engine = database.open(catalogue)
-      await engine.write('run', [user, post, post, sql`delete from posts where id = 2`])
-      await engine.write('run', [post])
-      assert.deepEqual(await engine.read(sql`select id from posts order by id`), [[1], [3]])
     })
   })
 }

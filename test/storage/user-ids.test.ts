@@ -8,6 +8,7 @@ import { userVerbs } from '../../src/storage/entities/users.ts'
 import { type Row, sql } from '../../src/storage/sql.ts'
 import type { Rollback, Steps } from '../../src/storage/verb.ts'
 import { postgres } from '../support/engines.ts'
+import { shared } from '../support/shared.ts'
 
 /** Creates a user. Another transaction deletes the conflicting user at the moment of the conflict. */
 function* createWhileDeleted(values: UserValues, inTheWay: number): Steps<User | string | Rollback<string>> {
@@ -50,10 +51,9 @@ function idIn(outcome: User | string): number {
 }
 
 describe('Assigned ids while users are deleted, on PostgreSQL', { skip: postgres.skip }, () => {
+  const engine = shared(async () => (await postgres.create()).open(catalogue))
+
   it('a chosen id that is deleted during the assignment does not make the counter jump', async () => {
-    await using database = await postgres.create()
-    await database.migrate()
-    await using engine = database.open(catalogue)
     const id = idIn(await engine.write('createUser', somebody()))
     await engine.write('replaceUser', id + 1, somebody(), mayChange)
     assert.equal(idIn(await engine.write('createWhileDeleted', somebody(), id + 1)), id + 2)
@@ -64,9 +64,6 @@ describe('Assigned ids while users are deleted, on PostgreSQL', { skip: postgres
   })
 
   it('a taken e-mail whose user is deleted during the assignment does not make the counter jump', async () => {
-    await using database = await postgres.create()
-    await database.migrate()
-    await using engine = database.open(catalogue)
     const values = somebody({ hash: 'h' })
     const id = idIn(await engine.write('createUser', values))
     await engine.write('replaceUser', largest - 1, somebody(), mayChange)
@@ -74,11 +71,8 @@ describe('Assigned ids while users are deleted, on PostgreSQL', { skip: postgres
     assert.equal(idIn(await engine.write('createUser', somebody())), id + 3)
   })
   it('a PUT succeeds while others repeatedly create and delete the same id', async () => {
-    await using database = await postgres.create()
-    await database.migrate()
-    await using engine = database.open(catalogue)
     const { tokenVersion, password, ...values } = somebody()
-    const outcome = await engine.write('replaceWhileContended', 7, { ...values, tokenVersion, password }, 5)
-    assert.deepEqual(outcome, { user: { id: 7, ...values }, created: true })
+    const outcome = await engine.write('replaceWhileContended', 700, { ...values, tokenVersion, password }, 5)
+    assert.deepEqual(outcome, { user: { id: 700, ...values }, created: true })
   })
 })

@@ -4,22 +4,12 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
 import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
 import { socketBounds } from '../../src/graphql/live/messages.ts'
-import { Conversation, type ConversationParts } from '../../src/graphql/live/protocol.ts'
+import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
 import { TestClock } from '../support/clock.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { commentAdded, FanOutStage, postAdded, postDeleted } from './fakes.ts'
-import { FakeWire, partsOver, StuckStream, serveSockets } from './served-sockets.ts'
-
-function converse(parts: Partial<ConversationParts> = {}, authorization?: string) {
-  const stage = new FanOutStage()
-  const wire = new FakeWire()
-  const conversation = new Conversation(partsOver(stage, parts), wire, authorization)
-  const say = (message: object) => conversation.receive(Buffer.from(JSON.stringify(message)))
-  const begin = (id: string, query: string, variables = {}) =>
-    say({ type: 'subscribe', id, payload: { query, variables } })
-  return { stage, wire, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
-}
+import { converse, StuckStream, serveSockets } from './served-sockets.ts'
 
 async function acknowledged(parts?: Partial<ConversationParts>) {
   const conversing = converse(parts)
@@ -92,7 +82,7 @@ describe('Conversation', () => {
       ['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<AuthenticatedUser>()]),
     )
     const authenticate = (key: string) => authentications.get(key)?.promise ?? assert.fail(key)
-    using talk = converse({ authenticate }, 'Bearer header')
+    using talk = converse({ authenticate }, undefined, 'Bearer header')
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer init' } })
     authentications.get('Bearer init')?.resolve(authenticated(2))
     await turn()

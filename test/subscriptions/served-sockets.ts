@@ -3,13 +3,13 @@ import { createServer, IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
+import { Conversation, type ConversationParts } from '../../src/graphql/live/protocol.ts'
 import type { Wire } from '../../src/graphql/live/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
 import { Unread } from '../../src/http/unread.ts'
 import { clientFrame, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
-import type { FanOutStage } from './fakes.ts'
+import { FanOutStage } from './fakes.ts'
 
 /** A fake connection that records the sent messages. */
 export class FakeWire implements Wire {
@@ -33,7 +33,7 @@ export class FakeWire implements Wire {
   }
 }
 
-export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): ConversationParts {
+function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): ConversationParts {
   return {
     executor: stage.executor,
     fanOut: stage.fanOut,
@@ -47,6 +47,16 @@ export function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> 
     report: error => stage.reported.push(error),
     ...parts,
   }
+}
+
+/** A conversation over a fake connection. */
+export function converse(parts: Partial<ConversationParts> = {}, wire = new FakeWire(), authorization?: string) {
+  const stage = new FanOutStage()
+  const conversation = new Conversation(partsOver(stage, parts), wire, authorization)
+  const say = (message: object) => conversation.receive(Buffer.from(JSON.stringify(message)))
+  const begin = (id: string, query: string, variables = {}) =>
+    say({ type: 'subscribe', id, payload: { query, variables } })
+  return { stage, wire, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
 }
 
 /** A connection whose client has stopped reading, so all written data waits. */

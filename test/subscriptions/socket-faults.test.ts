@@ -3,11 +3,11 @@ import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { unavailable } from '../../src/core/errors.ts'
 import type { AuthenticatedUser } from '../../src/core/tokens/operations.ts'
-import { Conversation, type ConversationParts } from '../../src/graphql/live/protocol.ts'
+import type { ConversationParts } from '../../src/graphql/live/protocol.ts'
 import { clientFrame, opcodes, RawSocket, SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 import { FanOutStage, postAdded } from './fakes.ts'
-import { FakeWire, partsOver, serveSockets } from './served-sockets.ts'
+import { converse, FakeWire, serveSockets } from './served-sockets.ts'
 
 // An uncaught error or an unhandled rejection fails these tests automatically.
 
@@ -29,23 +29,15 @@ class BrokenWire extends FakeWire {
   }
 }
 
-function converse(wire: FakeWire, parts: Partial<ConversationParts> = {}) {
-  const stage = new FanOutStage()
-  const conversation = new Conversation(partsOver(stage, parts), wire, undefined)
-  const say = (message: object) => conversation.receive(Buffer.from(JSON.stringify(message)))
-  const begin = (query: string) => say({ type: 'subscribe', id: '1', payload: { query } })
-  return { stage, conversation, say, begin, [Symbol.dispose]: () => conversation.closed() }
-}
-
 describe('An internal error in the work for a socket', () => {
   for (const at of ['connection_ack', 'pong', 'complete', 'error']) {
     it(`closes it with 1011 and is reported: sending "${at}"`, async () => {
       const wire = new BrokenWire(at)
-      using talk = converse(wire)
+      using talk = converse({}, wire)
       talk.say({ type: 'connection_init' })
       await turn()
       talk.say({ type: 'ping' })
-      talk.begin(at === 'error' ? '{ nothing }' : post)
+      talk.begin('1', at === 'error' ? '{ nothing }' : post)
       await turn()
       assert.deepEqual(wire.closed, [1011, 'Internal server error'])
       assert.deepEqual(
@@ -57,10 +49,10 @@ describe('An internal error in the work for a socket', () => {
 
   it('closes it with 1011, and no other, and is reported: sending an event', async () => {
     const wire = new BrokenWire('next')
-    using talk = converse(wire)
+    using talk = converse({}, wire)
     talk.say({ type: 'connection_init' })
     await turn()
-    talk.begin(posts)
+    talk.begin('1', posts)
     await turn()
     const { received } = await talk.stage.subscribe(posts)
     await talk.stage.happen(postAdded(1), postAdded(2))
@@ -112,23 +104,22 @@ describe('A socket whose token was revoked', () => {
   }
 
   const connect = async (isStillValid: ConversationParts['isStillValid']) => {
-    const wire = new FakeWire()
-    const talk = converse(wire, { authenticate: async () => authenticated, isStillValid })
+    const talk = converse({ authenticate: async () => authenticated, isStillValid })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
     await turn()
-    assert.deepEqual(wire.sent.splice(0), [{ type: 'connection_ack' }])
-    return { ...talk, wire }
+    assert.deepEqual(talk.wire.sent.splice(0), [{ type: 'connection_ack' }])
+    return talk
   }
 
   for (const [what, query] of Object.entries({ query: post, subscription: posts })) {
     it(`is closed with 4403 at the next ${what}, and gets no data`, async () => {
       let isValid = true
       using talk = await connect(async () => isValid)
-      talk.begin('{ post(id: 2) { id } }')
+      talk.begin('1', '{ post(id: 2) { id } }')
       await turn()
       assert.deepEqual([talk.wire.sent.splice(0).length, talk.wire.closed], [2, undefined])
       isValid = false
-      talk.begin(query)
+      talk.begin('1', query)
       await turn()
       assert.deepEqual([talk.wire.sent, talk.wire.closed], [[], [4403, 'Forbidden']])
       assert.equal(talk.stage.fanOut.groups.members, 0)
@@ -142,7 +133,7 @@ describe('A socket whose token was revoked', () => {
       return true
     })
     isAway = true
-    talk.begin(post)
+    talk.begin('1', post)
     await turn()
     const [message] = talk.wire.sent as { type: string }[]
     assert.deepEqual([message?.type, talk.wire.closed, talk.stage.store.reads], ['error', undefined, []])
