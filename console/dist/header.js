@@ -1,1 +1,1 @@
-import{E as e,H as t,L as n,M as r,c as i,f as a,p as o,t as s,u as c,z as l}from"./console/account-_EnqAH2R.js";var u=o();t(i(s,{}),n),r(()=>{a.value!==void 0&&(c(location.href),location.assign(`${l}/console#sign-in`))});export{u as resumed,e as token};
+import{E as e,H as t,L as n,M as r,c as i,f as a,p as o,t as s,u as c,z as l}from"./console/account-_EnqAH2R.js";var u=o();t(i(s,{}),n),r(()=>{let e=a.value;e?.reason===`ended`&&e.answer(!1),e?.reason===`wanted`&&(c(location.href),location.assign(`${l}/console#sign-in`))});export{u as resumed,e as token};

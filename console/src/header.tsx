@@ -13,9 +13,11 @@ export const resumed: Promise<void> = resumeSession()
 
 render(<Account />, accountSlot)
 
-// The dialog to sign in is on the console only.
+// The dialog to sign in is on the console only. A reader whose session has ended stays on the page.
 effect(() => {
-  if (question.value === undefined) return
+  const asked = question.value
+  if (asked?.reason === 'ended') asked.answer(false)
+  if (asked?.reason !== 'wanted') return
   comeBackTo(location.href)
   location.assign(`${serviceUrl}/console#sign-in`)
 })

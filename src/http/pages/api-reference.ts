@@ -116,8 +116,7 @@ function operationForm(operation: Operation): string {
 <div class="sides">
 <div>
 ${parameters.map(parameter => parameterField(operationId, parameter)).join('\n')}
-${body === undefined ? '' : bodyField(operationId, body)}
-<button>Send</button>
+${body === undefined ? '<button>Send</button>' : bodyField(operationId, body)}
 </div>
 <div>
 <output aria-label="Answer"><b>${status}</b> ${inline(answer?.description ?? '')}${
@@ -146,6 +145,7 @@ function bodyField(operationId: string, media: Media): string {
   ])
   return `<p class="field"><label for="${operationId}-body">Body</label>
 <textarea id="${operationId}-body" rows="${Math.min(text.split('\n').length, 12)}" spellcheck="false">${escapeHtml(text)}</textarea></p>
+<button>Send</button>
 <details><summary>Fields of the body</summary>
 ${table(['Field', 'Value'], rows)}</details>`
 }
