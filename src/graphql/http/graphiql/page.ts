@@ -31,14 +31,14 @@ const body = `<main id="content" data-editor="${parts.editor}" data-json="${part
 <noscript>This page needs JavaScript.</noscript>`
 const page = frame({ title: 'Duet: GraphQL', root: '', place: 'graphql', head, body })
 
-/** Only images may be on other hosts. The page's scripts create styles, and fonts and images are `data:` URLs. */
+/** Nothing is on other hosts. The page's scripts create styles, and fonts and images are `data:` URLs. */
 const headers = headersFor(
   "script-src 'self'",
   "worker-src 'self'",
   "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data: https:",
+  "img-src 'self' data:",
   'font-src data:',
-  "connect-src 'self' ws: wss:",
+  "connect-src 'self'",
 )
 
 const compressedPage = once(() => compress(page))
