@@ -26,6 +26,7 @@ interface Side {
 interface StageOptions {
   /** The first instance connects through PgBouncer. */
   readonly isFirstPooled?: boolean
+  readonly isWithoutLock?: boolean
   readonly env?: Readonly<Record<string, string>>
 }
 
@@ -39,14 +40,14 @@ export class Stage implements AsyncDisposable {
   /** The ids of the posts whose writing was answered. */
   readonly answered: string[] = []
 
-  static async on(server: PostgresServer, { isFirstPooled, env }: StageOptions): Promise<Stage> {
+  static async on(server: PostgresServer, { isFirstPooled, isWithoutLock = false, env }: StageOptions): Promise<Stage> {
     const parts = new AsyncDisposableStack()
     const database = await newDatabase(server)
     const start = async (isPooled = false): Promise<Side> => {
       const entrance = new URL(database)
       if (isPooled) entrance.port = String(parts.use(await startPgBouncer(new URL(server.url))).port)
       const settings = { ...env, ...(isPooled && { DATABASE_POOLER: 'transaction' }) }
-      const wire = parts.use(await SequencerWire.to(entrance))
+      const wire = parts.use(await SequencerWire.to(entrance, isWithoutLock))
       const started = {
         wire,
         location: wire.through(entrance.href),
@@ -122,8 +123,8 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Compares what the subscribers were told with the log, when they were told its end or the time is over. */
-  async judge() {
-    const deadline = performance.now() + testTimeoutMs / 2
+  async judge(patienceMs = testTimeoutMs / 2) {
+    const deadline = performance.now() + patienceMs
     const settle = async (isSettled: () => boolean | Promise<boolean>) =>
       waitUntil(async () => performance.now() > deadline || (await isSettled()))
     await settle(async () => (await this.#query('select id from outbox where position is null')).length === 0)

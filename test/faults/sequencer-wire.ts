@@ -7,6 +7,7 @@ import { type Ends, Wire } from './wire.ts'
  */
 export class SequencerWire implements AsyncDisposable {
   readonly #wire: Wire
+  readonly #isWithoutLock: boolean
   /** The name under which a connection has prepared the statement that locks the row. */
   readonly #names = new WeakMap<Ends, string>()
   readonly #sequencing = new WeakSet<Ends>()
@@ -14,12 +15,14 @@ export class SequencerWire implements AsyncDisposable {
   /** How many transactions of the sequencer have sent their COMMIT. */
   sequenced = 0
 
-  static async to(url: URL): Promise<SequencerWire> {
-    return new SequencerWire(await Wire.to(url))
+  /** `isWithoutLock`: the sequencer reads the row and does not lock it. */
+  static async to(url: URL, isWithoutLock: boolean): Promise<SequencerWire> {
+    return new SequencerWire(await Wire.to(url), isWithoutLock)
   }
 
-  private constructor(wire: Wire) {
+  private constructor(wire: Wire, isWithoutLock: boolean) {
     this.#wire = wire
+    this.#isWithoutLock = isWithoutLock
     wire.fromClient = (data, ends) => this.#decide(data, ends)
   }
 
@@ -47,6 +50,8 @@ export class SequencerWire implements AsyncDisposable {
     const name = parsed?.[1] || this.#names.get(ends)
     if (name !== undefined) this.#names.set(ends, name)
     if (parsed !== null || (name !== undefined && text.includes(`\0${name}\0`))) this.#sequencing.add(ends)
+    if (parsed !== null && this.#isWithoutLock)
+      data.fill(' ', parsed.index + parsed[0].length - lock.length, parsed.index + parsed[0].length)
     return 'pass'
   }
 
@@ -55,4 +60,5 @@ export class SequencerWire implements AsyncDisposable {
   }
 }
 
-const lockingStatement = /(\w*)\0select position from event_head for update/
+const lock = 'for update'
+const lockingStatement = new RegExp(`(\\w*)\\0select position from event_head ${lock}`)
