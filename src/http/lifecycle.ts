@@ -12,7 +12,7 @@ export class Lifecycle {
   drainMs: number
   /** While this is true, every response closes its connection: clients connect elsewhere. */
   draining = false
-  readonly #inFlight = new Set<ServerResponse>()
+  requestsInFlight = 0
   /** When the latest connection or request arrived, in milliseconds of `performance.now()`. */
   #lastArrival = Number.NEGATIVE_INFINITY
   /** While this is set, requests wait for it before they are processed; see `shutDown`. */
@@ -22,6 +22,8 @@ export class Lifecycle {
   closeSockets: () => void = () => {}
   /** Called when this thread no longer listens. Resolves when no other thread of the process does. */
   readonly stoppedListening: () => Promise<void>
+  /** One listener for all responses, which it receives as `this`, so that a request needs no closure of its own. */
+  readonly #forget: (this: ServerResponse) => void
 
   constructor(
     { maintenance, drainMs }: { readonly maintenance: boolean; readonly drainMs: number },
@@ -30,15 +32,16 @@ export class Lifecycle {
     this.maintenance = maintenance
     this.drainMs = drainMs
     this.stoppedListening = stoppedListening
+    const release = (response: ServerResponse) => this.release(response)
+    this.#forget = function () {
+      const reply = release(this)
+      if (reply !== undefined && !this.writableFinished) logAbandoned(reply)
+    }
   }
 
   /** Milliseconds since something has arrived. */
   get silence(): number {
     return performance.now() - this.#lastArrival
-  }
-
-  get requestsInFlight(): number {
-    return this.#inFlight.size
   }
 
   trackConnection(connection: Socket): void {
@@ -47,24 +50,32 @@ export class Lifecycle {
     connection.on('close', () => this.connections.delete(connection))
   }
 
+  /**
+   * Not in a `Set`: V8 often makes a new table for a busy one. A former table in the old space refers to the next one, so
+   * all requests would come into the old space with it: 30 µs more for each, and twice the memory.
+   */
   track(reply: FastifyReply): void {
-    const { raw } = reply
+    const response = reply.raw
     this.#lastArrival = performance.now()
-    this.#inFlight.add(raw)
-    if (this.draining) raw.shouldKeepAlive = false
-    raw.on('close', () => {
-      if (this.release(raw) && !raw.writableFinished) logAbandoned(reply)
-    })
-  }
-
-  drain(): void {
-    this.draining = true
-    for (const response of this.#inFlight) response.shouldKeepAlive = false
+    this.requestsInFlight++
+    response.tracked = reply
+    response.on('close', this.#forget)
   }
 
   /** Stops tracking a request, also one that gets no HTTP response. */
-  release(response: ServerResponse): boolean {
-    return this.#inFlight.delete(response)
+  release(response: ServerResponse): FastifyReply | undefined {
+    const { tracked } = response
+    if (tracked === undefined) return undefined
+    response.tracked = undefined
+    this.requestsInFlight--
+    return tracked
+  }
+}
+
+declare module 'node:http' {
+  interface ServerResponse {
+    /** Set while its request is in flight. */
+    tracked?: FastifyReply | undefined
   }
 }
 
@@ -91,7 +102,7 @@ const quietMs = 75
 export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, timeoutMs = cutAfterMs): Promise<void> {
   const { drainMs } = lifecycle
   const begun = performance.now()
-  lifecycle.drain()
+  lifecycle.draining = true
   await until(() => lifecycle.connections.size === 0 && lifecycle.silence >= drainMs, begun + drainMs)
   if (drainMs > 0) await stopListening(server, lifecycle)
   lifecycle.closeSockets()

@@ -88,6 +88,10 @@ export function createServer(
     if (lifecycle.held === undefined) next()
     else lifecycle.held.then(next)
   })
+  server.addHook('onSend', (_request, { raw }, _payload, next) => {
+    if (lifecycle.draining) raw.shouldKeepAlive = false
+    next()
+  })
   allowOrigins(server, corsOrigins)
   if (rateLimit !== undefined) limitRequests(server, rateLimit, refuse)
   refuseMalformed(server, rawAnswers)

@@ -116,7 +116,7 @@ test('refused bodies also close their connection during the shutdown', async () 
   using connection = await RawConnection.open(server.port)
   connection.write(live)
   await connection.response()
-  server.lifecycle.drain()
+  server.lifecycle.draining = true
   connection.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n{')
   const response = await connection.response()
   assertRefusal(response, 400)
