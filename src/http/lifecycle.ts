@@ -60,6 +60,7 @@ export class Lifecycle {
     this.requestsInFlight++
     response.tracked = reply
     response.on('close', this.#forget)
+    if (this.draining) response.shouldKeepAlive = false
   }
 
   /** Stops tracking a request, also one that gets no HTTP response. */
