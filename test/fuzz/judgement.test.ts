@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { test } from 'node:test'
-import { opcodes } from '../support/sockets.ts'
-import { type Conversation, type HttpRequest, show } from './cases.ts'
+import { type HttpRequest, show } from './cases.ts'
 import { caseOf } from './fuzz.ts'
 import { attempt, lineProblem } from './judge.ts'
 import { password, worldOf } from './world.ts'
@@ -21,24 +19,10 @@ const request: HttpRequest = {
   body: Buffer.from('{"name":"Ann"}'),
   framing: 'length',
 }
-const conversation: Conversation = {
-  kind: 'conversation',
-  name: 'a conversation',
-  headers: [],
-  steps: [{ text: '{"type":"connection_init"}', isAcknowledged: true }],
-}
-
-/** Answers the first bytes of a connection, and then all others, with given texts. */
-async function serverThatSays(say: (heard: string, isFirst: boolean) => Buffer | undefined) {
+async function serverThatSays(said: Buffer | undefined) {
   const server = createServer(socket => {
-    let isFirst = true
     socket.on('error', () => {})
-    socket.on('data', data => {
-      const said = say(data.toString('latin1'), isFirst)
-      isFirst = false
-      if (said === undefined) socket.end()
-      else socket.write(said)
-    })
+    socket.on('data', () => (said === undefined ? socket.end() : socket.write(said)))
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -82,48 +66,8 @@ const answers: readonly (readonly [HttpRequest, Buffer | undefined, RegExp | und
 
 test('an answer with an unknown status, shape, type or header is a problem, and so is a missing answer', async () => {
   for (const [sent, said, expected] of answers) {
-    using server = await serverThatSays(() => said)
+    using server = await serverThatSays(said)
     const { problem } = await attempt(server.port, sent)
-    if (expected === undefined) assert.equal(problem, undefined)
-    else assert.match(String(problem), expected)
-  }
-})
-
-function frame(opcode: number, payload: string | Buffer): Buffer {
-  const bytes = Buffer.from(payload)
-  return Buffer.concat([Buffer.from([0x80 | opcode, bytes.length]), bytes])
-}
-
-const ack = frame(opcodes.text, '{"type":"connection_ack"}')
-const last = frame(opcodes.text, '{"type":"pong","payload":{"mark":"this was all"}}')
-const closing = (code: number) => frame(opcodes.close, Buffer.from([code >> 8, code & 255]))
-const message = (text: string) => Buffer.concat([frame(opcodes.text, text), last])
-
-/** The answer to the first message, and the answer to the last one. */
-const dialogues: readonly (readonly [Buffer, Buffer | undefined, RegExp | undefined])[] = [
-  [ack, last, undefined],
-  [ack, closing(4400), undefined],
-  [ack, message('{"type":"next","id":"1","payload":{"data":null}}'), undefined],
-  [ack, closing(1011), /^closed with 1011/],
-  [ack, closing(1013), /^closed with 1013/],
-  [ack, undefined, /1006/],
-  [ack, message('{"type":"next","id":"1","payload":{"errors":[]}}'), /^a message of another shape/],
-  [ack, message('{"type":"next"}'), /^a message without an id/],
-  [ack, message('{"type":"error","id":"1","payload":[]}'), /^no errors/],
-  [ack, message('{"type":'), /^a message that is no JSON/],
-  [ack, frame(opcodes.binary, 'x'), /^a frame of kind 2/],
-]
-
-test('a conversation that ends without a known close code, or has meaningless messages, is a problem', async () => {
-  const key = createHash('sha1').update('dGhlIHNhbXBsZSBub25jZQ==258EAFA5-E914-47DA-95CA-C5AB0DC85B11').digest('base64')
-  const opening = Buffer.from(`HTTP/1.1 101 X\r\nx-request-id: 1\r\nsec-websocket-accept: ${key}\r\n\r\n`)
-  for (const [first, second, expected] of dialogues) {
-    using server = await serverThatSays((heard, isFirst) => {
-      if (isFirst) return opening
-      if (heard.includes('connection_init')) return first
-      return second === undefined || expected === undefined ? second : Buffer.concat([second, closing(4400)])
-    })
-    const { problem } = await attempt(server.port, conversation)
     if (expected === undefined) assert.equal(problem, undefined)
     else assert.match(String(problem), expected)
   }
