@@ -42,7 +42,7 @@ describe('GET /graphql from a browser', () => {
       assert.equal(status, 200)
       assert.equal(headers.get('content-type'), 'text/html; charset=utf-8')
       assert.match(body, /^<!doctype html>/i)
-      assert.match(body, /<title>Duet: GraphQL<\/title>/)
+      assert.match(body, /<title>GraphiQL · Duet<\/title>/)
       assert.match(body, /<meta name="viewport" content="width=device-width, initial-scale=1">/)
     }
   })

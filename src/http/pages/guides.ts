@@ -24,7 +24,7 @@ export function serveGuides(server: FastifyInstance): void {
   })
   const index = async () => {
     const body = indexPage((await contents()).chapters)
-    return frame({ title: 'Duet: documentation', root: '', place: 'docs', body })
+    return frame({ title: 'Documentation · Duet', root: '', place: 'docs', body })
   }
   serveAssets(server, { docs: index }, pageHeaders)
   serveAssets(server, { 'docs/schema.graphql': () => readFile(join(projectFolder, 'api', 'schema.graphql')) })

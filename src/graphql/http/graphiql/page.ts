@@ -29,7 +29,7 @@ const head = `<link rel="stylesheet" href="${parts.css}">
 <script type="module" src="graphiql/start.js"></script>`
 const body = `<main id="content" data-editor="${parts.editor}" data-json="${parts.json}" data-graphql="${parts.graphql}"></main>
 <noscript>This page needs JavaScript.</noscript>`
-const page = frame({ title: 'Duet: GraphQL', root: '', place: 'graphql', head, body })
+const page = frame({ title: 'GraphiQL · Duet', root: '', place: 'graphql', head, body })
 
 /** Nothing is on other hosts. The page's scripts create styles, and fonts and images are `data:` URLs. */
 const headers = headersFor(

@@ -101,7 +101,7 @@ function sessionHeaders() {
 
 await resumed // so that the first request does not carry an expired token
 YogaGraphiQL.renderYogaGraphiQL(root, {
-  title: 'Duet: GraphQL',
+  title: 'GraphiQL · Duet',
   defaultQuery: examples,
   additionalHeaders: sessionHeaders,
   subscriptionsProtocol: 'WS',
