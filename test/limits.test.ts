@@ -128,8 +128,9 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/socket-limits: in more than 64 fragments are refused with 1008',
     'subscriptions/hostile-messages: a ping is answered with its payload up to 1 KiB of JSON',
   ],
-  'messages and frames of a socket': [
+  'messages and frames of a socket, of all sockets of a client': [
     'subscriptions/hostile-messages: close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open',
+    'subscriptions/hostile-messages: of all sockets of a client together are limited to those of twenty',
     'subscriptions/socket-limits: count by their size',
   ],
   'operations of a socket at once': [

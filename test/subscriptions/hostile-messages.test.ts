@@ -95,6 +95,24 @@ describe('Messages at a high rate', () => {
     assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
   })
 
+  it('of all sockets of a client together are limited to those of twenty', async () => {
+    await using stage = await start('1')
+    await using sockets = new AsyncDisposableStack()
+    const open = async () => sockets.use(await RawSocket.connect(stage.app.port)) // its connection_init counts
+    const senders = await Promise.all(Array.from({ length: 40 }, open))
+    for (const socket of senders) for (let n = 1; n <= 4; n++) socket.say({ type: 'ping' })
+    await waitUntil(() => senders.every(socket => pongs(socket) === 4))
+    const [first, second] = senders
+    assert.ok(first !== undefined && second !== undefined)
+    first.say({ type: 'ping' })
+    await waitUntil(() => first.closeCode !== undefined || pongs(first) > 4)
+    assert.deepEqual([pongs(first), first.closeCode], [4, 1008])
+    stage.clock.pass(10_000)
+    second.say({ type: 'ping' })
+    await waitUntil(() => second.closeCode !== undefined || pongs(second) > 4)
+    assert.deepEqual([pongs(second), second.closeCode], [5, undefined])
+  })
+
   const frames = {
     'messages of every type': () => clientFrame('{"type":"pong"}'),
     pings: () => clientFrame('x', { opcode: opcodes.ping }),

@@ -42,6 +42,8 @@ export class Sockets implements AsyncDisposable {
   readonly #sockets = new Map<Socket, Conversation>()
   /** How many sockets each client has, including those that are being closed. */
   readonly #perClient = new Counts()
+  /** Count the messages of each client that has sockets. */
+  readonly #rates = new Map<string, ReturnType<typeof messageRate>>()
   #retired: { readonly code: number; readonly reason: string } | undefined
   readonly #heartbeat = setInterval(() => this.beat(), beatMs).unref()
 
@@ -85,7 +87,7 @@ export class Sockets implements AsyncDisposable {
     const open = this.#perClient.add(client)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
-      this.#perClient.add(client, -1)
+      if (this.#perClient.add(client, -1) === 0) this.#rates.delete(client)
       this.#sockets.delete(socket)
     })
     if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
@@ -101,11 +103,14 @@ export class Sockets implements AsyncDisposable {
     socket.conversation = conversation
     this.#sockets.set(socket, conversation)
     websocket.on('close', () => conversation.guarded(() => conversation.closed()))
-    const mayReceive = messageRate(parts.messagesPerSecond, () => parts.clock.now())
+    const now = () => parts.clock.now()
+    const ofSocket = messageRate(parts.messagesPerSecond, now)
+    const ofClient = this.#rates.get(client) ?? messageRate(parts.messagesPerSecond * socketsAtFullRate, now)
+    this.#rates.set(client, ofClient)
     // Frames of WebSocket itself count like messages: each is work.
     const counted = (bytes: number, work: () => void) =>
       conversation.guarded(() => {
-        if (mayReceive(bytes)) work()
+        if (ofSocket(bytes) && ofClient(bytes)) work()
         else conversation.end(1008, 'Too many messages')
       })
     websocket.on('message', (data, isBinary) => {
@@ -169,5 +174,7 @@ export class Sockets implements AsyncDisposable {
   }
 }
 
+/** All sockets of a client together may send as much as this many. A thousand that do would take most of a core. */
+const socketsAtFullRate = 20
 /** The Retry-After time for a client with too many sockets. */
 const retrySeconds = 10
