@@ -82,6 +82,37 @@ describe('A group whose reads', () => {
     assert.deepEqual(behind.received.slice(-1), eventsOf(2_501))
   })
 
+  it('take long does not hold up others, however many such groups there are', async t => {
+    let now = 0
+    t.mock.method(performance, 'now', () => now)
+    const stage = new FanOutStage()
+    const long = Array.from({ length: 50 }, (_, n) => `subscription { postAdded { title a${n}: id } }`)
+    const behind = await Promise.all(long.map(query => stage.subscribe(query)))
+    const other = await stage.subscribe(ids)
+    const { answer } = stage.store
+    const held: PromiseWithResolvers<void>[] = []
+    stage.store.answer = async (id, selection) => {
+      if (fieldIn(selection) === 'title') {
+        now += 100
+        if (id > 1) {
+          held.push(Promise.withResolvers())
+          await held.at(-1)?.promise
+        }
+      }
+      return answer(id, selection)
+    }
+    await stage.happen(postAdded(1))
+    await stage.add(postAdded(2), postAdded(3))
+    await soon(() => other.received.length === 3)
+    assert.equal(held.length, 2, 'of the long reads, half as many run at a time')
+    for (let n = 0; n < 100; n++) {
+      await soon(() => held.length > n)
+      held[n]?.resolve()
+    }
+    await soon(() => stage.fanOut.undeliveredSince === undefined)
+    for (const { received } of behind) assert.equal(received.length, 3)
+  })
+
   it('are in time is ended if it is a minute behind, and not before', async t => {
     let now = 0
     t.mock.method(performance, 'now', () => now)

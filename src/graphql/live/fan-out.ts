@@ -14,7 +14,7 @@ import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
 import { EventMessage } from './event-message.ts'
-import { Group, type GroupLimits, Groups, groupName, type Subscriber, type Subscription } from './groups.ts'
+import { Group, type GroupLimits, Groups, groupName, longReadMs, type Subscriber, type Subscription } from './groups.ts'
 import type { Resume } from './messages.ts'
 
 export interface FanOutObserver {
@@ -49,6 +49,8 @@ export class FanOut {
   readonly #parts: FanOutParts
   readonly groups: Groups
   readonly #reads: Queue
+  /** For groups whose reads take long, and new ones: hundreds of them can wait, and others must not wait behind them. */
+  readonly #longReads: Queue
   /** The groups that are delivering, with the event that they are at. */
   readonly #running = new Map<Group, Event | undefined>()
 
@@ -56,6 +58,7 @@ export class FanOut {
     this.#parts = parts
     this.groups = new Groups(parts)
     this.#reads = new Queue({ atOnce: parts.readsAtOnce })
+    this.#longReads = new Queue({ atOnce: Math.max(1, parts.readsAtOnce >> 1) })
   }
 
   /** When the oldest event happened that a live group is still to deliver. */
@@ -176,7 +179,8 @@ export class FanOut {
     const { observer, now } = this.#parts
     this.#running.set(group, event)
     const subject = subjectOf(event)
-    const data = subject === undefined ? undefined : await this.#reads.run(() => this.#read(group, subject))
+    const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
+    const data = subject === undefined ? undefined : await reads.run(() => this.#read(group, subject))
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
     if (subject === undefined) return this.groups.end(group, undefined)
@@ -204,6 +208,8 @@ export class FanOut {
     } catch (error) {
       if (isOutage(error) && feed.hasAnsweredSince(begun) && ++group.slowReads >= mostSlowReads) throw tooExpensive()
       throw error
+    } finally {
+      group.readMs = (group.readMs + performance.now() - begun) / 2
     }
   }
 

@@ -46,6 +46,8 @@ export class Group {
   cursor: number
   /** The next events, if they were read from the log because they are no longer among the recent ones. */
   page: readonly Event[] = []
+  /** How long its reads take, on average, the latest ones above all. One without a read could take long. */
+  readMs = 1.5 * longReadMs
   /** The number of reads in a row that did not finish in time. */
   slowReads = 0
   /** A position that it must reach soon after the time, in milliseconds of `performance.now()`. */
@@ -187,6 +189,8 @@ export class Groups {
 
 const tooMany = 'SUBSCRIPTION_LIMIT_EXCEEDED'
 
+/** Most reads take a few milliseconds, and the longest that are admitted a tenth of a second. */
+export const longReadMs = 50
 /** Maximum milliseconds of sending before other work gets its turn. */
 const sliceMs = 5
 /** How many members get a message before the next look at the time. With ids of their own, each gets a copy. */
