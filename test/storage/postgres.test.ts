@@ -76,7 +76,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
   it('refuses in time while other programs have all connections, and works when one is free again', async () => {
     await using setup = await prepared()
     await using role = await roleFor(setup.url, 1)
-    const other = await connectTo(role.url)
+    await using other = await connectTo(role.url)
     await using hasty = postgresAt(role.url).open(catalogue, { timeouts: timeoutsOf(200) })
     await answersUnavailable(hasty.read(sql`select 1`))
     await using engine = postgresAt(role.url).open(catalogue)
@@ -101,7 +101,7 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using setup = await prepared()
     const { engine, url } = setup
     await Promise.all(Array.from({ length: 5 }, () => engine.read(sql`select pg_sleep(0.05)`)))
-    const watcher = await connectTo(url)
+    await using watcher = await connectTo(url)
     const open = async () => {
       const { rows } = await watcher.query(`select count(*)::int as open from pg_stat_activity
         where datname = current_database() and application_name = 'duet'`)
@@ -113,7 +113,6 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
       await engine.read(sql`select 1`)
     }
     await waitUntil(async () => (await open()) === 1)
-    await watcher.end()
   })
 
   it('lets PostgreSQL end a transaction whose client has disappeared, with or without a pooler', async () => {
@@ -131,9 +130,8 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await engine.write('put', 'a', '1')
     const read = () => engine.read(sql`select * from notes where key = 'a'`)
     for (let use = 0; use < 3; use++) await read()
-    const other = await connectTo(url)
+    await using other = await connectTo(url)
     await other.query('alter table notes add column more integer')
-    await other.end()
     assert.deepEqual(await read(), [['a', '1', null]])
   })
 
@@ -165,11 +163,10 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using setup = await prepared({ timeouts: impatient })
     const { engine, url } = setup
     await engine.write('put', 'locked', '1')
-    const other = await connectTo(url)
+    await using other = await connectTo(url)
     await other.query(`begin; select * from notes where key = 'locked' for update`)
     await answersUnavailable(engine.write('increment', 'locked'))
     await other.query('rollback')
-    await other.end()
     await recovered(engine)
     assert.equal(await engine.write('increment', 'locked'), 2)
   })
@@ -178,9 +175,9 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using setup = await prepared({ poolMax: 5, timeouts: impatient })
     const { engine, url } = setup
     await engine.write('put', 'locked', '1')
-    const other = await connectTo(url)
+    await using other = await connectTo(url)
     await other.query(`begin; select * from notes where key = 'locked' for update`)
-    const watcher = await connectTo(url)
+    await using watcher = await connectTo(url)
     let waiting = 50
     const writes = Array.from({ length: waiting }, async () => {
       await assert.rejects(engine.write('increment', 'locked'), isUnavailable)
@@ -195,8 +192,6 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     }
     await Promise.all(writes)
     await other.query('rollback')
-    await other.end()
-    await watcher.end()
     assert.ok(most > 0 && most <= 4, `${most} of 5 connections waited`)
   })
 
@@ -290,17 +285,16 @@ async function roleFor(location: string, connections: number) {
 
 /** Ends the engine's connections, and returns their number. */
 async function disconnect(url: string): Promise<number> {
-  const admin = await connectTo(url)
+  await using admin = await connectTo(url)
   const { rowCount } = await admin.query(`select pg_terminate_backend(pid) from pg_stat_activity
                                           where datname = current_database() and application_name = 'duet'`)
-  await admin.end()
   return rowCount ?? 0
 }
 
-async function connectTo(url: string): Promise<pg.Client> {
+async function connectTo(url: string): Promise<pg.Client & AsyncDisposable> {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  return client
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
 }
 
 function isCommit(data: Buffer): boolean {

@@ -127,11 +127,13 @@ export class PostgresPool implements AsyncDisposable {
     this.#unused = this.#idle.length
   }
 
-  /** Those that wait get their connections first. */
+  /** Those that wait get their connections first. Nothing takes longer than its timeouts. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeping)
-    while (this.#open > this.#idle.length || this.#waiting.size > 0) await delay(5)
+    const { operation, commit } = this.#options.timeouts
+    const end = performance.now() + operation + commit
+    while ((this.#open > this.#idle.length || this.#waiting.size > 0) && performance.now() < end) await delay(5)
     for (const session of this.#idle.splice(0)) this.#close(session)
   }
 }
