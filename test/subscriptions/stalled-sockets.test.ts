@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
+import type { Socket as NetSocket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import type { WebSocket } from 'ws'
+import { Socket } from '../../src/graphql/live/socket.ts'
 import { Unread } from '../../src/http/unread.ts'
 import { startTestApp } from '../support/app.ts'
 import { dataOf, query } from '../support/graphql.ts'
@@ -66,5 +70,37 @@ describe('A client that does not read an answer', () => {
     assert.equal(reading.destroyed, false)
     for (const stream of [reading, ...stuck]) stream.destroy()
     await waitUntil(() => unread.bytes === 0)
+  })
+})
+
+describe('A client that reads late', () => {
+  it('is served again each time that it has read an answer of more than 1 MiB, whatever its characters', async () => {
+    const stage = new FanOutStage()
+    stage.store.answer = () => `{"post":{"id":"${'€'.repeat(mebibyte / 2)}"}}`
+    let closings = 0
+    await using server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
+    const stream = new StuckStream()
+    server.accept(stream)
+    stream.hear({ type: 'connection_init' })
+    await turn()
+    for (let times = 0; times < 2; times++) {
+      stream.hear(subscribe)
+      await waitUntil(() => stream.writableLength > 1.5 * mebibyte)
+      await stream.drain()
+      assert.equal(closings, 0)
+    }
+    stream.destroy()
+  })
+
+  it('is waited for each time that it stops reading', async () => {
+    const stream = new StuckStream()
+    const websocket = Object.assign(new EventEmitter(), { resume() {} }) as unknown as WebSocket
+    const socket = new Socket(websocket, stream as unknown as NetSocket, new Unread(), { closedForSlowness() {} })
+    for (let times = 0; times < 2; times++) {
+      stream.write(Buffer.alloc(mebibyte))
+      assert.equal(await Promise.race([socket.ready()?.then(() => 'ready'), turn('waiting')]), 'waiting')
+      await stream.drain()
+      assert.equal(socket.ready(), undefined)
+    }
   })
 })
