@@ -222,6 +222,16 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.ok(kept > 0 && kept <= bounds.statements, `${kept} statements are prepared`)
   })
 
+  it('keeps its connections to a pooler, where no statement is prepared', async () => {
+    await using setup = await prepared({ poolMax: 1, pooler: true })
+    const backend = async () => (await setup.engine.read(sql`select pg_backend_pid()`))[0]?.[0]
+    const before = await backend()
+    const text = `select 1 -- ${'x'.repeat(1024)}`
+    for (let length = 0; length <= bounds.statementText.postgres; length += text.length)
+      await setup.engine.read({ text, values: [] })
+    assert.equal(await backend(), before)
+  })
+
   it('sends few messages: the beginning with the first statements, and the commit with the last ones', async () => {
     await using setup = await preparedThroughProxy({ poolMax: 1 })
     const { engine, proxy } = setup

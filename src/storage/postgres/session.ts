@@ -55,8 +55,10 @@ export class PostgresSession {
     const known = this.#statements.get(text)
     if (known === undefined) {
       const first: Prepared = { text, name: undefined, columns: undefined }
-      if (this.#mayPrepare) this.#statements.set(text, first)
-      this.#textLength += text.length
+      if (this.#mayPrepare) {
+        this.#statements.set(text, first)
+        this.#textLength += text.length
+      }
       return { ...first }
     }
     // The first word makes the name readable, also on the wire.
