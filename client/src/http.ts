@@ -75,7 +75,9 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
     // A link must not send the token to another host.
     if (url.origin !== origin) throw new DuetError('server', `The service links to another host: ${url.origin}`)
     signal?.throwIfAborted()
-    const headers = body === undefined ? own : { 'content-type': 'application/json', ...own }
+    const sent = new Headers(body === undefined ? own : { 'content-type': 'application/json', ...own })
+    // A token of the caller is for a path that does not accept that of the session.
+    if (token !== undefined && !sent.has('authorization')) sent.set('authorization', `Bearer ${token}`)
     const startedAt = clock.now()
     let received: Response | undefined
     const timeout = new AbortController()
@@ -85,7 +87,7 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
     try {
       const response = await fetch(url, {
         method,
-        headers: token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` },
+        headers: sent,
         ...(body !== undefined && { body: JSON.stringify(body) }),
         signal: timeout.signal,
         credentials: 'omit',
@@ -115,8 +117,8 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
         durationMs: clock.now() - startedAt,
         rateLimit: rateLimitIn(received),
         requestId: requestIdIn(received),
-        headers,
-        authorized: token !== undefined,
+        headers: Object.fromEntries([...sent].filter(([name]) => name !== 'authorization')),
+        authorized: sent.has('authorization'),
         body: body === undefined ? undefined : JSON.stringify(body, withoutPasswords),
         replayed: isReplay(received),
         attempt,

@@ -209,6 +209,9 @@ describe('the console', { skip: browserMissing }, () => {
     await page.getByLabel('Age').fill('0')
     await view.button('Save').click()
     await page.getByRole('row', { name: /Barbara Liskov .* 0\b/ }).waitFor()
+    await view.button('Edit Barbara Liskov').click()
+    assert.equal(await page.getByLabel('Age').inputValue(), '0')
+    await page.keyboard.press('Escape')
     const [stored] = bodyOf<{ name: string; age: number }[]>(
       await send(app, 'GET /users?email=barbara@example.com', undefined, token),
     )
@@ -292,6 +295,14 @@ describe('the console', { skip: browserMissing }, () => {
     }
     await view.button('Refresh').first().waitFor()
     const known = await orders.count()
+    await view.button('New order').click()
+    await view.button('Another item').click()
+    await view.button('Remove this item').first().click()
+    await view.button('Another item').click()
+    const items = page.getByLabel('Item', { exact: true })
+    await items.first().fill('Brass gear')
+    assert.deepEqual([await items.first().inputValue(), await items.last().inputValue()], ['Brass gear', ''])
+    await page.keyboard.press('Escape')
     await place('Brass gear', '120')
     await place('Punched cards', '7')
     assert.deepEqual(await buttons(known), ['Refresh', 'Pay', 'Cancel'])
@@ -365,6 +376,34 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Sign out').click()
     await page.getByText('Whose orders?').waitFor()
     assert.equal(await number.inputValue(), '')
+  })
+
+  it('shows no orders of the user who was looked up by the former user', async () => {
+    await using view = await open({ tab: 'orders', as: ada })
+    const { page } = view
+    const read = page.waitForResponse(/users\/2\/orders/)
+    await page.getByLabel('Orders of user').fill('2')
+    await page.getByLabel('Orders of user').press('Enter')
+    await read
+    await view.button('Refresh').first().waitFor()
+    await view.account.click()
+    await view.button('Sign out').click()
+    await page.getByText('You are not signed in').waitFor()
+    assert.equal(await page.locator('.order').count(), 0)
+  })
+
+  it('stays signed out if the user signs out in another tab before the answer with the name', async () => {
+    await using view = await open({ as: ada })
+    const { page } = view
+    const release = await holdOne(page, /users\/me/)
+    const asked = page.waitForRequest(/users\/me/)
+    await page.reload()
+    const answered = (await asked).response()
+    const all = "localStorage.clear(); dispatchEvent(new StorageEvent('storage', { storageArea: localStorage }))"
+    await page.evaluate(all)
+    release()
+    await answered
+    await view.button('Sign in').waitFor()
   })
 
   it('sends a payment, sends it again with the same key, and shows that nothing was paid twice', async () => {

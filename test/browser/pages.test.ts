@@ -6,6 +6,8 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
+import { metricOf } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const phone = { viewport: { width: 375, height: 720 } }
@@ -116,8 +118,13 @@ test('the pages', { skip: browserMissing }, async suite => {
       await other.goto(`${app.url}/graphql?query={me{id}}`)
       await other.locator('.graphiql-execute-button').click()
       await other.locator('.graphiql-response .view-lines', { hasText: '"1"' }).waitFor()
+      await other.goto(`${app.url}/graphql?query=subscription{postAdded{id}}`)
+      await other.locator('.graphiql-execute-button').click()
+      const subscriptions = () => metricOf(app, 'duet_subscriptions')
+      await waitUntil(async () => (await subscriptions()) === 1)
       await account(other).click()
       await other.getByRole('button', { name: 'Sign out', exact: true }).click()
+      await waitUntil(async () => (await subscriptions()) === 0) // it was one of the former user
       await guide.getByRole('button', { name: 'Sign in' }).waitFor()
       assert.equal(await guide.evaluate('JSON.stringify(localStorage).includes("eyJ") || document.cookie'), '')
       assert.deepEqual(troubles, [])

@@ -195,7 +195,7 @@ describe('A session of the client', () => {
     assert.deepEqual([over, there.duet.session], [['here: signOut', 'there: ended'], undefined])
   })
 
-  it('continues if only one path refuses its token', async () => {
+  it('continues if only one path refuses its token, and does not replace the token that the caller has for it', async () => {
     await using app = await startTestApp({ ...env, METRICS_TOKEN: 'a-token-of-somebody-else' })
     const { email } = await createMember(app)
     using client = connectTo(app)
@@ -203,6 +203,9 @@ describe('A session of the client', () => {
     await assert.rejects(client.duet.request('GET', '/metrics'), { kind: 'unauthenticated' })
     assert.notEqual(client.duet.session, undefined)
     await users(client.duet).me()
+    const headers = { Authorization: 'Bearer a-token-of-somebody-else' }
+    assert.equal((await client.duet.request('GET', '/metrics', { headers })).status, 200)
+    assert.ok(!JSON.stringify(client.requests).includes('somebody-else'))
   })
 
   it('repeats a refused request with its renewed token, and never with the token of another user', async () => {

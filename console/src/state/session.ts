@@ -101,7 +101,9 @@ export function userChanged({ id, name, email }: Pick<Person, 'id' | 'name' | 'e
 
 async function readOneself(): Promise<void> {
   const { id, name, email } = await api.users.me()
-  see({ id, name, email, role: duet.session?.role ?? '' })
+  const { session } = duet
+  // Otherwise the user has signed out while the answer was on its way.
+  if (session?.userId === id) see({ id, name, email, role: session.role })
 }
 
 function see(person: Person | undefined): void {

@@ -7,7 +7,7 @@ import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Notice } from '../parts/notice.tsx'
-import { askToSignIn, who } from '../state/session.ts'
+import { askToSignIn, visits, who } from '../state/session.ts'
 import { OrderCard } from './order.tsx'
 import { OrderForm } from './order-form.tsx'
 
@@ -47,7 +47,7 @@ export function Orders() {
   useEffect(() => {
     clear()
     read()
-  }, [userId, status.value])
+  }, [userId, status.value, visits.value])
 
   return (
     <>

@@ -1,5 +1,5 @@
 // Starts GraphiQL in the browser, as the user who is signed in.
-import { resumed, token } from '../header.js'
+import { onNextUser, resumed, token } from '../header.js'
 
 const root = document.querySelector('#content')
 
@@ -98,6 +98,9 @@ function sessionHeaders() {
   const isWritten = Object.keys(writtenHeaders()).some(name => name.toLowerCase() === 'authorization')
   return isWritten || !token() ? {} : { Authorization: `Bearer ${token()}` }
 }
+
+// The answers on the page, and an open socket, are those of the former user.
+onNextUser(() => location.reload())
 
 await resumed // so that the first request does not carry an expired token
 YogaGraphiQL.renderYogaGraphiQL(root, {
