@@ -421,6 +421,19 @@ describe('The socket of the client', () => {
     return { clock, client, next, socket, ...recorded }
   }
 
+  it('is not opened for a subscription that was closed meanwhile, nor twice for the next one', async () => {
+    FakeSocket.all.length = 0
+    using client = connectTo({ url: 'http://duet.test' }, { clock: new ManualClock(0), WebSocket: FakeSocket })
+    const subscribe = () => live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    subscribe().close()
+    await new Promise(setImmediate)
+    assert.equal(FakeSocket.all.length, 0)
+    subscribe().close()
+    subscribe()
+    await new Promise(setImmediate)
+    assert.equal(FakeSocket.all.length, 1)
+  })
+
   it('is closed if the service sends nothing for too long', async () => {
     const { clock, client, socket } = await start()
     socket.accept()
@@ -496,6 +509,8 @@ describe('The socket of the client', () => {
     }
     current.accept()
     clock.pass(15_000)
+    live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    current.pong() // a later subscription does not make the connection a new one
     current.onclose?.({ code: 1001 })
     assert.ok(Math.min(...clock.due) <= 250)
     client.duet.close()
@@ -504,10 +519,10 @@ describe('The socket of the client', () => {
   it('subscribes again after pauses that grow with each refusal, and are short again after an event', async () => {
     const { clock, client, socket } = await start()
     socket.accept()
+    const latest = () => socket.sent.findLast(({ type }) => type === 'subscribe')?.id
+    const tooMany = [{ message: 'Too many', extensions: { code: 'RATE_LIMITED' } }]
     const refuse = () => {
-      const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
-      const payload = [{ message: 'Too many', extensions: { code: 'RATE_LIMITED' } }]
-      socket.say({ type: 'error', id, payload })
+      socket.say({ type: 'error', id: latest(), payload: tooMany })
       const pause = clock.due.find(milliseconds => milliseconds > 1000 && milliseconds !== 20_000) ?? assert.fail()
       clock.pass(pause)
       socket.pong()
@@ -515,9 +530,14 @@ describe('The socket of the client', () => {
     }
     const pauses = [refuse(), refuse(), refuse(), refuse()]
     for (const [index, pause] of pauses.entries()) assert.ok(pause >= 125 * 2 ** index && pause <= 250 * 2 ** index)
-    const { id } = socket.sent.findLast(({ type }) => type === 'subscribe') ?? assert.fail()
-    socket.say({ type: 'next', id, payload: { data: { postAdded: { title: 'post' } } } })
+    socket.say({ type: 'next', id: latest(), payload: { data: { postAdded: { title: 'post' } } } })
     assert.ok(refuse() <= 250)
+    const other = live(client.duet).subscribe<PostAdded>(postAdded, {}, recorder().watcher)
+    const id = latest()
+    socket.say({ type: 'error', id, payload: tooMany })
+    other.close()
+    clock.pass(2000)
+    assert.equal(latest(), id, 'a closed one does not')
     client.duet.close()
   })
 
@@ -588,10 +608,12 @@ describe('The socket of the client', () => {
       assert.equal(begun().id, id, 'nothing is requested while events wait')
       setImmediate(() => {
         assert.deepEqual(begun().payload?.extensions, { after: 'p1000' })
-        for (const number of [1001, 1002]) socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) })
+        for (const number of [1001, 1002])
+          setImmediate(() => socket.say({ type: 'next', id: begun().id, payload: payloadOf(number) }))
       })
     }
     assert.deepEqual(titles.slice(-3), ['post 1000', 'post 1001', 'post 1002'])
+    assert.equal(socket.sent.filter(({ type }) => type === 'subscribe').length, 3)
     client.duet.close()
   })
 
