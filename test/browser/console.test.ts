@@ -69,8 +69,25 @@ describe('the console', { skip: browserMissing }, () => {
     await using proxy = await Wire.to(new URL(app.url))
     await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
     await view.page.getByText('Live', { exact: true }).waitFor()
+    const [answered, shown] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const late = async (route: Route) => {
+      const response = await route.fetch()
+      answered.resolve()
+      await shown.promise
+      await route.fulfill({ response })
+    }
+    await view.page.route(/graphql$/, late, { times: 1 })
+    await view.show('Health')
+    await view.show('Feed')
+    await answered.promise
+    await write('Written since the answer')
+    await view.post('Written since the answer').waitFor()
+    const arrived = view.page.waitForResponse(/graphql$/)
+    shown.resolve()
+    await arrived
     const id = await write('Written elsewhere')
     await view.post('Written elsewhere').waitFor()
+    assert.ok(await view.post('Written since the answer').isVisible())
     const said = view.page.locator('[aria-live=polite]').getByText('New post by Grace Hopper: Written elsewhere')
     await said.waitFor({ state: 'attached' }) // for screen readers
     await view.post('Written elsewhere').getByRole('button', { name: '0 comments' }).click()
@@ -246,6 +263,25 @@ describe('the console', { skip: browserMissing }, () => {
     assert.equal(await page.getByRole('row').count(), 0)
     await view.show('Payments')
     assert.equal(await page.locator('.receipt').count(), 0)
+
+    await view.button('Sign in').click()
+    await view.fillIn(ada)
+    const late = [await holdOne(page, /users\?/), await holdOne(page, /payments$/)]
+    const answers = [page.waitForResponse(/users\?/), page.waitForResponse(/payments$/)]
+    await view.button('Pay').click()
+    await view.show('Users')
+    await view.show('Payments')
+    await view.account.click()
+    await view.button('Sign out').click()
+    await view.button('Sign in').waitFor()
+    for (const go of late) go()
+    await Promise.all(answers)
+    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
+    assert.equal(await page.locator('.receipt').count(), 0)
+    const next = await holdOne(page, /users\?/)
+    await view.show('Users')
+    assert.equal(await page.getByRole('row').count(), 0)
+    next()
   })
 
   it('listens again after its subscriptions have ended with an error', async () => {

@@ -6,6 +6,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, openPage, startBrowser } from '../support/browser.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
+import { logIn } from '../support/rest.ts'
 import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
@@ -114,12 +115,29 @@ test('the pages', { skip: browserMissing }, async suite => {
       await operation.getByRole('button', { name: 'Send' }).click()
       await operation.getByText('etag: ').waitFor() // the example has no headers
       await operation.getByText('ada@example.com').waitFor()
+      const strange = other.waitForRequest(`${app.url}/users/1%2F2%3F3`)
+      await other.locator('form[data-method=GET][data-path="/users/{id}"] input').first().fill('1/2?3')
+      await other.keyboard.press('Enter')
+      await strange
 
+      const renew = async () => {
+        const token = await logIn(app, 'ada@example.com', 'demo-password')
+        await other.evaluate(`localStorage.setItem('duet-token', '${token}')`)
+        return `Bearer ${token}`
+      }
       await other.goto(`${app.url}/graphql?query={me{id}}`)
       await other.locator('.graphiql-execute-button').click()
       await other.locator('.graphiql-response .view-lines', { hasText: '"1"' }).waitFor()
-      await other.goto(`${app.url}/graphql?query=subscription{postAdded{id}}`)
+      const renewed = await renew()
+      const asked = other.waitForRequest(`${app.url}/graphql`)
       await other.locator('.graphiql-execute-button').click()
+      assert.equal(await (await asked).headerValue('authorization'), renewed)
+      await other.goto(`${app.url}/graphql?query=subscription{postAdded{id}}`)
+      await other.locator('.graphiql-execute-button').waitFor()
+      const latest = await renew()
+      const begun = other.waitForEvent('websocket').then(socket => socket.waitForEvent('framesent'))
+      await other.locator('.graphiql-execute-button').click()
+      assert.equal(JSON.parse(String((await begun).payload)).payload.Authorization, latest)
       const subscriptions = () => metricOf(app, 'duet_subscriptions')
       await waitUntil(async () => (await subscriptions()) === 1)
       await account(other).click()

@@ -68,7 +68,10 @@ test('a browser gets a page at an unknown address, with links that lead back, an
     assert.deepEqual([status, headers.get('content-type')], [404, 'text/html; charset=utf-8'], path)
     assert.equal(headers.get('cache-control'), 'no-store')
     for (const [, address = ''] of body.matchAll(/<a href="([^"#]+)"/g))
-      assert.match(new URL(address, app.url + path).pathname, /^\/(console|graphql|docs|docs\/api)?$/)
+      assert.match(
+        new URL(address, `${app.url}/prefix${path}`).pathname,
+        /^\/prefix\/(console|graphql|docs|docs\/api)?$/,
+      )
     for (const accept of ['*/*', 'application/json', 'application/json, text/html;q=0.9'])
       assertRefusal(await ask(app.url + path, { headers: { accept } }), 404, 'Not found')
     assertRefusal(await ask(app.url + path), 404, 'Not found')

@@ -34,6 +34,7 @@ describe('Metrics of sockets', () => {
     using one = await SocketClient.connect(app)
     const silent = await SocketClient.open(app)
     await becomes(3, 0, 0, 0, 0, 0, 0)
+    await waitUntil(async () => (await metricOf(app, 'duet_http_requests_in_flight')) === 1) // which asks for this
     silent[Symbol.dispose]()
     const first = one.begin('subscription { postAdded { id } }')
     one.begin('subscription { postAdded { id } }')

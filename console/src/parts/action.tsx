@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { type Problem, problemOf } from '../state/problems.ts'
-import { withSession } from '../state/session.ts'
+import { visits, withSession } from '../state/session.ts'
 
 export interface Action {
   readonly busy: boolean
@@ -46,7 +46,7 @@ export function useAction(): Action {
 export interface Reading {
   readonly busy: boolean
   readonly problem: Problem | undefined
-  /** Reads, after a new sign-in if the session has ended, and shows the result unless a newer read has begun. */
+  /** Reads, after a new sign-in if the session has ended, and shows the result unless a newer read or the visit of another user has begun. */
   run<Result>(read: () => Promise<Result>, show: (result: Result) => void): Promise<void>
   /** Repeats the newest read. */
   again(): void
@@ -59,7 +59,8 @@ export function useReading(): Reading {
   const newest = useSignal<() => Promise<void>>(() => Promise.resolve())
   const run = async <Result,>(read: () => Promise<Result>, show: (result: Result) => void) => {
     const repeat = () => run(read, show)
-    const isNewest = () => newest.peek() === repeat
+    const visit = visits.peek()
+    const isNewest = () => newest.peek() === repeat && visits.peek() === visit
     newest.value = repeat
     busy.value = true
     try {

@@ -33,7 +33,9 @@ export function Payments() {
   const { busy, problem, run, again } = useAction()
   const pay = (sent: number, usedKey: string) =>
     run(async () => {
+      const visit = visits.peek()
       const made = await api.payments.pay(sent, { key: usedKey })
+      if (visits.peek() !== visit) return
       receipts.value = [{ ...made, sent, at: new Date().toISOString() }, ...receipts.peek()].slice(0, mostReceipts)
     })
   return (
