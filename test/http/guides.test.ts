@@ -10,7 +10,7 @@ import { operations } from './openapi.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
-test('every file of the documentation is a page, and no link on any page is broken', async () => {
+test('every file of the documentation is a page, no link on any page is broken, and examples have the port of the service', async () => {
   await using app = await startTestApp()
   const pages = new Map<string, string>()
   const anchors: [from: string, address: string][] = []
@@ -24,7 +24,7 @@ test('every file of the documentation is a page, and no link on any page is brok
     if (!isGuide) continue
     for (const [, href = ''] of body.matchAll(/(?:href|src)="([^"]+)"/g)) {
       const target = new URL(href.replaceAll('&#38;', '&'), address)
-      if (target.origin !== app.url) continue
+      if (target.origin !== app.url || target.pathname === '/app/') continue
       if (target.hash !== '') anchors.push([address, target.href])
       waiting.push(target.href.replace(/#.*/, ''))
     }
@@ -37,6 +37,10 @@ test('every file of the documentation is a page, and no link on any page is brok
   const named = files.filter(file => file.endsWith('.md')).map(file => file.replace(/\.md$/, ''))
   for (const name of [...named, 'readme', 'architecture', 'contributing', 'changelog', 'security', 'client'])
     assert.ok(pages.has(`${app.url}/docs/${name}`), `/docs/${name} cannot be reached from /docs`)
+  for (const name of ['readme', 'tutorial', 'clients']) {
+    const page = pages.get(`${app.url}/docs/${name}`) ?? ''
+    assert.ok(page.includes(app.url) && !page.includes('127.0.0.1:4000'), `/docs/${name} names another port`)
+  }
 })
 
 test('/docs/api shows every operation with its parameters and answers, and lists all of them', async () => {

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
@@ -17,7 +18,7 @@ export function serveGuides(server: FastifyInstance): void {
   const files = once(async () => {
     const all = await contents()
     const pages = all.chapters.flatMap(({ guides }) =>
-      guides.map(guide => [guide.address, async () => frame(await guidePage(guide, all))] as const),
+      guides.map(guide => [guide.address, async () => frame(await guidePage(guide, all, hostOf(server)))] as const),
     )
     const images = all.images.map(image => [image, () => readFile(join(projectFolder, image))] as const)
     return new Map([...pages, ...images].map(([address, load]) => [address, once(async () => compress(await load()))]))
@@ -37,6 +38,11 @@ export function serveGuides(server: FastifyInstance): void {
   })
 }
 
+/** Examples in the guides work as they are copied, whatever port this service has. */
+function hostOf(server: FastifyInstance): string {
+  return `127.0.0.1:${(server.server.address() as AddressInfo).port}`
+}
+
 /** What links in the files may name, besides other files of the documentation. */
 const others: Readonly<Record<string, string>> = {
   'api/openapi.yaml': 'openapi.json',
@@ -44,14 +50,14 @@ const others: Readonly<Record<string, string>> = {
   'docs/decisions': 'docs#decisions',
 }
 
-async function guidePage(guide: Guide, { chapters, images }: Contents): Promise<Page> {
+async function guidePage(guide: Guide, { chapters, images }: Contents, host: string): Promise<Page> {
   const root = '../'.repeat(guide.address.split('/').length - 1)
   const addresses = new Map(chapters.flatMap(({ guides }) => guides.map(({ file, address }) => [file, address])))
   const addressOf = (file: string) => {
     const address = addresses.get(file) ?? others[file] ?? images.find(image => image === file)
     return address === undefined ? undefined : root + address
   }
-  const rendered = await renderMarkdown(guide.text, guide.file, addressOf)
+  const rendered = await renderMarkdown(guide.text.replaceAll('127.0.0.1:4000', host), guide.file, addressOf)
   const body = `<div class="guide">
 <main id="content" class="text">
 ${rendered.html}</main>
