@@ -5,41 +5,33 @@ import { test } from 'node:test'
 import { settings } from '../src/config.ts'
 
 /** The tests of each row of docs/limits.md, by their files and parts of their names. */
-const tests: Readonly<Record<string, readonly string[]>> = {
-  'requests of a client': [
+const tests: Readonly<Record<string, string | readonly string[]>> = {
+  'requests of a client':
     'http/rate-limit: of 200 requests of one client exactly 100 are accepted, and 100 get 429 with Retry-After',
-  ],
-  'other requests of a client: `OPTIONS`, `/`, `/health/…`, `/metrics` without a body, malformed and dropped ones': [
+  'other requests of a client: `OPTIONS`, `/`, `/health/…`, `/metrics` without a body, malformed and dropped ones':
     'http/refused-clients: are limited to 1,000 a minute together, beside the rate limit',
-  ],
-  'refused requests of a client': [
+  'refused requests of a client':
     'http/refused-clients: a client above twice the rate limit is refused at accept until its window ends, and in the next window again',
-  ],
-  'windows that limits remember': [
+  'windows that limits remember':
     'limits/memory-limits: remember 100,000 clients, nearly all of them, and mistake none for another',
-  ],
   'limits in Redis': [
     'limits/rate-limiter: leave nothing there that tells who was counted, or that lasts longer than the window',
     'limits/redis-outages: while Redis hangs; all waiting calls are answered after one timeout',
   ],
-  'connections of a client': [
+  'connections of a client':
     'http/connection-limit: a connection beyond CONNECTIONS_PER_CLIENT is closed at once, other clients have their own limit, and a closed connection makes room',
-  ],
-  'pipelined requests of a connection': [
+  'pipelined requests of a connection':
     'http/pipelining: a connection with more than 100 waiting requests is closed, and none of these is processed',
-  ],
-  'time to send the headers, a request, the next request': [
+  'time to send the headers, a request, the next request':
     'http/timeouts: the timeouts of the app: 10 s for the headers, 30 s for a request, 72 s between two requests',
-  ],
-  'size of the headers': ['http/parser: refused with'],
+  'size of the headers': 'http/parser: refused with',
   'parts of the headers that are read': [
     'graphql/accept: an Accept header of more than 2,048 characters counts as none',
     'http/cors: a preflight allows the headers that it asks for, and otherwise those that the service reads',
     'http/request-ids: is replaced by a new one, and not logged',
   ],
-  'size of a body': [
+  'size of a body':
     'http/bodies: a body of exactly the limit is accepted, and one byte more is refused with 413, with and without Content-Length',
-  ],
   'values of a body, and its pieces': [
     'http/bodies: a body of more than 20,000 values is refused with 400',
     'http/bodies: a body in more than 4,096 pieces is refused with 413',
@@ -52,15 +44,14 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'http/unread: a client that reads nothing of its answer for 30 seconds is disconnected within a minute',
     'subscriptions/stalled-sockets: is disconnected after 30 seconds without reading, however many pongs it sends',
   ],
-  'unread answers and messages of all clients': [
+  'unread answers and messages of all clients':
     'http/unread: while clients leave more than 256 MiB unread, large answers are refused with 503, and small ones are sent',
-  ],
-  'a log line': ['http/logging: a log line has a bounded length, whatever a client sends or an error contains'],
+  'a log line': 'http/logging: a log line has a bounded length, whatever a client sends or an error contains',
   'series and texts of the metrics': [
     'http/metrics: unknown paths and unusual methods create no series of their own',
     'http/metrics: scrapes at the same time share one text',
   ],
-  'threads that end': ['threads/threads: a thread that ends is replaced while the other continues'],
+  'threads that end': 'threads/threads: a thread that ends is replaced while the other continues',
   'logins of a client': [
     'security/login-limits: after ten failed logins with one e-mail even the right password is refused, until a minute after the first',
     'security/login-limits: a client has a hundred attempts for all e-mails together, and another client has its own limit',
@@ -73,17 +64,14 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'rest/lists: an id that cannot name a row, after together with offset, and a limit or offset out of range are refused with 400, also for an absent user',
     'rest/users: a page has as many users as its limit, however long their texts are, and at most 8.2 MB',
   ],
-  'rows that a page skips': [
+  'rows that a page skips':
     'rest/lists: an id that cannot name a row, after together with offset, and a limit or offset out of range are refused with 400, also for an absent user',
-  ],
-  'content of a user that one transaction deletes': [
+  'content of a user that one transaction deletes':
     'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
-  ],
-  'names and e-mails, an avatar, a password': [
+  'names and e-mails, an avatar, a password':
     'rest/users-input: is refused with a 400 that names it, by POST, PUT and PATCH, and changes nothing',
-  ],
-  'items of an order': ['rest/orders-input: is answered with 400, also for an absent user, and nothing is stored'],
-  'idempotency keys': ['storage/purges: deletes exactly the idempotency keys that have expired'],
+  'items of an order': 'rest/orders-input: is answered with 400, also for an absent user, and nothing is stored',
+  'idempotency keys': 'storage/purges: deletes exactly the idempotency keys that have expired',
   'a document': [
     'graphql/limits: 64 KiB are allowed and one byte more is not',
     'graphql/limits: 1,000 tokens are allowed and one more is not, without comments and commas',
@@ -92,35 +80,31 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'graphql/document-bounds: is executed, and a larger one is refused with DOCUMENT_TOO_LARGE, by POST and over a socket',
     'graphql/document-bounds: is validated if a literal or a type nests 32 deep, and refused as too large from 33 on',
   ],
-  'depth of an operation': ['graphql/limits: R-LIM-5'],
-  'cost of an operation': ['graphql/limits: a cost of 1000 is allowed, and an operation of 1001 is not executed'],
+  'depth of an operation': 'graphql/limits: R-LIM-5',
+  'cost of an operation': 'graphql/limits: a cost of 1000 is allowed, and an operation of 1001 is not executed',
   'fields and lists of an operation, with its fragments expanded': [
     'graphql/plans: is refused as a subscription of more than 500 fields',
     'storage/wide-selections: of more lists than allowed is refused in a query and in a mutation, and then nothing is changed',
   ],
-  'fields of an introspection answer': [
+  'fields of an introspection answer':
     'graphql/introspection: with a too large answer is refused, and 5,000 fields are allowed',
-  ],
-  'rows skipped by an operation': [
+  'rows skipped by an operation':
     'graphql/skipped-rows: is refused before it is executed, by POST and by GET, and 100,000 are allowed',
-  ],
-  'values of one variable': ['graphql/documents: a variable must be a single value'],
+  'values of one variable': 'graphql/documents: a variable must be a single value',
   'text that a mutation stores': [
     'graphql/mutations: a long text of control characters is refused with 400',
     'graphql/mutations: an operation with more than 1 MiB of text, counting each use of a variable, stores nothing',
   ],
-  'input of a client that errors repeat': ['graphql/echoes: Errors repeat at most 100 characters of the input'],
+  'input of a client that errors repeat': 'graphql/echoes: Errors repeat at most 100 characters of the input',
   'cached texts, documents and plans': [
     'graphql/persisted-queries: texts that were not used for long are forgotten, and can be sent again',
     'graphql/documents: an unused document is evicted after',
     'graphql/plans: take at most 32 MiB together with their documents and statements',
   ],
-  'sockets of a client': [
+  'sockets of a client':
     'subscriptions/socket-limits: are limited: one more is refused with 429, and a closed one makes room',
-  ],
-  'time without `connection_init`': [
+  'time without `connection_init`':
     'subscriptions/lifecycle: 4408 for a socket without connection_init within three seconds, and others stay open',
-  ],
   'a message': [
     'subscriptions/protocol: 1009 for a message of more than 256 KiB',
     'subscriptions/hostile-messages: is accepted up to 64 levels, and closes its socket above, for every type',
@@ -133,16 +117,13 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/hostile-messages: of all sockets of a client together are limited to those of twenty',
     'subscriptions/socket-limits: count by their size',
   ],
-  'operations of a socket at once': [
+  'operations of a socket at once':
     'subscriptions/protocol: of 101 subscriptions 100 are accepted, the last gets SUBSCRIPTION_LIMIT_EXCEEDED',
-  ],
-  'different subscriptions': [
+  'different subscriptions':
     'subscriptions/expensive-groups: are limited over all its sockets with SUBSCRIPTION_LIMIT_EXCEEDED, and other clients are not affected',
-  ],
-  'time to read an event for a subscription': [
+  'time to read an event for a subscription':
     'subscriptions/expensive-groups: is ended with SUBSCRIPTION_TOO_EXPENSIVE',
-  ],
-  'events that wait for a subscription': ['subscriptions/isolation: are in time is ended if it is a minute behind'],
+  'events that wait for a subscription': 'subscriptions/isolation: are in time is ended if it is a minute behind',
   'events that wait for a socket': [
     'subscriptions/conversation: a socket whose client does not read is closed when more than 1 MiB waits, and not before',
     'subscriptions/catching-up: gets no more until it reads, and then everything',
@@ -151,19 +132,15 @@ const tests: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/resume: is refused with POSITION_UNKNOWN at a position that is not ours, malformed or no longer kept',
     'storage/purges: deletes exactly the events older than an hour and a minute from the outbox',
   ],
-  'time of an operation in the database': ['storage/postgres: answers 503 in time while the database hangs'],
-  'size of an answer of GraphQL': [
+  'time of an operation in the database': 'storage/postgres: answers 503 in time while the database hangs',
+  'size of an answer of GraphQL':
     'storage/shown-selections: has at most two MiB for all fields together, and above that nothing is changed',
-  ],
-  'operations that wait for the store': [
+  'operations that wait for the store':
     'storage/postgres: rejects with 503 at once if too many operations wait for connections',
-  ],
-  'connections that writes hold': [
+  'connections that writes hold':
     'storage/postgres: uses at most four fifths of its connections for writes that wait for a lock, and continues reading',
-  ],
-  'prepared statements of a connection': [
+  'prepared statements of a connection':
     'storage/postgres: keeps a limited number of prepared statements per connection, named from their second use on',
-  ],
   'requests in the log, posts in the list': [
     'browser/console-state: the log of the console keeps the newest 200 requests, and 50 health checks beside them',
     'browser/console-state: the feed of the console keeps 500 posts, and more only if somebody asked for older ones',

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
-import { idOf, integer, isBlank, text } from '../../src/core/input.ts'
-import { fieldsOf } from '../../src/rest/request.ts'
+import { idOf, text } from '../../src/core/input.ts'
 import { anyCharacter } from '../support/characters.ts'
 import { runs } from '../support/form.ts'
 
@@ -14,10 +13,6 @@ function oracle(written: string): number | undefined {
   if (!/^-?\d+$/.test(written)) return undefined
   const value = BigInt(written)
   return String(value) === written && value >= 1n && value <= largest ? Number(value) : undefined
-}
-
-function refusal(sentence: string) {
-  return (error: unknown) => error instanceof AppError && error.code === 'bad-input' && error.message === sentence
 }
 
 test('idOf returns exactly the number of the digits, or undefined', () => {
@@ -56,32 +51,4 @@ test('a text is accepted exactly if it is a string, short enough, without U+0000
     }),
     { numRuns: runs(1_000, 20_000) },
   )
-})
-
-test('the error about a text contains the name of the field', () => {
-  for (const value of [undefined, null, 1, true, [], {}, ['a']]) {
-    assert.throws(() => text('title', value, 10), refusal('title must be a string'))
-  }
-  assert.throws(() => text('title', 'x'.repeat(11), 10), refusal('title must be at most 10 characters long'))
-  assert.throws(() => text('title', '\0', 10), refusal('title contains characters that are not allowed'))
-})
-
-test('only a number without a fraction within the bounds is accepted as an integer', () => {
-  for (const value of [0, 1, 150, 3e1]) assert.equal(integer('age', value, 0, 150), value)
-  for (const value of [-1, 151, 1.5, Number.NaN, Infinity, -Infinity, '30', '', null, undefined, true, [30], 30n]) {
-    assert.throws(() => integer('age', value, 0, 150), refusal('age must be an integer from 0 to 150'))
-  }
-})
-
-test('only an object has fields', () => {
-  const body = { name: 'Ada' }
-  assert.equal(fieldsOf(body), body)
-  for (const none of [undefined, null, [], 'x', 0, true]) {
-    assert.throws(() => fieldsOf(none), refusal('Request body must be a JSON object'))
-  }
-})
-
-test('a text of whitespace only is blank', () => {
-  for (const blank of ['', ' ', '\t\r\n', '\u00a0\u3000\u2028', '\ufeff']) assert.ok(isBlank(blank))
-  for (const filled of ['a', ' a ', '0', '\0']) assert.ok(!isBlank(filled))
 })

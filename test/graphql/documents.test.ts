@@ -45,34 +45,6 @@ for (const [what, others, text] of [
   })
 }
 
-test('the weight of a document is about its size in memory', { skip: notInQuick }, t => {
-  for (const [name, text] of [
-    ['aliases', (n: number) => `{ posts(limit: 1) { x${n}: id ${repeat(320, i => `a${i}: id`)} } }`],
-    // As in real requests, each text comes from a different body.
-    ['long comments', (n: number) => JSON.parse(JSON.stringify(`{ __typename } # ${n} €${'x'.repeat(60_000)}`))],
-    ['lists', (n: number) => `{ x${n}: __typename ${repeat(90, i => `a${i}: posts(limit: 1) { id }`)} }`],
-    [
-      'variables',
-      (n: number) =>
-        `query (${repeat(50, i => `$v${i}: Int = 1`)}) { x${n}: __typename ${repeat(50, i => `a${i}: posts(limit: $v${i}) { id }`)} }`,
-    ],
-    [
-      'fragments',
-      (n: number) =>
-        `{ x${n}: __typename me { ...F0 } } ${repeat(100, i => `fragment F${i} on User { ...F${i + 1} }`)} fragment F100 on User { id }`,
-    ],
-  ] as const) {
-    const documents = newDocuments()
-    let weight = 0
-    const grown = growthOf(() => {
-      for (let count = 0; count < 20; count++) weight += documents.prepare(text(count)).weight
-    })
-    t.diagnostic(`${name}: ${Math.round(grown / 20)} bytes each, said to be ${weight / 20}`)
-    assert.ok(grown < weight * 1.5, `${name} take ${grown} and weigh ${weight}`)
-    documents.prepare('{ __typename }')
-  }
-})
-
 test('the memory of a cached document is proportional to its length, whatever its operations share', () => {
   const text = `${repeat(80, n => `query Q${n} { ...F }`)} fragment F on Query { ${repeat(450, () => '__typename')} }`
   const { weight } = newDocuments().prepare(text)

@@ -73,15 +73,3 @@ test('a write that was acknowledged on one connection is seen by the next read o
   const serving = new Set(app.logs.map(({ thread }) => thread).filter(Boolean))
   assert.deepEqual([...serving].sort(), [1, 2], 'both threads have served')
 })
-
-test('the check of histories detects stale reads', async () => {
-  const states: number[] = [0]
-  const late: Register = {
-    name: 'late',
-    write: async value => void states.push(value),
-    // One client reads an old snapshot, from before the last write.
-    read: async client => (client === 3 ? (states.at(-2) ?? 0) : (states.at(-1) ?? 0)),
-  }
-  const found = await staleReads([late], clients, 3)
-  assert.deepEqual(found[0], { name: 'late', found: 0, acknowledged: 1 })
-})
