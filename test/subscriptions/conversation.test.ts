@@ -77,19 +77,24 @@ describe('Conversation', () => {
     )
   })
 
-  it('the token of connection_init takes precedence over the token of the request, whichever is checked first', async () => {
+  it('the token of connection_init takes precedence over the token of the request, whichever is checked or expires first', async t => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const clock = new TestClock()
     const authentications = new Map(
       ['Bearer header', 'Bearer init'].map(key => [key, Promise.withResolvers<AuthenticatedUser>()]),
     )
     const authenticate = (key: string) => authentications.get(key)?.promise ?? assert.fail(key)
-    using talk = converse({ authenticate }, undefined, 'Bearer header')
+    using talk = converse({ authenticate, clock }, undefined, 'Bearer header')
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer init' } })
-    authentications.get('Bearer init')?.resolve(authenticated(2))
+    authentications.get('Bearer init')?.resolve(authenticated(2, clock.now() / 1000 + 90))
     await turn()
-    authentications.get('Bearer header')?.resolve(authenticated(1))
+    authentications.get('Bearer header')?.resolve(authenticated(1, clock.now() / 1000 + 30))
     await turn()
     assert.deepEqual(talk.wire.sent, [{ type: 'connection_ack' }])
     assert.deepEqual(talk.conversation.login.actor, authenticated(2).actor)
+    clock.pass(60_000)
+    t.mock.timers.tick(60_000)
+    assert.equal(talk.wire.closed, undefined)
   })
 
   it('a socket with a token of 60 days stays open for 60 days, although timers are limited to 24 days', async t => {
