@@ -1,15 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError, isOutage } from '../../core/errors.ts'
-import {
-  type Event,
-  type EventLog,
-  type Place,
-  placeFromText,
-  placeToText,
-  type RecentEvents,
-  subjectOf,
-  topicOf,
-} from '../../core/events.ts'
+import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
+import { placeFromText, placeToText, subjectOf, topicOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
