@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { serveAssets } from '../../src/http/files.ts'
 import { startTestApp, startTestServer } from '../support/app.ts'
 import { query } from '../support/graphql.ts'
 import { ask, type RawResponse, sendRaw } from '../support/http.ts'
@@ -87,4 +88,11 @@ test('an internal error must not be cached, whatever headers its route had set',
   })
   const answer = await ask(`${server.url}/broken`)
   assert.deepEqual([answer.status, cacheControl(answer)], [500, 'no-store'])
+})
+
+test('a file that could not be loaded is loaded again for the next request', async () => {
+  let loads = 0
+  const load = async () => (loads++ === 0 ? assert.fail('no file') : 'content')
+  await using server = await startTestServer(fastify => serveAssets(fastify, { file: load }))
+  for (const status of [500, 200]) assert.equal((await ask(`${server.url}/file`)).status, status)
 })

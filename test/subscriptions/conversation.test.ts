@@ -164,6 +164,23 @@ describe('Conversation', () => {
     resolve()
     await turn()
   })
+
+  it('a socket that is to end soon ends when its last operation is answered', async () => {
+    using talk = await acknowledged()
+    const held = [Promise.withResolvers<string>(), Promise.withResolvers<string>()]
+    const [...next] = held
+    talk.stage.store.answer = () => next.shift()?.promise ?? assert.fail('a third read')
+    for (const id of ['1', '2']) talk.begin(id, '{ post(id: 1) { id } }')
+    await turn()
+    talk.conversation.endSoon(1001, 'Going away')
+    talk.begin('3', '{ post(id: 1) { id } }')
+    for (const { resolve } of held) {
+      assert.equal(talk.wire.closed, undefined)
+      resolve('{"post":{"id":"1"}}')
+      await turn()
+    }
+    assert.deepEqual([talk.wire.sent.length, talk.wire.closed], [4, [1001, 'Going away']])
+  })
 })
 
 describe('Sockets', () => {
