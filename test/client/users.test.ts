@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
 import { etag, type User, users } from '../../client/src/index.ts'
 import { startTestApp } from '../support/app.ts'
@@ -85,13 +84,5 @@ describe('Users of the client', () => {
     controller.abort(reason)
     await assert.rejects(reading, reason)
     await assert.rejects(list({ signal: controller.signal }).toArray(), reason)
-  })
-
-  it('leave no listener on the signal of the caller, which may live as long as a page', async () => {
-    using client = connectTo(app)
-    const { signal } = new AbortController()
-    await users(client.duet).list({ signal }).toArray()
-    await assert.rejects(users(client.duet).get(999_999, { signal }), { kind: 'notFound' })
-    assert.deepEqual(getEventListeners(signal, 'abort'), [])
   })
 })
