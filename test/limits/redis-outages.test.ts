@@ -48,7 +48,7 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     await server.resume()
   })
 
-  it('after Redis was killed; waiting calls are answered at once', async () => {
+  it('after Redis was killed; waiting calls are answered at once, and every outage is reported', async () => {
     const { limits, reports } = await open(server.url)
     using _ = limits
     server.signal('SIGSTOP')
@@ -66,6 +66,9 @@ describe('While Redis is unavailable, each instance keeps the limits alone', { s
     await waitUntil(() => limits.up)
     assert.deepEqual(reports.slice(1), ['back'])
     assert.ok(limiter.take('a') instanceof Promise)
+    await server.kill()
+    await waitUntil(() => reports.length > 2)
+    assert.match(String(reports[2]), /^away/)
   })
 
   it('while Redis hangs; all waiting calls are answered after one timeout, and late answers are ignored', async () => {
