@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
-import { EventEmitter } from 'node:events'
-import type { Socket as NetSocket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { WebSocket } from 'ws'
-import { Socket } from '../../src/graphql/live/socket.ts'
 import { Unread } from '../../src/http/unread.ts'
 import { startTestApp } from '../support/app.ts'
 import { dataOf, query } from '../support/graphql.ts'
@@ -90,17 +86,5 @@ describe('A client that reads late', () => {
       assert.equal(closings, 0)
     }
     stream.destroy()
-  })
-
-  it('is waited for each time that it stops reading', async () => {
-    const stream = new StuckStream()
-    const websocket = Object.assign(new EventEmitter(), { resume() {} }) as unknown as WebSocket
-    const socket = new Socket(websocket, stream as unknown as NetSocket, new Unread(), { closedForSlowness() {} })
-    for (let times = 0; times < 2; times++) {
-      stream.write(Buffer.alloc(mebibyte))
-      assert.equal(await Promise.race([socket.ready()?.then(() => 'ready'), turn('waiting')]), 'waiting')
-      await stream.drain()
-      assert.equal(socket.ready(), undefined)
-    }
   })
 })
