@@ -1,16 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  buildSchema,
-  type GraphQLArgument,
-  type GraphQLField,
-  type GraphQLObjectType,
-  getNamedType,
-  isLeafType,
-  isListType,
-  isNullableType,
-  isObjectType,
-} from 'graphql'
+import type { GraphQLArgument, GraphQLField, GraphQLObjectType } from 'graphql'
+import { buildSchema, getNamedType, isLeafType, isListType, isNullableType, isObjectType } from 'graphql'
 import type { Random } from './values.ts'
 
 /** A valid GraphQL operation, as the members of a request. */

@@ -4,7 +4,6 @@ import { Refusal } from '../../src/graphql/errors.ts'
 import { Documents } from '../../src/graphql/language/documents.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { notInQuick } from '../support/form.ts'
-import { repeat } from '../support/graphql.ts'
 import { growthOf, megabytes } from './support/memory.ts'
 
 const schema = loadSchema()
@@ -44,12 +43,6 @@ for (const [what, others, text] of [
     assert.notEqual(documents.prepare(text(0)), prepared)
   })
 }
-
-test('the memory of a cached document is proportional to its length, whatever its operations share', () => {
-  const text = `${repeat(80, n => `query Q${n} { ...F }`)} fragment F on Query { ${repeat(450, () => '__typename')} }`
-  const { weight } = newDocuments().prepare(text)
-  assert.ok(weight < 1024 * 1024, `${megabytes(weight)} for ${text.length} characters`)
-})
 
 test('a variable must be a single value: a list or an object is refused before it is coerced', () => {
   const operation = newDocuments().prepare('query ($v: Int) { posts(limit: $v) { id } }').operation(undefined)

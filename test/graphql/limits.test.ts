@@ -1,21 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, describe, it, test } from 'node:test'
 import fc from 'fast-check'
-import {
-  type DefinitionNode,
-  type FieldNode,
-  type GraphQLObjectType,
-  getIntrospectionQuery,
-  getNamedType,
-  getNullableType,
-  isListType,
-  isObjectType,
-  Kind,
-  parse,
-  type SelectionNode,
-  type SelectionSetNode,
-  type ValueNode,
-} from 'graphql'
+import type { DefinitionNode, FieldNode, GraphQLObjectType, SelectionNode, SelectionSetNode, ValueNode } from 'graphql'
+import { getIntrospectionQuery, getNamedType, getNullableType, isListType, isObjectType, Kind, parse } from 'graphql'
 import { Documents, documentBounds } from '../../src/graphql/language/documents.ts'
 import { depthOf } from '../../src/graphql/language/limits/depth.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'

@@ -5,17 +5,8 @@ import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
 import type { RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import {
-  bodyOf,
-  createMember,
-  createOrder,
-  createUser,
-  impossibleIds,
-  type OrderBody,
-  payOrder,
-  send,
-  type UserBody,
-} from '../support/rest.ts'
+import type { OrderBody, UserBody } from '../support/rest.ts'
+import { bodyOf, createMember, createOrder, createUser, impossibleIds, payOrder, send } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 const idsOf = (response: RawResponse) => bodyOf<readonly { id: number }[]>(response).map(({ id }) => id)

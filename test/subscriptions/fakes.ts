@@ -3,17 +3,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { Access } from '../../src/core/access.ts'
 import { anonymous } from '../../src/core/actor.ts'
 import { type AppError, unavailable } from '../../src/core/errors.ts'
-import {
-  type Event,
-  type EventContent,
-  type EventLog,
-  type NextEvents,
-  nameOf,
-  type Place,
-  placeToText,
-  type Topic,
-  topicOf,
-} from '../../src/core/events.ts'
+import type { Event, EventContent, EventLog, NextEvents, Place, Topic } from '../../src/core/events.ts'
+import { nameOf, placeToText, topicOf } from '../../src/core/events.ts'
 import { Posts } from '../../src/core/posts/operations.ts'
 import type { Selection, SlotValues } from '../../src/core/selection.ts'
 import type { PostStore } from '../../src/core/store.ts'

@@ -1,15 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  buildSchema,
-  type DocumentNode,
-  execute,
-  type GraphQLSchema,
-  getNamedType,
-  isScalarType,
-  Kind,
-  parse,
-} from 'graphql'
+import type { DocumentNode, GraphQLSchema } from 'graphql'
+import { buildSchema, execute, getNamedType, isScalarType, Kind, parse } from 'graphql'
 import type { CommentRow, Data, PostRow, UserRow } from './data.ts'
 
 /**
