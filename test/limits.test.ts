@@ -114,7 +114,7 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
   ],
   'messages and frames of a socket, of all sockets of a client': [
     'subscriptions/hostile-messages: close their socket with 1008 above 50 per second over ten seconds, and other sockets stay open',
-    'subscriptions/hostile-messages: of all sockets of a client together are limited to those of twenty',
+    'subscriptions/hostile-messages: of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT',
     'subscriptions/socket-limits: count by their size',
   ],
   'operations of a socket at once':

@@ -77,7 +77,10 @@ describe('Messages at a high rate', () => {
   /** An app whose clock only the test moves. */
   const start = async (perSecond: string) => {
     const clock = new TestClock()
-    const app = await startTestApp({ ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond }, { clock })
+    const app = await startTestApp(
+      { ...unlimited, SOCKET_MESSAGES_PER_SECOND: perSecond, SOCKETS_PER_CLIENT: '1000' },
+      { clock },
+    )
     return { app, clock, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
   }
   const pongs = (socket: RawSocket) => socket.frames.filter(({ payload }) => payload.includes('"pong"')).length
@@ -95,7 +98,7 @@ describe('Messages at a high rate', () => {
     assert.deepEqual(await bystander.read('{ __typename }'), { __typename: 'Query' })
   })
 
-  it('of all sockets of a client together are limited to those of twenty', async () => {
+  it('of all sockets of a client together are limited to those of a fiftieth of SOCKETS_PER_CLIENT', async () => {
     await using stage = await start('1')
     await using sockets = new AsyncDisposableStack()
     const open = async () => sockets.use(await RawSocket.connect(stage.app.port)) // its connection_init counts

@@ -105,7 +105,8 @@ export class Sockets implements AsyncDisposable {
     websocket.on('close', () => conversation.guarded(() => conversation.closed()))
     const now = () => parts.clock.now()
     const ofSocket = messageRate(parts.messagesPerSecond, now)
-    const ofClient = this.#rates.get(client) ?? messageRate(parts.messagesPerSecond * socketsAtFullRate, now)
+    const ofClient =
+      this.#rates.get(client) ?? messageRate(parts.messagesPerSecond * atFullRate(parts.socketsPerClient), now)
     this.#rates.set(client, ofClient)
     // Frames of WebSocket itself count like messages: each is work.
     const counted = (bytes: number, work: () => void) =>
@@ -174,7 +175,7 @@ export class Sockets implements AsyncDisposable {
   }
 }
 
-/** All sockets of a client together may send as much as this many. A thousand that do would take most of a core. */
-const socketsAtFullRate = 20
+/** All sockets of a client together may send as much as a fiftieth of them. A thousand would take most of a core. */
+const atFullRate = (socketsPerClient: number) => Math.ceil(socketsPerClient / 50)
 /** The Retry-After time for a client with too many sockets. */
 const retrySeconds = 10
