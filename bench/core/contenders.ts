@@ -6,7 +6,8 @@ import * as names from './names.ts'
 import { BenchServer } from './server.ts'
 
 const bench = join(import.meta.dirname, '..')
-export const duetProgram = [join(bench, '..', 'bin', 'duet.mjs'), 'serve'] as const
+/** What `npm start` runs. */
+export const duetProgram = ['--max-semi-space-size=8', join(bench, '..', 'bin', 'duet.mjs'), 'serve'] as const
 export const peer = (file: string) => join(bench, 'peers', file)
 
 const peers: Readonly<Record<string, string>> = {
