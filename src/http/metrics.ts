@@ -43,6 +43,12 @@ export class Metrics {
     'Time from the commit of an event until it is sent',
     [...durations, 5, 10],
   )
+  readonly #socketOperations = new Counter({
+    name: 'duet_socket_operations_total',
+    help: 'GraphQL operations over WebSockets that have ended, by root field and outcome',
+    labelNames: ['name', 'outcome'],
+    registers: [this.registry],
+  })
   /** Callbacks for WebSockets and their events. */
   readonly sockets = {
     closedForSlowness: this.#counter(
@@ -53,6 +59,7 @@ export class Metrics {
       'duet_events_skipped_total',
       'Events not sent because their post or comment was deleted before',
     ),
+    ended: (name: string, outcome: string) => this.#socketOperations.inc({ name, outcome }),
     replayed: this.#counter('duet_events_replayed_total', 'Earlier events sent to subscribers that resumed'),
     delivered: (subscribers: number, seconds: number) => {
       this.#delivered(subscribers)

@@ -230,7 +230,7 @@ describe('Sockets', () => {
   const subscribeWithoutReading = async () => {
     const stage = new FanOutStage()
     let closings = 0
-    const server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
+    const server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++, ended() {} } })
     const stream = new StuckStream()
     server.accept(stream)
     stream.hear({ type: 'connection_init' })

@@ -57,6 +57,33 @@ describe('Metrics of sockets', () => {
     for (const name of names) assert.match(body, new RegExp(`^# HELP ${name.replace(/_count$/, '')} \\S`, 'm'), name)
   })
 
+  it('count operations that have ended by root field and outcome, whatever clients call them', async () => {
+    await using app = await startTestApp(unlimited)
+    using client = await SocketClient.connect(app)
+    const [stopped, cut] = ['x', 'y'].map(key => client.begin(`subscription secret { ${key}: postAdded { id } }`))
+    assert.ok(stopped && cut)
+    await client.read('query secret { a: posts(limit: 1) { id } ...more } fragment more on Query { posts { id } }')
+    await client.read('query secret { posts { id } users { id } }')
+    await client.ask('query secret { secret }')
+    await client.ask('mutation secret { createPost(title: "", content: "") { id } }')
+    await client.ask('subscription secret { commentAdded(postId: 7) { id } }')
+    await waitUntil(async () => (await metricOf(app, 'duet_subscriptions')) === 2)
+    stopped.complete()
+    await client.close()
+    const expected = [
+      'name="(none)",outcome="GRAPHQL_VALIDATION_FAILED"} 1',
+      'name="(several)",outcome="ok"} 1',
+      'name="commentAdded",outcome="NOT_FOUND"} 1',
+      'name="createPost",outcome="UNAUTHENTICATED"} 1',
+      'name="postAdded",outcome="stopped"} 2',
+      'name="posts",outcome="ok"} 1',
+    ]
+    const counted = async () =>
+      Array.from((await ask(`${app.url}/metrics`)).body.matchAll(/^duet_socket_operations_total\{(.*)$/gm), on => on[1])
+    await waitUntil(async () => (await counted()).length === expected.length)
+    assert.deepEqual((await counted()).toSorted(), expected)
+  })
+
   it('count an event that is skipped because its post is deleted', { skip: postgres.skip }, async () => {
     await using app = await startTestAppOn(postgres, unlimited)
     const { token } = await createMember(app)

@@ -44,6 +44,7 @@ function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): 
     take: () => undefined,
     clock: { now: Date.now },
     initTimeoutMs: testTimeoutMs,
+    observer: { ended() {} },
     report: error => stage.reported.push(error),
     ...parts,
   }
@@ -108,7 +109,7 @@ export async function serveSockets(stage: FanOutStage, parts: Partial<SocketsPar
     messagesPerSecond: 0,
     isAllowedOrigin: () => true,
     unread: new Unread(),
-    observer: { closedForSlowness() {} },
+    observer: { closedForSlowness() {}, ended() {} },
     ...parts,
   })
   const streams: Duplex[] = []

@@ -42,7 +42,10 @@ describe('A client that does not read an answer', () => {
     stage.store.answer = () => `{"post":{"id":"${'x'.repeat(mebibyte)}"}}`
     let closings = 0
     const unread = new Unread(3 * mebibyte)
-    await using server = await serveSockets(stage, { unread, observer: { closedForSlowness: () => closings++ } })
+    await using server = await serveSockets(stage, {
+      unread,
+      observer: { closedForSlowness: () => closings++, ended() {} },
+    })
     const open = async () => {
       const stream = new StuckStream()
       server.accept(stream)
@@ -74,7 +77,7 @@ describe('A client that reads late', () => {
     const stage = new FanOutStage()
     stage.store.answer = () => `{"post":{"id":"${'€'.repeat(mebibyte / 2)}"}}`
     let closings = 0
-    await using server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++ } })
+    await using server = await serveSockets(stage, { observer: { closedForSlowness: () => closings++, ended() {} } })
     const stream = new StuckStream()
     server.accept(stream)
     stream.hear({ type: 'connection_init' })

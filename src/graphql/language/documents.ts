@@ -17,7 +17,7 @@ import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'
 import { type Cost, costOf } from './limits/cost.ts'
 import { depthOf } from './limits/depth.ts'
-import { type Node, treesOf, type Variables } from './tree.ts'
+import { type Node, rootsOf, treesOf, type Variables } from './tree.ts'
 
 export interface DocumentsOptions {
   readonly schema: GraphQLSchema
@@ -144,6 +144,8 @@ export class PreparedOperation {
   readonly kind: OperationDefinitionNode['operation']
   readonly name: string | undefined
   readonly tree: readonly Node[]
+  /** The fields of the root type that it asks for, as the schema names them. */
+  readonly roots: readonly string[]
   readonly variableNames: readonly string[]
   /** The approximate memory in bytes: that of its document. */
   readonly weight: number
@@ -156,6 +158,7 @@ export class PreparedOperation {
     this.kind = definition.operation
     this.name = definition.name?.value
     this.tree = tree
+    this.roots = rootsOf(tree)
     this.variableNames = (definition.variableDefinitions ?? []).map(({ variable }) => variable.name.value)
     this.weight = weight
     this.#definition = definition

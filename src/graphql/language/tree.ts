@@ -114,7 +114,7 @@ export function treesOf(
     return {
       kind: isIntrospection(name) ? 'introspection' : name === '__typename' ? 'typename' : kindOf(definition.type),
       key: node.alias?.value ?? name,
-      name,
+      name: definition.name, // a part of the client's text would keep all of it in memory
       type: type.name,
       args: argumentsOf(node.arguments, definition.args),
       conditions,
@@ -126,6 +126,20 @@ export function treesOf(
     const root = schema.getRootType(operation)
     return root ? nodesOf(selectionSet, root) : []
   }
+}
+
+/** The names of the top-level fields, those in fragments too, each once. */
+export function rootsOf(tree: readonly Node[]): readonly string[] {
+  const names = new Set<string>()
+  const all = new Set([tree])
+  // The loop also gets what is added on the way. Each fragment is visited once, however often it is used.
+  for (const nodes of all) {
+    for (const node of nodes) {
+      if (node.kind === 'spread') all.add(node.fragment.selections)
+      else names.add(node.name)
+    }
+  }
+  return [...names]
 }
 
 function kindOf(type: GraphQLOutputType): 'value' | 'one' | 'many' {

@@ -7,7 +7,12 @@ import type { OperationRequest } from '../request.ts'
 import type { FanOut } from './fan-out.ts'
 import { Login, type LoginParts } from './login.ts'
 import { isPayload, messageIn, pongTo, type Resume, requestIn, resumeIn, socketBounds, Violation } from './messages.ts'
-import { Run, type Wire } from './run.ts'
+import { type Outcome, Run, type Wire } from './run.ts'
+
+export interface OperationObserver {
+  /** An operation has ended. Its name is its root field, `(several)`, or `(none)` if it was refused before that is known. */
+  ended(name: string, outcome: Outcome): void
+}
 
 export interface ConversationParts extends LoginParts {
   readonly executor: Executor
@@ -18,6 +23,7 @@ export interface ConversationParts extends LoginParts {
   readonly take: () => Allowance | Promise<Allowance> | undefined
   /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
+  readonly observer: OperationObserver
   readonly report: (error: AppError) => void
 }
 
@@ -165,12 +171,17 @@ export class Conversation {
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
+    run.roots = operation.roots
     // A mutation checks the token itself, in its transaction.
     if (operation.kind !== 'mutation' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.login.actor)
       run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
     } else run.answer(await executor.execute(operation, request.variables, this.login.actor))
+  }
+
+  ended({ roots: [first = '(none)', ...others] }: Run, outcome: Outcome): void {
+    this.#parts.observer.ended(others.length === 0 ? first : '(several)', outcome)
   }
 
   /** Another operation may have the id of one that the client has stopped. That does not get here. */

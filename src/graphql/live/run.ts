@@ -1,4 +1,4 @@
-import type { Refusal } from '../errors.ts'
+import type { Code, Refusal } from '../errors.ts'
 import type { EventMessage } from './event-message.ts'
 import type { Subscriber } from './groups.ts'
 
@@ -14,7 +14,12 @@ export interface Wire {
 interface Host extends Omit<Wire, 'close'> {
   /** Called once, when an operation ends by itself, and not when it is stopped. */
   finished(run: Run, refused: Refusal | undefined): void
+  /** Called once, however the operation has ended. */
+  ended(run: Run, outcome: Outcome): void
 }
+
+/** How an operation ended: answered to its end, stopped by its client or with its socket, or refused. */
+export type Outcome = 'ok' | 'stopped' | Code
 
 /**
  * A running operation. It may be stopped before its stop function is known. An event is sent to many of them in a row,
@@ -24,6 +29,8 @@ export class Run implements Subscriber {
   readonly id: string
   readonly #json: string
   readonly #host: Host
+  /** The fields of the root type that it asks for. Empty until it is known to be valid. */
+  roots: readonly string[] = []
   #stop: (() => void) | undefined
   #isOver = false
 
@@ -40,8 +47,7 @@ export class Run implements Subscriber {
   }
 
   stop(): void {
-    this.#isOver = true
-    this.#stop?.()
+    this.#end('stopped')
   }
 
   answer(data: string): void {
@@ -60,7 +66,14 @@ export class Run implements Subscriber {
 
   end(refused?: Refusal): void {
     if (this.#isOver) return
-    this.stop()
+    this.#end(refused?.code ?? 'ok')
     this.#host.finished(this, refused)
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#stop?.()
+    this.#host.ended(this, outcome)
   }
 }

@@ -7,7 +7,7 @@ import type { Unread } from '../../http/unread.ts'
 import type { Upgrade } from '../../http/upgrades.ts'
 import { Counts } from '../../lib/counts.ts'
 import { messageRate, socketBounds } from './messages.ts'
-import { Conversation, type ConversationParts } from './protocol.ts'
+import { Conversation, type ConversationParts, type OperationObserver } from './protocol.ts'
 import { beatMs, Socket, type SocketObserver } from './socket.ts'
 
 export const subprotocol = 'graphql-transport-ws'
@@ -22,7 +22,7 @@ export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'>
   readonly messagesPerSecond: number
   readonly isAllowedOrigin: (origin: string) => boolean
   readonly unread: Unread
-  readonly observer: SocketObserver
+  readonly observer: SocketObserver & OperationObserver
 }
 
 /** The open sockets: opens, counts and closes them. Their messages are handled by `Conversation`. */
