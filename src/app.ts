@@ -84,7 +84,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const server = createServer(config, { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics })
   parts.defer(() => shutDown(server, lifecycle))
-  serveHealth(server, store, lifecycle, config.databaseTimeoutMs)
+  serveHealth(server, { store, lifecycle, metrics, timeoutMs: config.databaseTimeoutMs })
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)

@@ -82,14 +82,14 @@ export class Metrics {
   }
 
   /** Adds a gauge whose value is read at each scrape. `aggregator` combines the values of several threads. */
-  gauge(name: string, help: string, value: () => number, aggregator: Aggregator = 'sum'): void {
+  gauge(name: string, help: string, value: () => number | Promise<number>, aggregator: Aggregator = 'sum'): void {
     new Gauge({
       name,
       help,
       aggregator,
       registers: [this.registry],
-      collect() {
-        this.set(value())
+      async collect() {
+        this.set(await value())
       },
     })
   }

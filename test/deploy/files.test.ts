@@ -68,9 +68,23 @@ test('deploy/nginx.conf and deploy/Caddyfile pass requests on to the instances o
   }
 })
 
+const copied = Array.from(read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), line => line[1] ?? '')
+const patterns = [...new Set(copied.flatMap(line => line.split(' ')))]
+
+test('.dockerignore lets through what deploy/Dockerfile copies, and nothing else', () => {
+  const [first, ...others] = read('.dockerignore')
+    .split('\n')
+    .filter(line => line !== '' && !line.startsWith('#'))
+  assert.equal(first, '*')
+  assert.deepEqual(others.sort(), patterns.map(pattern => `!${pattern}`).sort())
+})
+
+test('the image of deploy/Dockerfile is healthy while it lives, and proxies ask whether it is ready', () => {
+  assert.match(read('deploy/Dockerfile'), /^HEALTHCHECK .*\n.*\/health\/live`/m)
+  assert.match(read('deploy/Caddyfile'), /health_uri \/health\/ready/)
+})
+
 test('the image of deploy/Dockerfile has every file that the documentation pages show', async () => {
-  const copied = Array.from(read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), line => line[1] ?? '')
-  const patterns = copied.flatMap(line => line.split(' '))
   const { chapters } = await readContents()
   for (const { file } of chapters.flatMap(({ guides }) => guides)) {
     assert.ok(

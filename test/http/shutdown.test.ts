@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream'
 import { describe, test } from 'node:test'
 import { serveHealth } from '../../src/http/health.ts'
 import { cutAfterMs, shutDown } from '../../src/http/lifecycle.ts'
+import { Metrics } from '../../src/http/metrics.ts'
 import { startTestServer } from '../support/app.ts'
 import { ask, isRefused, RawConnection } from '../support/http.ts'
 import { DuetProcess, serveDuet } from '../support/process.ts'
@@ -16,7 +17,8 @@ const ready = 'GET /health/ready HTTP/1.1\r\nHost: x\r\n\r\n'
 
 function startServer() {
   return startTestServer((fastify, lifecycle) => {
-    serveHealth(fastify, { ping: async () => {} }, lifecycle, testTimeoutMs)
+    const store = { ping: async () => {} }
+    serveHealth(fastify, { store, lifecycle, metrics: new Metrics(), timeoutMs: testTimeoutMs })
     fastify.post('/echo', ({ body }) => ({ body }))
   })
 }

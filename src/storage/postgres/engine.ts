@@ -8,7 +8,7 @@ import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
 import type { ArgsOf, Catalogue, OutcomeOf, Steps, Verb, Verbs } from '../verb.ts'
-import { type Failure, failureOf, postgresError } from './errors.ts'
+import { type Failure, failureOf, isDiskFull, postgresError } from './errors.ts'
 import { type PoolOptions, PostgresPool } from './pool.ts'
 import { localTimeouts } from './settings.ts'
 import { transact } from './transact.ts'
@@ -27,6 +27,8 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #writers: Queue
   /** Posts that are being written. */
   readonly #turns = new Map<number, Queue>()
+  /** The disk was full, and `ping` has not found room since. */
+  #lacksRoom = false
 
   constructor(options: PostgresOptions<V>) {
     this.#pool = new PostgresPool(options)
@@ -71,11 +73,13 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   /**
-   * Commits a write. So a standby, a full disk and a replica that does not confirm make the database unavailable. It does
-   * not wait for its turn among the writes: a busy database is available.
+   * Commits a write. So a standby and a replica that does not confirm make the database unavailable, and so does a full
+   * disk from the first statement on that has met it. It does not wait for its turn among the writes: a busy database is
+   * available.
    */
   async ping(): Promise<void> {
-    await this.#transact(lockSomething, performance.now())
+    await this.#transact(this.#lacksRoom ? takeRoom : lockSomething, performance.now())
+    this.#lacksRoom = false
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,6 +124,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         return await work()
       } catch (error) {
         if (error instanceof AppError) throw error
+        if (isDiskFull(error)) this.#lacksRoom = true
         const { most, pauseMs } = retries[failureOf(error)]
         if (tries >= most) throw postgresError(error)
         const pause = Math.random() * pauseMs * Math.min(tries, 10)
@@ -145,4 +150,14 @@ const retries: Readonly<Record<Failure, { readonly most: number; readonly pauseM
 /** PostgreSQL writes a row lock to its log, like a change. This one is in nobody's way: no verb changes the name. */
 function* lockSomething(): Steps<void> {
   yield sql`select name from counters where name = 'users' for key share`
+}
+
+/**
+ * A row lock needs no room on the disk with the tables: it changes a page, and the log has files in store. So this fills
+ * a temporary file of a MiB beside the tables, which is gone at the end.
+ */
+function* takeRoom(): Steps<void> {
+  yield sql`select set_config('work_mem', '64kB', true), set_config('temp_tablespaces', '', true)`
+  yield sql`with room as materialized (select repeat('x', 8192) from generate_series(1, 128)) select count(*) from room`
+  yield* lockSomething()
 }

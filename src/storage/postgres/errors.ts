@@ -44,6 +44,10 @@ export function isTooManyConnections(error: unknown): boolean {
   return sqlState(error) === '53300'
 }
 
+export function isDiskFull(error: unknown): boolean {
+  return sqlState(error) === '53100'
+}
+
 /** Another transaction has created the same table at the same moment. */
 export function isAlreadyThere(error: unknown): boolean {
   return ['23505', '42P07', '42710'].includes(sqlState(error) ?? '')
