@@ -42,16 +42,11 @@ export function fillStatements(
      select i, 'User ' || i, 'user' || i || '@example.com', 'https://example.com/' || i || '.png', 'mark', ${at}
      from ${numbers(users)}`,
     `update counters set next = ${users + 1}`,
-    `insert into posts (author_id, title, content, likes, published_at, comment_count)
-     select i % ${users} + 1, 'Title of post ' || i, 'Some content of a post, long enough to be read. ' || i, i % 100, ${at},
-       ${comments} from ${numbers(posts)}`,
+    `insert into posts (author_id, title, content, likes, published_at)
+     select i % ${users} + 1, 'Title of post ' || i, 'Some content of a post, long enough to be read. ' || i, i % 100, ${at}
+     from ${numbers(posts)}`,
     `insert into comments (post_id, author_id, text, created_at)
      select i % ${posts} + 1, i % ${users} + 1, 'A remark on this, number ' || i, ${at} from ${numbers(posts * comments)}`,
     'analyze',
   ]
 }
-
-/** Sets the number of comments of each post. */
-export const countComments = `update posts set comment_count = counted.comments
-  from (select post_id, count(*) as comments from comments group by post_id) as counted
-  where counted.post_id = posts.id`

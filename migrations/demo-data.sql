@@ -9,30 +9,30 @@ insert into users (id, name, email, age, role, email_key, login_key, password_ha
 
 update counters set next = 6 where name = 'users';
 
-insert into posts (author_id, title, content, likes, comment_count, published_at)
-select author, title, title || '. A few thoughts, written down before they fade.', likes, comments, now_plus(-days * 86400)
+insert into posts (author_id, title, content, likes, published_at)
+select author, title, title || '. A few thoughts, written down before they fade.', likes, now_plus(-days * 86400)
 from (
-  select column1 as days, column2 as author, column3 as likes, column4 as comments, column5 as title from (values
-    (20, 1, 0, 0, 'Notes on the analytical engine'),
-    (19, 2, 7, 1, 'The first bug, taped into the log book'),
-    (18, 3, 14, 2, 'Can machines think?'),
-    (17, 4, 21, 3, 'Checking the trajectory by hand'),
-    (16, 5, 5, 0, 'Go to statement considered harmful'),
-    (15, 1, 12, 1, 'A compiler is a patient friend'),
-    (14, 2, 19, 2, 'On computable numbers'),
-    (13, 3, 3, 3, 'What a loop invariant tells you'),
-    (12, 4, 10, 0, 'Why every nanosecond is thirty centimetres'),
-    (11, 5, 17, 1, 'Landing where you meant to'),
-    (10, 1, 1, 2, 'Weaving algebraic patterns'),
-    (9, 2, 8, 3, 'Shortest paths in a café'),
-    (8, 3, 15, 0, 'Programs that write programs'),
-    (7, 4, 22, 1, 'Breaking ciphers before breakfast'),
-    (6, 5, 6, 2, 'Trust the numbers, then verify them'),
-    (5, 1, 13, 3, 'Simplicity is prerequisite for reliability'),
-    (4, 2, 20, 0, 'A diagram for Bernoulli numbers'),
-    (3, 3, 4, 1, 'It is easier to ask forgiveness'),
-    (2, 4, 11, 2, 'The imitation game'),
-    (1, 5, 18, 3, 'Testing shows the presence of bugs')
+  select column1 as days, column2 as author, column3 as likes, column4 as title from (values
+    (20, 1, 0, 'Notes on the analytical engine'),
+    (19, 2, 7, 'The first bug, taped into the log book'),
+    (18, 3, 14, 'Can machines think?'),
+    (17, 4, 21, 'Checking the trajectory by hand'),
+    (16, 5, 5, 'Go to statement considered harmful'),
+    (15, 1, 12, 'A compiler is a patient friend'),
+    (14, 2, 19, 'On computable numbers'),
+    (13, 3, 3, 'What a loop invariant tells you'),
+    (12, 4, 10, 'Why every nanosecond is thirty centimetres'),
+    (11, 5, 17, 'Landing where you meant to'),
+    (10, 1, 1, 'Weaving algebraic patterns'),
+    (9, 2, 8, 'Shortest paths in a café'),
+    (8, 3, 15, 'Programs that write programs'),
+    (7, 4, 22, 'Breaking ciphers before breakfast'),
+    (6, 5, 6, 'Trust the numbers, then verify them'),
+    (5, 1, 13, 'Simplicity is prerequisite for reliability'),
+    (4, 2, 20, 'A diagram for Bernoulli numbers'),
+    (3, 3, 4, 'It is easier to ask forgiveness'),
+    (2, 4, 11, 'The imitation game'),
+    (1, 5, 18, 'Testing shows the presence of bugs')
   ) as listed
 ) as demo order by days desc;
 
@@ -42,7 +42,7 @@ from posts join (values
   (0, 'I read this twice.'),
   (1, 'Would it work backwards, too?'),
   (2, 'This belongs on the wall.')
-) as remarks on column1 < comment_count order by posts.id, column1;
+) as remarks on column1 < (posts.id - 1) % 4 order by posts.id, column1;
 
 insert into orders (user_id, amount_cents, created_at) values
   (1, 20000, now_plus(-9 * 86400)),

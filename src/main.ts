@@ -52,6 +52,10 @@ const commands: Readonly<Record<string, Command>> = {
     summary: "bring the database's schema up to date",
     run: async config => (await import('./commands/database.ts')).migrate(config),
   },
+  repair: {
+    summary: 'find and mend what an earlier version has left wrong, also while it is served',
+    run: async config => (await import('./commands/database.ts')).repair(config),
+  },
   seed: {
     summary: 'fill an empty database with demo data',
     run: async config => (await import('./commands/database.ts')).seed(config),

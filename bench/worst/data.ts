@@ -1,5 +1,4 @@
 import type { Kind } from '../databases.ts'
-import { countComments } from '../plant.ts'
 
 /** The rows of the test database. */
 export const contents = {
@@ -56,7 +55,6 @@ export function fillStatementsFor(kind: Kind, size: Size): readonly string[] {
      select ${latest}, ${author}, 'A remark on this, number ' || i, ${at} from ${numbers(comments)}`,
     `insert into comments (post_id, author_id, text, created_at)
      select ${latest} - 1 - i % 1000, ${author}, 'A remark, number ' || i, ${at} from ${numbers(1000 * fewComments)}`,
-    countComments,
     `insert into orders (user_id, amount_cents, created_at) select ${author}, 1000, ${at} from ${numbers(orders)}`,
     kind === 'sqlite' ? 'analyze' : 'vacuum analyze',
   ]

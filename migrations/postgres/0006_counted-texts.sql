@@ -1,3 +1,4 @@
+-- Beside it: 0.1.0
 -- The JSON of a long text. It counts the bytes that the answers of a transaction have left in a setting, which the end
 -- of the transaction resets. When none are left, it makes the answer too long once, and then writes nothing more:
 -- control characters take PostgreSQL ten times as long as letters. See src/storage/select/dialect.ts.

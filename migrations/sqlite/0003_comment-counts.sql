@@ -1,5 +1,10 @@
--- How many comments a post has. Every change of its comments keeps it, in the same transaction.
+-- How many comments a post has.
 alter table posts add column comment_count integer not null default 0 check (comment_count between 0 and 2147483647);
-update posts set comment_count = counted.comments
-from (select post_id, count(*) as comments from comments group by post_id) as counted
-where counted.post_id = posts.id;
+create trigger comments_added after insert on comments begin
+  update posts set comment_count = comment_count + 1 where id = new.post_id;
+end;
+create trigger comments_deleted after delete on comments begin
+  update posts set comment_count = max(comment_count - 1, 0) where id = old.post_id;
+end;
+
+-- step: run mendCommentCounts

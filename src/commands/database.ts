@@ -4,13 +4,34 @@ import { AppError } from '../core/errors.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
 import { backupDatabase, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
+import type { Mended } from '../storage/entities/mends.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
 
 /** `duet migrate` */
 export async function migrate({ database }: Config): Promise<void> {
-  for (const { version, name } of await migrateDatabase(database)) console.log(`applied ${version} ${name}`)
+  for (const { version, name } of await migrateDatabase(database, console.log))
+    console.log(`applied ${version} ${name}`)
   console.log('The schema is up to date.')
+}
+
+/** `duet repair` */
+export async function repair(config: Config): Promise<void> {
+  requireDatabase(config)
+  await withDatabase(config, async engine => {
+    const all = async (verb: 'mendCommentCounts' | 'mendEmailKeys') => {
+      let rows = 0
+      for (let after: number | undefined = 0; after !== undefined; ) {
+        const mended: Mended = await engine.write(verb, after)
+        rows += mended.rows
+        after = mended.last
+      }
+      return rows
+    }
+    console.log(`posts with a wrong number of comments: ${await all('mendCommentCounts')}`)
+    console.log(`users with a wrong lower-cased e-mail: ${await all('mendEmailKeys')}`)
+  })
+  console.log('All of them are mended.')
 }
 
 /** `duet seed` */

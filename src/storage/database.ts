@@ -30,7 +30,7 @@ export interface OpenDatabase extends AsyncDisposable {
 /** Opens a database for a server and brings its schema up to date. Only one server at a time may open a SQLite file. */
 export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
   await using parts = new AsyncDisposableStack()
-  const claimed = await claimDatabase(address, parts)
+  const claimed = await claimDatabase(address, parts, options.observer.trouble)
   const engine = parts.use(await newEngine(claimed, options))
   const all = parts.move()
   return { engine, path: pathOf(claimed), [Symbol.asyncDispose]: () => all.disposeAsync() }
@@ -53,7 +53,7 @@ export async function shareDatabase(
   trouble: (message: string, error: unknown) => void,
 ): Promise<SharedDatabase> {
   await using parts = new AsyncDisposableStack()
-  const claimed = await claimDatabase(address, parts)
+  const claimed = await claimDatabase(address, parts, trouble)
   const writer =
     claimed.kind === 'sqlite'
       ? parts.use(new WriterWorker({ path: claimed.path, catalogueUrl: verbsUrl, busyMs: operation }, trouble))
@@ -83,10 +83,14 @@ function pathOf(address: DatabaseAddress): string | undefined {
 }
 
 /** Locks the file of a SQLite database for this process, and brings the schema up to date. */
-async function claimDatabase(address: DatabaseAddress, parts: AsyncDisposableStack): Promise<DatabaseAddress> {
+async function claimDatabase(
+  address: DatabaseAddress,
+  parts: AsyncDisposableStack,
+  trouble: (message: string, error: unknown) => void,
+): Promise<DatabaseAddress> {
   const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
   const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
-  await migrateDatabase(claimed)
+  await migrateDatabase(claimed, line => trouble(line, undefined))
   return claimed
 }
 
@@ -95,16 +99,19 @@ export async function openForCommand(
   address: DatabaseAddress,
   options: OpenOptions,
 ): Promise<Engine<typeof verbs> & AsyncDisposable> {
-  await migrateDatabase(address)
+  await migrateDatabase(address, line => options.observer.trouble(line, undefined))
   return await newEngine(address, options)
 }
 
-/** Applies the missing migrations and returns them. */
-export async function migrateDatabase(address: DatabaseAddress): Promise<readonly Migration[]> {
+/** Applies the missing migrations and returns them. `tell` gets lines for the operator. */
+export async function migrateDatabase(
+  address: DatabaseAddress,
+  tell: (line: string) => void,
+): Promise<readonly Migration[]> {
   const migrations = loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', address.kind))
   if (address.kind === 'sqlite') return migrateSqlite(address.path, migrations)
   const { migratePostgres } = await import('./postgres/migrate.ts')
-  return await migratePostgres(address.url, migrations)
+  return await migratePostgres(address.url, migrations, tell)
 }
 
 async function newEngine(

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { loginKeyOf } from '../core/users/user.ts'
-import { type Row, type Statement, sql, type Value } from './sql.ts'
+import { type Mended, mends } from './entities/mends.ts'
+import { type Row, type Statement, sql } from './sql.ts'
 import type { Steps } from './verb.ts'
 
 export interface Migration {
@@ -12,8 +12,15 @@ export interface Migration {
   readonly checksum: string
 }
 
-/** One step of a migration, run like a verb's: a statement, or a script of several statements without values. */
-export type MigrationStep = Statement | { readonly script: string }
+/**
+ * A part of a migration's script, which begins at a line `-- step: …`:
+ * - `together` (also without such a line): statements that run in one transaction;
+ * - `alone`: statements that wait for other transactions, and so cannot be part of one;
+ * - `run <name>`: what SQL cannot do, or not in one transaction: a mend goes over the rows that exist, some at a time.
+ */
+export type Step =
+  | { readonly kind: 'together' | 'alone'; readonly statements: string }
+  | { readonly kind: 'run'; readonly mend: (after: number) => Steps<Mended> }
 
 /** The database does not fit this version of the program. The message is shown to the operator. */
 export class MigrationRefusal extends Error {
@@ -21,46 +28,48 @@ export class MigrationRefusal extends Error {
 }
 
 /**
- * Applies the missing migrations in order and returns them. The caller must hold the migration lock and run all steps
- * in one transaction, so that either all of them take effect or none.
+ * Applies the missing migrations in order and returns them, in a database that nobody else uses meanwhile. The caller
+ * runs all of it in one transaction, so that either all of them take effect or none.
  */
-export function* migrate(
+export function* migrateAtOnce(
   migrations: readonly Migration[],
-): Generator<MigrationStep, readonly Migration[], readonly Row[]> {
-  yield {
-    script: `create table if not exists schema_migrations (
-      version integer primary key, name text not null, checksum text not null, applied_at text not null)`,
-  }
-  const applied = yield sql`select version, name, checksum from schema_migrations order by version`
-  const missing = unapplied(migrations, applied)
-  for (const { version, name, script, checksum } of missing) {
-    yield { script }
-    yield* completions[name]?.() ?? []
-    yield sql`insert into schema_migrations (version, name, checksum, applied_at)
-              values (${version}, ${name}, ${checksum}, ${new Date().toISOString()})`
+): Generator<Statement | { readonly script: string }, readonly Migration[], readonly Row[]> {
+  yield { script: versionTable }
+  const missing = missingOf(migrations, yield appliedMigrations)
+  for (const migration of missing) {
+    for (const step of stepsOf(migration)) {
+      if (step.kind !== 'run') yield { script: step.statements.replaceAll(' concurrently', '') }
+      else for (let after: number | undefined = 0; after !== undefined; ) after = (yield* step.mend(after)).last
+    }
+    yield isApplied(migration)
   }
   return missing
 }
 
-/** What some migrations do after their script, because SQL cannot do it, or not alike on both engines. By name. */
-const completions: Readonly<Record<string, () => Steps<void>>> = { 'list-filters': fillEmailKeys }
-
-/** The script has filled the rows whose e-mails are ASCII, in which only JavaScript and SQL agree about lower case. */
-function* fillEmailKeys(): Steps<void> {
-  for (let last: Value = 0; ; ) {
-    const rows: readonly Row[] = yield sql`select id, email from users where email_key is null and id > ${last}
-                                           order by id limit ${filledTogether}`
-    for (const [id = null, email] of rows) {
-      yield sql`update users set email_key = ${loginKeyOf(String(email))} where id = ${id}`
-      last = id
-    }
-    if (rows.length < filledTogether) return
-  }
+export function stepsOf({ script }: Migration): readonly Step[] {
+  const [first = '', ...parts] = script.split(/^-- step: /m)
+  return [{ kind: 'together', statements: first }, ...parts.map(stepOf)]
 }
 
-const filledTogether = 1_000
+function stepOf(part: string): Step {
+  const end = part.indexOf('\n')
+  const [kind = '', name = ''] = part.slice(0, end).split(' ')
+  if (kind === 'together' || kind === 'alone') return { kind, statements: part.slice(end) }
+  const mend = Object.entries(mends).find(([known]) => known === name)?.[1]
+  if (kind !== 'run' || mend === undefined) throw new Error(`A migration has an unknown step: ${part.slice(0, end)}`)
+  return { kind, mend }
+}
 
-function unapplied(migrations: readonly Migration[], applied: readonly Row[]): readonly Migration[] {
+export const versionTable = `create table if not exists schema_migrations (
+  version integer primary key, name text not null, checksum text not null, applied_at text not null)`
+export const appliedMigrations = sql`select version, name, checksum from schema_migrations order by version`
+
+export function isApplied({ version, name, checksum }: Migration): Statement {
+  return sql`insert into schema_migrations (version, name, checksum, applied_at)
+             values (${version}, ${name}, ${checksum}, ${new Date().toISOString()})`
+}
+
+export function missingOf(migrations: readonly Migration[], applied: readonly Row[]): readonly Migration[] {
   applied.forEach(([version, name, checksum], index) => {
     const known = migrations[index]
     if (known === undefined) {

@@ -1,4 +1,5 @@
 import { demoVerbs } from './entities/demo-data.ts'
+import { mends } from './entities/mends.ts'
 import { orderVerbs } from './entities/orders.ts'
 import { outboxVerbs } from './entities/outbox.ts'
 import { paymentVerbs } from './entities/payments.ts'
@@ -14,6 +15,7 @@ export const verbs = {
   ...postVerbs,
   ...outboxVerbs,
   ...demoVerbs,
+  ...mends,
 }
 
 export const catalogue: Catalogue<typeof verbs> = {

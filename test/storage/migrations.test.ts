@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
-import pg from 'pg'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
+import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { Wire } from '../faults/wire.ts'
 import { type EngineKind, engineKinds, postgres } from '../support/engines.ts'
@@ -57,12 +57,13 @@ for (const kind of engineKinds) {
       await assert.rejects(database.migrate([...all, changed]), refusal(/changed after it was applied/))
     })
 
-    it('change nothing if one of them fails', async () => {
+    it('change nothing from the statement that fails on, and go on there the next time', async () => {
       await using database = await kind.createEmpty()
       await database.migrate()
-      const broken = migration(all.length + 2, 'create table half (id integer primary key); select * from nowhere')
-      await assert.rejects(database.migrate([...all, added, broken]))
-      assert.deepEqual(await database.migrate([...all, added]), [added])
+      const half = 'create table half (id integer primary key); select * from nowhere'
+      await assert.rejects(database.migrate([...all, added, migration(added.version + 1, half)]))
+      const whole = migration(added.version + 1, half.replace('nowhere', 'added'))
+      assert.deepEqual((await database.migrate([...all, added, whole])).at(-1), whole)
     })
   })
 }
@@ -82,17 +83,11 @@ describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, 
     address.port = String(proxy.port)
     await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })
     await waitUntil(() => isMigrating)
-    const second = database.migrate()
-    const watcher = new pg.Client({ connectionString: database.location })
-    await watcher.connect()
-    try {
-      const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-      await waitUntil(async () => (await watcher.query(waiting)).rowCount === 1)
-      first.child.kill('SIGKILL')
-      assert.deepEqual(await second, all)
-    } finally {
-      await watcher.end()
-    }
+    const told = Promise.withResolvers<string>()
+    const second = migratePostgres(database.location, all, told.resolve)
+    assert.match(await told.promise, /^Another instance migrates/)
+    first.child.kill('SIGKILL')
+    assert.deepEqual(await second, all)
   })
 })
 
@@ -116,6 +111,11 @@ describe('Migration files', () => {
       named(other).filter(name => !named(kind).includes(name))
     assert.deepEqual(missing('sqlite', 'postgres'), [], 'migrations/sqlite lacks some')
     assert.deepEqual(missing('postgres', 'sqlite'), [], 'migrations/postgres lacks some')
+  })
+
+  it('of PostgreSQL name the version that may run beside them', () => {
+    for (const { name, script } of migrationsOf('postgres').slice(2))
+      assert.match(script, /^-- Beside it: 0\.\d+\.\d+/, name)
   })
 
   it('describe the same tables for both engines', () => {

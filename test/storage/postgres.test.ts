@@ -77,8 +77,10 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     await using setup = await prepared()
     await using role = await roleFor(setup.url, 1)
     await using other = await connectTo(role.url)
-    await using hasty = postgresAt(role.url).open(catalogue, { timeouts: timeoutsOf(200) })
-    await answersUnavailable(hasty.read(sql`select 1`))
+    {
+      await using hasty = postgresAt(role.url).open(catalogue, { timeouts: timeoutsOf(200) })
+      await answersUnavailable(hasty.read(sql`select 1`))
+    }
     await using engine = postgresAt(role.url).open(catalogue)
     const patient = Promise.all([engine.read(sql`select 1`), engine.read(sql`select 2`)])
     await other.end()

@@ -3,15 +3,15 @@ import { queued, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 
 /**
- * The changes of comments. Each keeps the number of comments in the post's row. The lock of that row protects both: a
- * transaction that adds, changes or deletes comments of a post locks the post first.
+ * The changes of comments. A transaction that adds, changes or deletes comments of a post locks the post first. Triggers
+ * of the database keep the number of comments in the post's row.
  */
 export function* addComment(postId: number | null, authorId: number | null, text: string): Steps<number | undefined> {
-  const count = sql`update posts set comment_count = comment_count + 1 where id = ${postId} returning id`
+  const lock = sql`select id from posts where id = ${postId} for no key update`
   const next = sql`insert into comments (post_id, author_id, text, created_at)
                    select posts.id, users.id, ${text}, now_plus(0) from posts, users
                    where posts.id = ${postId} and users.id = ${authorId} returning id`
-  const [post] = yield { ...count, next }
+  const [post] = yield { ...lock, next }
   if (post === undefined) return undefined
   const [row] = yield next
   const id = Number(row?.[0])
@@ -36,17 +36,15 @@ export function* updateComment(
 export function* deleteComment(id: number | null, reach: Reach): Steps<boolean | 'not permitted'> {
   const comment = yield* lockComment(id)
   if (comment === undefined) return false
-  const { authorId, postId, postAuthorId } = comment
+  const { authorId, postAuthorId } = comment
   if (reach !== 'everyone' && reach !== authorId && reach !== postAuthorId) return 'not permitted'
   yield queued(sql`delete from comments where id = ${id}`)
-  yield queued(sql`update posts set comment_count = comment_count - 1 where id = ${postId}`)
   return true
 }
 
 interface LockedComment {
   readonly id: number
   readonly authorId: number
-  readonly postId: number
   readonly postAuthorId: number
 }
 
@@ -59,6 +57,6 @@ function* lockComment(id: number | null): Steps<LockedComment | undefined> {
   // Read after the lock: another transaction may have deleted the comment before.
   const [comment] = yield next
   if (comment === undefined) return undefined
-  const [[postId, postAuthorId], [commentId, authorId]] = [post.map(Number), comment.map(Number)]
-  return { id: commentId, authorId, postId, postAuthorId } as LockedComment
+  const [commentId, authorId] = comment.map(Number)
+  return { id: commentId, authorId, postAuthorId: Number(post[1]) } as LockedComment
 }

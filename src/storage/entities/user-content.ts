@@ -13,7 +13,8 @@ export function* deleteSomeContent(userId: number): Steps<boolean> {
                              order by id limit ${contentPerStep}`
   const touched = [...posts.map(([id]) => Number(id)), ...comments.map(([, postId]) => Number(postId))]
   if (touched.length > 0) yield queued(lockPosts(touched))
-  if (comments.length > 0) yield* deleteComments(userId, Number(comments.at(-1)?.[0]))
+  if (comments.length > 0)
+    yield sql`delete from comments where author_id = ${userId} and id <= ${Number(comments.at(-1)?.[0])}`
   if (comments.length >= contentPerStep) return true
   if (posts.length === 0) return false
   const isMore = yield* deletePosts(userId, Number(posts.at(-1)?.[0]))
@@ -22,15 +23,6 @@ export function* deleteSomeContent(userId: number): Steps<boolean> {
 
 /** Rows of each kind that are deleted per step: about ten milliseconds of work. */
 const contentPerStep = 1_000
-
-/** Deletes the user's comments up to this id, and takes them from the numbers of comments of their posts. */
-function* deleteComments(userId: number, last: number): Steps<void> {
-  yield sql`update posts set comment_count = comment_count - deleted.comments
-            from (select post_id, count(*) as comments from comments
-                  where author_id = ${userId} and id <= ${last} group by post_id) as deleted
-            where deleted.post_id = posts.id`
-  yield sql`delete from comments where author_id = ${userId} and id <= ${last}`
-}
 
 /** Deletes the user's posts up to this id, or the first of them if they have too many comments together. */
 function* deletePosts(userId: number, last: number): Steps<boolean> {
@@ -41,8 +33,7 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
     return comments <= contentPerStep
   })
   if (small.length === 0 && posts[0] !== undefined) {
-    const [id, count] = posts[0].map(Number)
-    yield* deleteSomeReplies(id ?? 0, count ?? 0)
+    yield* deleteSomeReplies(Number(posts[0][0]))
     return true
   }
   const through = Number(small.at(-1)?.[0] ?? 0)
@@ -53,10 +44,9 @@ function* deletePosts(userId: number, last: number): Steps<boolean> {
 }
 
 /** Of a post with too many comments to be deleted at once. */
-function* deleteSomeReplies(postId: number, count: number): Steps<void> {
+function* deleteSomeReplies(postId: number): Steps<void> {
   const deleted = yield sql`delete from comments where id in (
     select id from comments where post_id = ${postId} order by id limit ${contentPerStep}) returning id`
-  // Even if the number were wrong, the deletion of the user would come to an end.
-  const left = deleted.length < contentPerStep ? 0 : count - deleted.length
-  yield sql`update posts set comment_count = ${left} where id = ${postId}`
+  // If the number is wrong, the deletion of the user comes to an end nevertheless.
+  if (deleted.length < contentPerStep) yield sql`update posts set comment_count = 0 where id = ${postId}`
 }

@@ -27,7 +27,8 @@ export class SqliteConnection implements Disposable {
     if (mode === 'write') this.database.exec('pragma journal_mode = wal')
     this.database.exec('pragma synchronous = full; pragma foreign_keys = on')
     this.database.exec('pragma trusted_schema = off; pragma journal_size_limit = 67108864')
-    this.database.exec(`pragma cache_size = -${Math.floor(65_536 / readers)}`)
+    // The writer needs few pages again, and the system keeps all of them in memory anyway.
+    this.database.exec(`pragma cache_size = -${mode === 'write' ? 8_192 : Math.floor(65_536 / readers)}`)
     this.database.function('now_plus', { directOnly: true }, seconds =>
       new Date(this.#now + Number(seconds) * 1000).toISOString(),
     )

@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, realpathSync, 
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Migration, migrate } from '../migrate.ts'
+import { type Migration, migrateAtOnce } from '../migrate.ts'
 import { SqliteConnection } from './connection.ts'
 
 /** The first version without the WAL-reset bug, which could lose acknowledged writes. */
@@ -58,7 +58,7 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
   using connection = new SqliteConnection(path, 'write')
   const { database } = connection
   database.exec('begin immediate')
-  const steps = migrate(migrations)
+  const steps = migrateAtOnce(migrations)
   let step = steps.next([])
   while (!step.done) {
     if ('script' in step.value) database.exec(step.value.script)

@@ -162,7 +162,6 @@ export function insertsOf({ users, posts, comments }: Data, kind: TestDatabase['
       text: `insert into comments (id, post_id, author_id, text, created_at)${own} values ($1, $2, $3, $4, $5)`,
       values: [id, postId, authorId, text, createdAt],
     })),
-    countComments,
   ]
 }
 
@@ -176,10 +175,6 @@ function insertUser(user: UserRow): Statement {
     values: given.map(([, value]) => value),
   }
 }
-
-/** Sets the number of comments of each post, after comments were inserted without the service. */
-export const countComments = sql`
-  update posts set comment_count = (select count(*) from comments where post_id = posts.id)`
 
 /** The token version of a user in the test data. */
 export function tokenVersionOf(id: number): string {

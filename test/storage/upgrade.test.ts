@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { promisify } from 'node:util'
+import type pg from 'pg'
+import type { mends } from '../../src/storage/entities/mends.ts'
+import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
+import { sql } from '../../src/storage/sql.ts'
+import { catalogue } from '../../src/storage/verbs.ts'
+import { execute } from '../faults/execute.ts'
+import { type EngineKind, engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
+import { inForm } from '../support/form.ts'
+import { DuetProcess } from '../support/process.ts'
+import { migrationsOf } from '../support/templates.ts'
+import { waitUntil } from '../support/wait.ts'
+import { connectTo } from './transaction.ts'
+
+const fixture = readFileSync(join(import.meta.dirname, 'fixtures', 'data-of-0.1.0.sql'), 'utf8')
+
+/** A database with the schema of 0.1.0. */
+async function schemaOf010(kind: EngineKind): Promise<TestDatabase> {
+  const database = await kind.createEmpty()
+  await database.migrate(migrationsOf(kind.kind).slice(0, 2))
+  return database
+}
+
+for (const kind of engineKinds) {
+  describe(`A database of 0.1.0 on ${kind.name}`, { skip: kind.skip }, () => {
+    it('is upgraded with all its data, and new columns are filled', async () => {
+      await using database = await schemaOf010(kind)
+      await execute(database, fixture)
+      await database.migrate()
+      await using engine = database.open(catalogue)
+      assert.deepEqual(await engine.read(sql`select id, email_key from users order by id`), [
+        [1, 'ada@example.com'],
+        [2, 'élodie@example.com'],
+        [3, 'bob@example.com'],
+      ])
+      assert.deepEqual(await engine.read(sql`select id, comment_count, likes from posts order by id`), [
+        [1, 2, 3],
+        [2, 0, 0],
+      ])
+      const position = kind.kind === 'sqlite' ? 'id' : 'position'
+      const events = { text: `select ${position}, kind, comment_id from outbox order by id`, values: [] }
+      assert.deepEqual(await engine.read(events), [
+        [1, 'post-added', null],
+        [2, 'comment-added', 1],
+        [3, 'comment-added', 2],
+      ])
+      assert.deepEqual(await engine.read(sql`select amount_cents, payer_id from payments`), [[1200, 3]])
+    })
+
+    it('has what an earlier version left wrong mended by duet repair, and nothing else', async () => {
+      await using database = await kind.create()
+      await execute(
+        database,
+        `${fixture}; update posts set comment_count = 7; update users set email_key = 'x' where id = 2`,
+      )
+      const repair = async () => {
+        const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
+        await using process = new DuetProcess(['repair'], { env: { DATABASE_URL: address } })
+        const { stdout } = await process.outcome()
+        return [...stdout.matchAll(/: (\d+)/g)].map(([, rows]) => Number(rows))
+      }
+      assert.deepEqual(await repair(), [2, kind.kind === 'sqlite' ? 3 : 1])
+      assert.deepEqual(await repair(), [0, 0])
+      await using engine = database.open(catalogue)
+      assert.deepEqual(await engine.read(sql`select comment_count from posts order by id`), [[2], [0]])
+      assert.deepEqual(await engine.read(sql`select email_key from users where id = 2`), [['élodie@example.com']])
+    })
+  })
+}
+
+describe('A database of 0.1.0 on PostgreSQL that instances of 0.1.0 use', { skip: postgres.skip }, () => {
+  const sizes = inForm({ users: 3_000, posts: 1_500, comments: 3_000 }, { users: 1e6, posts: 5e5, comments: 1e6 })
+
+  it('is upgraded beside them and beside a backup, without an error, after an interruption too', async t => {
+    await using database = await schemaOf010(postgres)
+    await execute(database, planted(sizes))
+    await using parts = new AsyncDisposableStack()
+    const connect = () => connectTo(database.location, parts)
+    const load = new OldInstances(await Promise.all(Array.from({ length: 4 }, connect)), sizes.posts)
+    const [watcher, backup, older] = [await connect(), await connect(), await connect()]
+    // As pg_dump does: its snapshot stays, and so do the locks of the tables that it has read.
+    for (const [client, table] of [
+      [backup, 'posts'],
+      [older, 'users'],
+    ] as const)
+      await client.query(`begin isolation level repeatable read; select 1 from ${table} limit 1`)
+    const told: string[] = []
+    const migrate = () => migratePostgres(database.location, migrationsOf('postgres'), line => void told.push(line))
+
+    const interrupted = assert.rejects(migrate())
+    await waitUntil(() => told.length > 0)
+    assert.match(told[0] ?? '', /^Migration 3 \(comment-counts\) waits/)
+    await load.more(200)
+    await backup.query('commit')
+    await waitUntil(async () => (await watcher.query(endOf('create index concurrently'))).rowCount === 1)
+    await interrupted
+    await older.query('commit')
+    const dump = inForm(async () => {}, pgDump)(database.location)
+    const started = performance.now()
+    assert.deepEqual(
+      (await migrate()).map(({ version }) => version),
+      migrationsOf('postgres')
+        .slice(2)
+        .map(({ version }) => version),
+    )
+    const seconds = ((performance.now() - started) / 1000).toFixed(1)
+    await dump
+    await load.more(200)
+    const { done, slowestMs } = await load.stop()
+    t.diagnostic(
+      `${done} operations beside it, the slowest took ${Math.round(slowestMs)} ms; ${seconds} s; ${told.join(' ')}`,
+    )
+
+    await using engine = database.open(catalogue)
+    for (const mend of ['mendCommentCounts', 'mendEmailKeys'] as const satisfies readonly (keyof typeof mends)[])
+      for (let after: number | undefined = 0; after !== undefined; ) {
+        const mended: { rows: number; last: number | undefined } = await engine.write(mend, after)
+        assert.equal(mended.rows, 0, mend)
+        after = mended.last
+      }
+    assert.deepEqual(await engine.read(sql`select indexrelid::regclass::text from pg_index where not indisvalid`), [])
+  })
+})
+
+async function pgDump(url: string): Promise<void> {
+  await promisify(execFile)('pg_dump', ['--file=/dev/null', url])
+}
+
+/** Ends the connection that runs such a statement, as a lost connection would. */
+function endOf(statement: string): string {
+  return `select pg_terminate_backend(pid) from pg_stat_activity
+          where datname = current_database() and query like '%${statement}%' and wait_event = 'virtualxid'`
+}
+
+function planted({ users, posts, comments }: Readonly<Record<'users' | 'posts' | 'comments', number>>): string {
+  const at = "'2026-01-31T12:00:00.000Z'"
+  return `insert into users (id, name, email, token_mark, created_at)
+            select i, 'U', case when i % 100 = 0 then 'É' else 'U' end || i || '@Example.com', 'mark', ${at}
+            from generate_series(1, ${users}) as i;
+          insert into posts (author_id, title, content) select i, 'T', 'C' from generate_series(1, ${posts}) as i;
+          insert into comments (post_id, author_id, text, created_at)
+            select i % ${posts} + 1, i, 'Text', ${at} from generate_series(1, ${comments}) as i;
+          insert into outbox (kind, post_id, created_at) select 'post-added', i, ${at} from generate_series(1, 1200) as i`
+}
+
+/** Clients that write as 0.1.0 did, without a pause. The first error of any of them is thrown by `more` or `stop`. */
+class OldInstances {
+  readonly #posts: number
+  readonly #ends: Promise<void>
+  #done = 0
+  #slowestMs = 0
+  #isOver = false
+
+  constructor(clients: readonly pg.Client[], posts: number) {
+    this.#posts = posts
+    this.#ends = Promise.all(clients.map((client, index) => this.#work(client, index))).then(() => {})
+    this.#ends.catch(() => {})
+  }
+
+  /** Waits until so many further operations are done. */
+  async more(operations: number): Promise<void> {
+    const wanted = this.#done + operations
+    await Promise.race([this.#ends, waitUntil(() => this.#done >= wanted)])
+  }
+
+  async stop(): Promise<{ readonly done: number; readonly slowestMs: number }> {
+    this.#isOver = true
+    await this.#ends
+    return { done: this.#done, slowestMs: this.#slowestMs }
+  }
+
+  async #work(client: pg.Client, index: number): Promise<void> {
+    for (let turn = 1; !this.#isOver; turn++) {
+      const [post, user] = [1 + ((turn * 7) % this.#posts), 1 + ((turn * 4 + index) % this.#posts)]
+      const started = performance.now()
+      for (const [text, values] of operationsOf010(post, user, `${turn}-${index}`)[turn % 4] ?? [])
+        await client.query(text, [...values])
+      this.#slowestMs = Math.max(this.#slowestMs, performance.now() - started)
+      this.#done++
+    }
+  }
+}
+
+type Sent = readonly [text: string, values: readonly (string | number)[]]
+
+function operationsOf010(post: number, user: number, name: string): readonly (readonly Sent[])[] {
+  const added = `with added as (insert into comments (post_id, author_id, text, created_at)
+                   select posts.id, users.id, 'New', now_plus(0) from posts, users where posts.id = $1 and users.id = $2
+                   returning id)
+                 insert into outbox (kind, post_id, comment_id, created_at)
+                 select 'comment-added', $1, id, now_plus(0) from added`
+  const removed = 'delete from comments where id = (select max(id) from comments where author_id = $1)'
+  const joined = `with taken as (update counters set next = next + 1 where name = 'users' returning next - 1 as id)
+                  insert into users (id, name, email, token_mark, created_at)
+                  select id + 10000000, 'N', $1, 'mark', now_plus(0) from taken`
+  return [
+    [[added, [post, user]]],
+    [[removed, [user]]],
+    [[joined, [`New-${name}@Example.com`]]],
+    [
+      ['update users set email = $2 where id = $1', [user, `Changed-${name}@Example.com`]],
+      ['select id, name, email from users order by id limit 20', []],
+      ['select id, title from posts order by id desc limit 20', []],
+    ],
+  ]
+}
