@@ -18,6 +18,7 @@ import { Links } from './rest/links.ts'
 import { serveRest } from './rest/serve.ts'
 import { readOrCreateKeys } from './security/keys.ts'
 import { JwtSigner } from './security/tokens.ts'
+import { backupAge } from './storage/backups.ts'
 import type { OpenDatabase } from './storage/database.ts'
 import { seedDemoData } from './storage/entities/demo-data.ts'
 import { createStore } from './storage/store.ts'
@@ -77,6 +78,9 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const rateLimit = rateLimitOf(config, limits, common.limits, proxies)
   const unread = new Unread(mostUnread / common.threads, stalledMs)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
+  const { backupDir } = config
+  if (backupDir !== undefined)
+    metrics.gauge('duet_backup_age_seconds', 'Age of the newest backup', () => backupAge(backupDir, clock.now()), 'max')
   const live = { store, bus, signer, tokens, executor, rateLimit, proxies, unread }
   const sockets = await openSockets(config, base, live, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')

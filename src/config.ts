@@ -61,6 +61,8 @@ export function readConfig(environment: Environment) {
     threads: parseThreads(read('THREADS')),
     database: storage,
     databaseTimeoutMs: integer('DATABASE_TIMEOUT_MS', 200, 600_000),
+    backupDir: read('BACKUP_DIR') || undefined,
+    backupKeep: integer('BACKUP_KEEP', 1, 10_000),
     redis: parseRedis(read('REDIS_URL')),
     redisTimeoutMs: integer('REDIS_TIMEOUT_MS', 10, 600_000),
     socketInitTimeoutMs: integer('SOCKET_INIT_TIMEOUT_MS', 100, 600_000),

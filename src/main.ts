@@ -35,9 +35,9 @@ function complain(line: string): number {
 
 interface Command {
   readonly summary: string
-  /** The names of the arguments, which are all required. */
+  /** As `--help` shows them: in brackets if they are optional. */
   readonly takes?: readonly string[]
-  /** As `--help` shows them: in brackets if they are optional, with `<…>` if they have a value. */
+  /** Likewise, with `<…>` if they have a value. */
   readonly options?: readonly string[]
   run(config: Config, words: readonly string[], options: Options): Promise<void>
 }
@@ -61,9 +61,9 @@ const commands: Readonly<Record<string, Command>> = {
     run: async config => (await import('./commands/database.ts')).seed(config),
   },
   backup: {
-    summary: 'copy an embedded database, also while it is served',
-    takes: ['file'],
-    run: async (config, [file = '']) => (await import('./commands/database.ts')).backup(config, file),
+    summary: 'copy the database to a file or to BACKUP_DIR, also while it is served; PostgreSQL needs pg_dump',
+    takes: ['[<file>]'],
+    run: async (config, [file]) => (await import('./commands/backup.ts')).backup(config, file),
   },
   'keys generate': {
     summary: 'print a new key set for TOKEN_KEYS',
@@ -81,13 +81,13 @@ const commands: Readonly<Record<string, Command>> = {
   },
   'users set-role': {
     summary: 'make a user a member or an admin',
-    takes: ['email or id', 'role'],
+    takes: ['<email or id>', '<role>'],
     run: async (config, [user = '', role = '']) => (await import('./commands/users.ts')).setRole(config, user, role),
   },
 }
 
 function usage(name: string, { takes = [], options = [] }: Command): string {
-  return [name, ...takes.map(word => `<${word}>`), ...options].join(' ')
+  return [name, ...takes, ...options].join(' ')
 }
 
 /** The words and options after the name of a command, or `undefined` if it does not take them. */
@@ -96,8 +96,11 @@ function parse({ takes = [], options = [] }: Command, args: readonly string[]) {
   for (const option of options) config[nameOf(option)] = { type: option.includes('<') ? 'string' : 'boolean' }
   try {
     const { values, positionals } = parseArgs({ args: [...args], options: config, allowPositionals: true })
-    const isComplete = options.every(option => option.startsWith('[') || nameOf(option) in values)
-    return positionals.length === takes.length && isComplete
+    const isOptional = (shown: string) => shown.startsWith('[')
+    const isComplete =
+      options.every(option => isOptional(option) || nameOf(option) in values) &&
+      takes.every((word, at) => isOptional(word) || at < positionals.length)
+    return isComplete && positionals.length <= takes.length
       ? { words: positionals, options: values as Options }
       : undefined
   } catch {

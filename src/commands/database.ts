@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { type Config, ConfigError } from '../config.ts'
 import { AppError } from '../core/errors.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
-import { backupDatabase, migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
+import { migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
 import type { Mended } from '../storage/entities/mends.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
@@ -42,27 +43,6 @@ export async function seed(config: Config): Promise<void> {
   console.log('The demo data was written.')
 }
 
-/** `duet backup` */
-export async function backup(config: Config, file: string): Promise<void> {
-  const { database } = config
-  if (database.kind === 'postgres') throw new ConfigError('DATABASE_URL: PostgreSQL is backed up with its own pg_dump')
-  requireDatabase(config)
-  if (existsSync(file)) throw existsAlready(file)
-  const stop = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => stop.abort(signal))
-  try {
-    await backupDatabase(database.path, file, stop.signal)
-  } catch (error) {
-    if (stop.signal.aborted) process.kill(process.pid, stop.signal.reason) // it has no listener any more
-    const { code = '', syscall, errcode } = error as NodeJS.ErrnoException & { errcode?: number }
-    if (code === 'EEXIST') throw existsAlready(file)
-    const failure = errcode === sqliteFull ? 'ENOSPC' : code
-    if (syscall === undefined && failure !== 'ENOSPC') throw error
-    throw new AppError('unavailable', `${file} cannot be written: ${failures[failure] ?? failure}`)
-  }
-  console.log(`The database is copied to ${file}.`)
-}
-
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
 export async function withDatabase<Outcome>(
   { database, databaseTimeoutMs }: Config,
@@ -79,7 +59,7 @@ export function requireDatabase(config: Config): void {
   refuseTemporary(config)
   const { database } = config
   if (database.kind === 'postgres' || existsSync(database.path)) return
-  throw new ConfigError(`DATABASE_URL: there is no database at ${database.path}`)
+  throw new ConfigError(`DATABASE_URL: there is no database at ${resolve(database.path)}`)
 }
 
 /** A temporary database is deleted when the command ends, so the command would have no effect. */
@@ -87,15 +67,3 @@ function refuseTemporary({ database }: Config): void {
   if (database.kind === 'postgres' || database.path !== ':memory:') return
   throw new ConfigError('DATABASE_URL: this command cannot use a temporary database')
 }
-
-const existsAlready = (file: string) => new AppError('conflict', `${file} exists already; nothing was written`)
-
-const failures: Readonly<Record<string, string>> = {
-  ENOENT: 'its folder does not exist',
-  ENOSPC: 'the disk is full',
-  EACCES: 'permission denied',
-  EPERM: 'its file system has no hard links, or permission was denied',
-}
-
-/** The code of SQLite for a full disk. */
-const sqliteFull = 13

@@ -22,6 +22,12 @@ export const settings = {
     fallback: '1200',
     meaning: 'milliseconds that one operation may take in the database; then the answer is 503',
   },
+  BACKUP_DIR: {
+    fallback: '',
+    meaning: 'folder of the backups; /metrics tells the age of the newest one',
+    default: '`duet backup` needs the name of a file',
+  },
+  BACKUP_KEEP: { fallback: '14', meaning: 'backups that `duet backup` keeps in BACKUP_DIR' },
   REDIS_URL: {
     fallback: '',
     meaning: 'redis://… or rediss://…: where instances share rate and login limits',

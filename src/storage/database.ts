@@ -8,8 +8,6 @@ import { WriterWorker } from './sqlite/writer-worker.ts'
 import type { Timeouts } from './timeouts.ts'
 import type { verbs } from './verbs.ts'
 
-export { backupSqlite as backupDatabase } from './sqlite/backup.ts'
-
 // Engines and verbs are imported when they are opened. A process needs one of the engines, and a thread that only claims a
 // database needs none.
 

@@ -33,7 +33,7 @@ test('the service, its client and the changelog have one version, for which the 
 
 test('every npm script that a document, a workflow or a test names exists', () => {
   const { scripts } = manifestOf('package.json')
-  const documents = globSync(['*.md', 'docs/**/*.md', 'client/*.md', 'test/**/*.ts', 'deploy/*'], { cwd: root })
+  const documents = globSync(['*.md', 'docs/**/*.md', 'client/*.md', 'test/**/*.ts', 'deploy/**/*.*'], { cwd: root })
   for (const file of [...documents, ...workflows]) {
     for (const [, name = ''] of read(file).matchAll(/\bnpm run (?:-s )?([a-z][a-z:]*)/g))
       assert.ok(name in scripts, `${file} names npm run ${name}`)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -32,7 +32,7 @@ describe('F10: a backup that is taken during payments and restored elsewhere', (
     for (let round = 0; round < rounds; round++) await assertRestored(t, sqlite, backUpSqlite)
   })
 
-  it('on PostgreSQL, with pg_dump, contains every payment that was acknowledged before the backup began', {
+  it('on PostgreSQL, with duet backup, contains every payment that was acknowledged before the backup began', {
     skip: postgres.skip || onlyInFull,
   }, async t => {
     for (let round = 0; round < rounds; round++) await assertRestored(t, postgres, dumpPostgres)
@@ -119,11 +119,11 @@ const backUpSqlite: Drill = async ({ location }, parts) => {
 const dumpPostgres: Drill = async ({ location }, parts) => {
   const file = join(parts.use(temporaryFolder()).path, 'duet.dump')
   const other = parts.use(await PostgresServer.start())
-  const run = promisify(execFile)
-  const dump = ['--format=custom', '--no-owner', '--exclude-table-data=outbox', `--file=${file}`]
-  await run(program('pg_dump'), [...dump, location])
+  const env = { DATABASE_URL: location, PATH: `${dirname(program('pg_dump'))}:${process.env.PATH}` }
+  const { code, stderr } = await runDuet(['backup', file], { env })
+  assert.equal(code, 0, stderr)
   const restore = ['--exit-on-error', '--single-transaction', '--no-owner', `--dbname=${other.url}`]
-  await run(program('pg_restore'), [...restore, file])
+  await promisify(execFile)(program('pg_restore'), [...restore, file])
   return postgresAt(other.url)
 }
 

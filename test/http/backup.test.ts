@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, it } from 'node:test'
+import { backupName } from '../../src/storage/backups.ts'
+import { startTestApp } from '../support/app.ts'
 import { sqlite, type TestDatabase } from '../support/engines.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { ask } from '../support/http.ts'
 import { DuetProcess, type Outcome, runDuet } from '../support/process.ts'
+import { metricOf } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
 
 const addUsers = (first: number, last: number) => `
@@ -75,11 +79,38 @@ describe('duet backup', () => {
     assert.deepEqual(drafts(), [])
   })
 
-  it('is refused to a folder that does not exist, and of PostgreSQL with a hint at its own program', async () => {
+  it('is refused to a folder that does not exist, and without a place', async () => {
+    const refused = async (args: readonly string[]) => oneLine(await runDuet(['backup', ...args], { env }))
     const nowhere = join(folder.path, 'nowhere', 'copy.db')
-    const refused = async (target: string, own = env) => oneLine(await runDuet(['backup', target], { env: own }))
-    assert.match(await refused(nowhere), /nowhere\/copy\.db cannot be written: its folder does not exist\n$/)
-    assert.match(await refused(copy, { DATABASE_URL: 'postgres://x' }), /pg_dump/)
+    assert.match(await refused([nowhere]), /nowhere\/copy\.db cannot be written: its folder does not exist\n$/)
+    assert.match(await refused([]), /^duet: BACKUP_DIR: set it, or name a file\n$/)
+  })
+
+  it('to BACKUP_DIR keeps the newest BACKUP_KEEP, foreign files and new drafts, and removes what is older', async () => {
+    const old = ['duet-2026-01-30T03-00-00Z.db', 'duet-2026-01-31T03-00-00Z.db', 'duet-2026-01-29T03-00-00Z.dump']
+    const kept = ['duet-backup-1.part', 'duet.db', 'letter.txt', 'old-duet-2026-01-01T03-00-00Z.db']
+    for (const name of [...old, ...kept, 'duet-backup-0.part']) writeFileSync(join(folder.path, name), '')
+    utimesSync(join(folder.path, 'duet-backup-0.part'), 1, 1)
+    const settings = { ...env, BACKUP_DIR: folder.path, BACKUP_KEEP: '2' }
+    const { code, stdout, stderr } = await runDuet(['backup'], { env: settings })
+    assert.equal(code, 0, stderr)
+    const [name = ''] = /duet-[\dT-]{19}Z\.db(?=\.\n$)/.exec(stdout) ?? []
+    assert.equal(statSync(join(folder.path, name)).mode & 0o777, 0o600)
+    assert.deepEqual(readdirSync(folder.path).toSorted(), [name, 'duet-2026-01-31T03-00-00Z.db', ...kept].toSorted())
+    // One that fails removes nothing.
+    await runDuet(['backup'], {
+      env: { ...settings, BACKUP_KEEP: '1', DATABASE_URL: `sqlite:${folder.path}/letter.txt` },
+    })
+    assert.ok(readdirSync(folder.path).includes(name))
+  })
+
+  it('shows its age as a metric, by the name of the newest one', async () => {
+    await using app = await startTestApp({ BACKUP_DIR: folder.path })
+    assert.match((await ask(`${app.url}/metrics`)).body, /^duet_backup_age_seconds \+Inf$/m)
+    for (const name of ['duet-2026-01-31T03-00-00Z.db', backupName('postgres', Date.now() - 60_000)])
+      writeFileSync(join(folder.path, name), '')
+    const age = await metricOf(app, 'duet_backup_age_seconds')
+    assert.ok(age >= 60 && age < 200, String(age))
   })
 
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {

@@ -18,6 +18,8 @@ const variables: Readonly<Record<keyof typeof settings, readonly [string, unknow
   DATABASE_POOL_MAX: ['database.poolMax', 10, '25', 25],
   DATABASE_POOLER: ['database.pooler', false, 'transaction', true],
   DATABASE_TIMEOUT_MS: ['databaseTimeoutMs', 1_200, '600000', 600_000],
+  BACKUP_DIR: ['backupDir', undefined, '/mnt/backups', '/mnt/backups'],
+  BACKUP_KEEP: ['backupKeep', 14, '1', 1],
   REDIS_URL: [
     'redis',
     undefined,
@@ -191,6 +193,7 @@ const wrong: Readonly<Partial<Record<keyof typeof settings, readonly string[]>>>
   DATABASE_POOL_MAX: ['0', '1001', 'many'],
   DATABASE_POOLER: ['session'],
   DATABASE_TIMEOUT_MS: ['199'],
+  BACKUP_KEEP: ['0'],
   EVENT_RETENTION_SECONDS: ['59'],
   REDIS_URL: ['http://:hunter2@127.0.0.1'],
   REDIS_TIMEOUT_MS: ['9'],
@@ -227,7 +230,7 @@ const wrong: Readonly<Partial<Record<keyof typeof settings, readonly string[]>>>
 }
 
 test('a wrong value of any variable is refused with one line that names it and does not quote the value', () => {
-  const atTheStart = ['HOST', 'PUBLIC_DIR', 'TOKEN_KEYS', 'TRUSTED_DOCUMENTS']
+  const atTheStart = ['BACKUP_DIR', 'HOST', 'PUBLIC_DIR', 'TOKEN_KEYS', 'TRUSTED_DOCUMENTS']
   assert.deepEqual([...Object.keys(wrong), ...atTheStart].sort(), Object.keys(variables).sort())
   for (const [name, values] of Object.entries(wrong)) {
     for (const value of values) {

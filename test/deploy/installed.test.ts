@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, globSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { basename, join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { temporaryFolder } from '../support/folder.ts'
+import { notInQuick } from '../support/form.ts'
+import { ask } from '../support/http.ts'
+import { logIn } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+
+/** A file of `deploy/` in a folder, with the paths and the user of this machine instead of those of an installation. */
+function installed(file: string, folder: string): string {
+  const text = readFileSync(join(root, 'deploy', file), 'utf8')
+    .replaceAll('/opt/duet/deploy', folder)
+    .replaceAll('/opt/duet', root)
+    .replaceAll('/etc/duet', folder)
+    .replaceAll('/var/lib/duet', join(folder, 'state'))
+    .replaceAll('/var/cache/duet', join(folder, 'cache'))
+    .replaceAll('= duet ]', `= ${userInfo().username} ]`)
+  const path = join(folder, basename(file))
+  writeFileSync(path, text)
+  chmodSync(path, statSync(join(root, 'deploy', file)).mode)
+  return path
+}
+
+const units = globSync('*.{service,timer}', { cwd: join(root, 'deploy') })
+const withoutSystemd = spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed'
+
+test('systemd accepts every unit, and calls what each may do little', {
+  skip: withoutSystemd || notInQuick,
+}, async () => {
+  using folder = temporaryFolder()
+  installed('duet', folder.path)
+  const run = promisify(execFile)
+  const paths = units.map(unit => installed(unit, folder.path))
+  const { stdout, stderr } = await run('systemd-analyze', ['verify', '--man=no', '--recursive-errors=yes', ...paths])
+  assert.equal(stdout + stderr, '')
+  const services = paths.filter(path => path.endsWith('.service'))
+  await run('systemd-analyze', ['security', '--offline=true', '--threshold=20', ...services])
+})
+
+test('the service and a command from any folder read the same settings, whatever is in them', {
+  skip: notInQuick,
+}, async () => {
+  using folder = temporaryFolder()
+  const state = join(folder.path, 'state')
+  mkdirSync(state)
+  const duet = installed('duet', folder.path)
+  const token = String.raw`two#$HOME\"x"`
+  const settings = [
+    'HOST=127.0.0.1',
+    'PORT=0',
+    'THREADS=1',
+    `DATABASE_URL="sqlite:odd # $HOME it's.db"`,
+    `METRICS_TOKEN='${token}' # a comment`,
+    'NODE_OPTIONS=--title=odd',
+  ]
+  writeFileSync(join(folder.path, 'duet.env'), settings.join('\n'))
+  const { PATH } = process.env
+  const elsewhere = { cwd: '/', env: { PATH } }
+  const run = promisify(execFile)
+
+  const service = spawn(duet, ['serve'], { ...elsewhere, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(service, 'exit')
+  try {
+    let log = ''
+    service.stdout.setEncoding('utf8').on('data', text => {
+      log += text
+    })
+    const address = () => /"Listening at (http:[^ ,"]+)/.exec(log)?.[1]
+    await waitUntil(() => address() !== undefined || service.exitCode !== null)
+    const metrics = await ask(`${address()}/metrics`, { headers: { authorization: `Bearer ${token}` } })
+    assert.equal(metrics.status, 200, metrics.body)
+    assert.match(readFileSync(`/proc/${service.pid}/cmdline`, 'utf8'), /^odd\0/)
+    assert.equal(statSync(join(state, "odd # $HOME it's.db")).mode & 0o777, 0o600)
+    await waitUntil(() => globSync('**', { cwd: join(folder.path, 'cache') }).length > 10)
+
+    const { stdout } = await run(duet, ['users', 'create', '--email', 'ann@example.com'], elsewhere)
+    const [, password = ''] = /^Password: (.*)$/m.exec(stdout) ?? []
+    await logIn({ url: address() ?? '' }, 'ann@example.com', password)
+  } finally {
+    service.kill('SIGKILL')
+    await ended
+  }
+})
