@@ -65,6 +65,11 @@ const commands: Readonly<Record<string, Command>> = {
     takes: ['[<file>]'],
     run: async (config, [file]) => (await import('./commands/backup.ts')).backup(config, file),
   },
+  move: {
+    summary: 'copy an embedded database that is not served to an empty PostgreSQL, and compare them',
+    options: ['--to <address>'],
+    run: async (config, _, options) => (await import('./commands/move.ts')).move(config, options),
+  },
   'keys generate': {
     summary: 'print a new key set for TOKEN_KEYS',
     run: async () => void process.stdout.write(await (await import('./security/keys.ts')).generateKeySet()),

@@ -18,12 +18,12 @@ export function claimSqliteFile(path: string): Disposable & { readonly path: str
   const temporary = path === ':memory:' ? mkdtempSync(join(tmpdir(), 'duet-')) : undefined
   const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')
   keepPrivate(file)
-  const lock = lockFor(file)
+  const lock = lockSqliteFile(file)
   markAsClaimed(file)
   return {
     path: file,
     [Symbol.dispose]() {
-      lock.close()
+      lock[Symbol.dispose]()
       if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     },
   }
@@ -68,15 +68,18 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
   return step.value // after an error above, the connection is closed, which rolls everything back
 }
 
-// Allows one server per file: a second server would deliver events late and run the timers twice. The operating system
-// releases the lock when the process ends, even after a crash. Commands such as `users set-role` and `backup` do not
-// take the lock.
-function lockFor(file: string): DatabaseSync {
+/**
+ * Allows one server per file: a second server would deliver events late and run the timers twice. The operating system
+ * releases the lock when the process ends, even after a crash. Commands such as `users set-role` and `backup` do not
+ * take the lock; `move` does, because a server's next writes would be lost.
+ */
+export function lockSqliteFile(path: string): Disposable {
+  const file = realPath(path)
   keepPrivate(`${file}-lock`)
   const lock = new DatabaseSync(`${file}-lock`)
   try {
     lock.exec('pragma journal_mode = memory; pragma locking_mode = exclusive; begin exclusive')
-    return lock
+    return { [Symbol.dispose]: () => lock.close() }
   } catch (error) {
     lock.close()
     const isBusy = error instanceof Error && 'errcode' in error && error.errcode === 5
