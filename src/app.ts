@@ -92,7 +92,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
-  await serveRest({ server, authenticate, proxies, links: new Links(config.linkPrefix), ...operations })
+  await serveRest({ server, authenticate, links: new Links(config.linkPrefix), ...operations })
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })

@@ -80,6 +80,8 @@ export function readConfig(environment: Environment) {
     metricsToken: parseToken('METRICS_TOKEN', read('METRICS_TOKEN')),
     metricsOpen: isLocal,
     logLevel: choice('LOG_LEVEL', logLevels),
+    logRequests: choice('LOG_REQUESTS', ['all', 'errors']),
+    slowOperationMs: integer('SLOW_OPERATION_MS', 0, 600_000),
     drainMs: integer('DRAIN_MS', 0, 8_000),
     demoData: choice('DEMO_DATA', booleans, isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',
     accessPolicy,

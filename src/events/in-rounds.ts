@@ -1,3 +1,5 @@
+import { during } from '../lib/waits.ts'
+
 /**
  * Work that runs in rounds. Whoever asks for one during a round, or during the pause after it, gets one more together
  * with all others who ask meanwhile: under load, there are fewer rounds with more to do in each. A round must not reject.
@@ -17,6 +19,6 @@ export function inRounds(round: () => Promise<void>, pauseMs: number): () => voi
   }
   return () => {
     isWanted = true
-    if (!isRunning) void run()
+    if (!isRunning) void during(undefined, run)
   }
 }

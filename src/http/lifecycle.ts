@@ -3,7 +3,6 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../core/errors.ts'
-import { logAbandoned } from './logging.ts'
 
 /** The state of the running server: serving, under maintenance, or shutting down. */
 export class Lifecycle {
@@ -18,6 +17,8 @@ export class Lifecycle {
   /** While this is set, requests wait for it before they are processed; see `shutDown`. */
   held: Promise<undefined> | undefined
   readonly connections = new Set<Socket>()
+  /** Called with each request whose client disconnects before the answer is sent. */
+  abandoned: (reply: FastifyReply) => void = () => {}
   /** Closes the connections that are WebSockets now. */
   closeSockets: () => void = () => {}
   /** Called when this thread no longer listens. Resolves when no other thread of the process does. */
@@ -32,10 +33,12 @@ export class Lifecycle {
     this.maintenance = maintenance
     this.drainMs = drainMs
     this.stoppedListening = stoppedListening
-    const release = (response: ServerResponse) => this.release(response)
+    const forget = (response: ServerResponse) => {
+      const reply = this.release(response)
+      if (reply !== undefined && !response.writableFinished) this.abandoned(reply)
+    }
     this.#forget = function () {
-      const reply = release(this)
-      if (reply !== undefined && !this.writableFinished) logAbandoned(reply)
+      forget(this)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { type DestinationStream, type Logger, pino } from 'pino'
 import { AppError } from '../core/errors.ts'
 import type { Randomness } from '../core/ports.ts'
@@ -69,30 +69,6 @@ function textOf(thrown: unknown): string {
 
 function shortened(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length)}…`
-}
-
-/** Logs one line per response, after it is sent. */
-export function logAnswers(server: FastifyInstance, logger: Logger): void {
-  server.addHook('onResponse', (_request, reply, next) => {
-    if (logger.isLevelEnabled('info')) logger.info({ ...about(reply), status: reply.statusCode }, 'answered')
-    next()
-  })
-}
-
-/** Logs a request whose client disconnected before the response was sent. */
-export function logAbandoned(reply: FastifyReply): void {
-  reply.request.log.info(about(reply), 'the client disconnected before the answer was sent')
-}
-
-function about({ request, elapsedTime }: FastifyReply): object {
-  const { method } = request
-  return { ...traceOf(request), method, path: pathOf(request), ms: Math.round(elapsedTime * 100) / 100 }
-}
-
-/** A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged. */
-function pathOf(request: FastifyRequest): string {
-  const [path = ''] = request.url.split(/[?#;]/, 1)
-  return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (request.routeOptions.url ?? '(unknown)')
 }
 
 /** The request id that the client sent if it is safe to log and return, otherwise a new one. */

@@ -1,16 +1,19 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { Randomness } from '../core/ports.ts'
 import { nodeHttp } from '../lib/node-http.ts'
+import type { TrustedProxies } from './client-address.ts'
 import { sendError } from './errors.ts'
 import { requestIdOf } from './logging.ts'
 import type { CountUnserved } from './rate-limit.ts'
+import type { RequestLog } from './request-log.ts'
 import { answerOn, endsAfterAnswers, lingerMs } from './upgrades.ts'
 
 /** The tools for responses to requests that never reach Fastify. */
 interface RawAnswers {
-  readonly logger: FastifyBaseLogger
+  readonly requestLog: RequestLog
+  readonly proxies: TrustedProxies
   readonly randomness: Randomness
   readonly count: CountUnserved
 }
@@ -80,7 +83,7 @@ function answerRaw(
   headers: IncomingHttpHeaders | undefined,
   status: number,
   text: string,
-  { logger, randomness }: RawAnswers,
+  { requestLog, proxies, randomness }: RawAnswers,
 ): void {
   const requestId = requestIdOf(headers, randomness)
   const body = JSON.stringify({ error: text })
@@ -94,5 +97,6 @@ function answerRaw(
   )
   const linger = setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.once('close', () => clearTimeout(linger))
-  logger.info({ requestId, status }, text)
+  const client = proxies.keyOf({ socket, headers: headers ?? {} })
+  requestLog.tell(text, 0, undefined, requestLog.isAll || status >= 500, () => ({ requestId, client, status }))
 }

@@ -32,7 +32,7 @@ export const exemptLimit = Object.freeze({ max: 1_000, windowMs: 60_000 })
  * path count by themselves. A client that sends more than twice a limit is refused until its window ends.
  */
 export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse: Refuse): void {
-  const { limiter, exempt, paths, proxies } = limit
+  const { limiter, exempt, paths } = limit
   const isLimited = limitedPaths(paths)
   const policy = `"default";q=${limiter.limit};w=${Math.ceil(limiter.windowMs / 1000)}`
   const refusal = (reply: FastifyReply, client: string, most: number, allowance: Allowance) => {
@@ -46,11 +46,10 @@ export function limitRequests(server: FastifyInstance, limit: RateLimit, refuse:
     return tooManyRequests(resetSeconds)
   }
   server.addHook('onRequest', (request, reply, next) => {
-    const { raw } = request
+    const { raw, client } = request
     const exempted = isExempt(request)
     // The route counts too, because the same route can be reached by different notations of its URL.
     if (!exempted && !isLimited(raw.sentUrl ?? raw.url) && !isLimited(request.routeOptions.url)) return next()
-    const client = proxies.keyOf(raw)
     if (exempted) return next(refusal(reply, client, exempt.limit, exempt.take(client)))
     const decide = (allowance: Allowance) => {
       reply.header('ratelimit-policy', policy)

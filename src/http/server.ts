@@ -4,21 +4,23 @@ import type { Logger } from 'pino'
 import type { Policy } from '../core/access.ts'
 import type { Randomness } from '../core/ports.ts'
 import { nodeHttp } from '../lib/node-http.ts'
+import { during } from '../lib/waits.ts'
 import { acceptBodies } from './bodies.ts'
 import type { TrustedProxies } from './client-address.ts'
 import { Connections, serveInTurn } from './connections.ts'
 import { answerError } from './errors.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
-import { logAnswers, requestIdOf } from './logging.ts'
+import { requestIdOf } from './logging.ts'
 import { answerParserError, refuseMalformed } from './malformed.ts'
 import type { Metrics } from './metrics.ts'
 import { allowOrigins, answerPreflights, refuseForeignPages } from './origins.ts'
 import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
+import { RequestLog, type RequestLogSettings } from './request-log.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundUnread, type Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
-export interface ServerSettings {
+export interface ServerSettings extends RequestLogSettings {
   readonly bodyLimitBytes: number
   readonly corsOrigins: readonly string[]
   readonly accessPolicy: Policy
@@ -38,7 +40,7 @@ export interface ServerParts {
 
 /** An HTTP server with all common behaviour and no routes yet. The hooks run in the order in which they are added. */
 export function createServer(
-  { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient }: ServerSettings,
+  { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient, ...logging }: ServerSettings,
   { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics }: ServerParts,
 ): FastifyInstance {
   const open = new Connections({
@@ -51,7 +53,9 @@ export function createServer(
     if (open.refuse(client, seconds, except)) logger.warn({ seconds }, refusedLine)
   }
   const count = countUnserved(rateLimit, refuse)
-  const rawAnswers = { logger, randomness, count }
+  const requestLog = new RequestLog(logger, logging)
+  lifecycle.abandoned = reply => requestLog.answered(reply)
+  const rawAnswers = { requestLog, proxies, randomness, count }
   const server: FastifyInstance = fastify({
     serverFactory: serve => nodeHttp.createServer(httpOptions, serveInTurn(serve, count)),
     loggerInstance: childless(logger),
@@ -78,18 +82,22 @@ export function createServer(
   })
   server.setErrorHandler(answerError)
 
+  server.decorateRequest('client', '').decorateRequest('waits').decorateRequest('operation')
   server.addHook('onRequest', (request, reply, next) => {
     lifecycle.track(reply)
+    request.client = proxies.keyOf(request.raw)
+    request.waits = requestLog.newWaits()
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     // Most responses depend on the caller or contain private data. A route whose response is the same for everybody
     // overrides this.
     reply.header('cache-control', 'no-store')
-    if (lifecycle.held === undefined) next()
-    else lifecycle.held.then(next)
+    if (lifecycle.held === undefined) during(request.waits, next)
+    else lifecycle.held.then(() => during(request.waits, next))
   })
-  server.addHook('onSend', (_request, { raw }, _payload, next) => {
+  server.addHook('onSend', ({ waits }, { raw }, _payload, next) => {
     if (lifecycle.draining) raw.shouldKeepAlive = false
+    if (waits !== undefined) waits.answeredAt = performance.now()
     next()
   })
   allowOrigins(server, corsOrigins)
@@ -101,7 +109,10 @@ export function createServer(
   refuseUnrouted(server)
   acceptBodies(server)
   boundUnread(server, unread, metrics.cutConnection)
-  logAnswers(server, logger)
+  server.addHook('onResponse', (_request, reply, next) => {
+    requestLog.answered(reply, reply.statusCode)
+    next()
+  })
   return server
 }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { Redis, type Result } from 'ioredis'
 import type { RateLimiter } from '../core/ports.ts'
+import { waiting } from '../lib/waits.ts'
 import { allowanceOf, type Limits, type MemoryLimits } from './memory-limits.ts'
 
 declare module 'ioredis' {
@@ -80,7 +81,7 @@ export class RedisLimits implements Limits, Disposable {
     const { keys, values, sent } = this.#batch
     const index = 2 * (keys.push(key) - 1)
     values.push(amount, windowMs)
-    const results = await sent
+    const results = await waiting('redis', sent)
     return { taken: results[index] ?? 0, leftMs: results[index + 1] ?? 0 }
   }
 

@@ -6,14 +6,12 @@ import { type PageRequest, pageBounds } from '../core/page.ts'
 import type { Payments } from '../core/payments/operations.ts'
 import type { Tokens } from '../core/tokens/operations.ts'
 import type { Users } from '../core/users/operations.ts'
-import type { TrustedProxies } from '../http/client-address.ts'
 import type { Links } from './links.ts'
 
 /** The parts that the routes of the resources need. */
 export interface Rest {
   readonly server: FastifyInstance
   readonly authenticate: onRequestHookHandler
-  readonly proxies: TrustedProxies
   readonly links: Links
   readonly users: Users
   readonly orders: Orders

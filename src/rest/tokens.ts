@@ -8,13 +8,13 @@ import { fieldsOf, type Rest } from './request.ts'
  * `POST /tokens` logs in, or renews the token of the request if the body has no credentials. With credentials it ignores
  * `Authorization`, because a client that logs in needs no valid token yet. `DELETE /tokens` logs out everywhere.
  */
-export function serveTokens({ server, authenticate, proxies, tokens }: Rest): void {
+export function serveTokens({ server, authenticate, tokens }: Rest): void {
   server.post('/tokens', async request => {
     const { authorization } = request.headers
     const token =
       authorization !== undefined && hasNoCredentials(request.body)
         ? await tokens.renew(bearerOf(authorization))
-        : await tokens.logIn(proxies.keyOf(request.raw), decodeLogin(request.body))
+        : await tokens.logIn(request.client, decodeLogin(request.body))
     return { token }
   })
 

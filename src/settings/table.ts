@@ -120,6 +120,14 @@ export const settings = {
     meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas',
   },
   LOG_LEVEL: { fallback: 'info', meaning: logLevels.join(', ') },
+  LOG_REQUESTS: {
+    fallback: 'all',
+    meaning: 'which answers get a line in the log: all, or errors (those from 500 on, and slow ones)',
+  },
+  SLOW_OPERATION_MS: {
+    fallback: '200',
+    meaning: 'milliseconds from which on a line is a warning that tells what was waited for; 0: never',
+  },
   DRAIN_MS: {
     fallback: '1000',
     meaning: 'milliseconds to keep serving after SIGTERM, while clients switch to other instances',

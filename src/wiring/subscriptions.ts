@@ -4,14 +4,16 @@ import type { Store } from '../core/store.ts'
 import type { Tokens } from '../core/tokens/operations.ts'
 import { Feed } from '../events/feed.ts'
 import type { Executor } from '../graphql/execute.ts'
-import { FanOut } from '../graphql/live/fan-out.ts'
+import { FanOut, type FanOutParts } from '../graphql/live/fan-out.ts'
 import { Sockets } from '../graphql/live/sockets.ts'
 import { bearerOf } from '../http/authentication.ts'
 import type { TrustedProxies } from '../http/client-address.ts'
 import { reportFailure } from '../http/errors.ts'
 import { allowedOrigins } from '../http/origins.ts'
 import { type RateLimit, socketLimit } from '../http/rate-limit.ts'
+import { RequestLog } from '../http/request-log.ts'
 import type { Unread } from '../http/unread.ts'
+import { during } from '../lib/waits.ts'
 import type { JwtSigner } from '../security/tokens.ts'
 import type { Base } from './base.ts'
 
@@ -42,12 +44,14 @@ export async function openSockets(
   { store, bus, signer, tokens, executor, rateLimit, proxies, unread }: SocketParts,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
+  const requestLog = new RequestLog(logger, config)
   const feed = parts.use(new Feed({ log: store.events, bus, observer }))
   const fanOut = new FanOut({
     store,
     log: store.events,
     feed,
     observer: metrics.sockets,
+    delivering: delivering(requestLog),
     now: () => clock.now(),
     groups: config.subscriptionGroups,
     groupsPerClient: config.subscriptionGroupsPerClient,
@@ -71,6 +75,7 @@ export async function openSockets(
       isAllowedOrigin: allowedOrigins(config.corsOrigins),
       unread,
       observer: metrics.sockets,
+      requestLog,
       report: error => reportFailure(error, logger),
     }),
   )
@@ -98,6 +103,17 @@ export async function openSockets(
     'max',
   )
   return sockets
+}
+
+/** Runs a delivery, and logs one that was slow. */
+function delivering(log: RequestLog): FanOutParts['delivering'] {
+  return async ({ kind: event }, deliver) => {
+    const waits = log.newWaits()
+    const begun = performance.now()
+    const subscribers = await during(waits, deliver)
+    const ms = performance.now() - begun
+    log.tell('event delivered', ms, waits, false, () => ({ event, subscribers, ms: Math.round(ms) }))
+  }
 }
 
 /**

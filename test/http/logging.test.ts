@@ -7,7 +7,7 @@ import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
 import { waitUntil } from '../support/wait.ts'
 
-test('every answer gives one log line with method, path, status, duration and request id', async () => {
+test('every answer gives one log line with client, method, path, status, bytes, duration and request id', async () => {
   await using server = await startTestServer(fastify => fastify.get('/things/:id', () => ({ ok: true })))
   const { headers } = await ask(`${server.url}/things/7?token=x`)
   const [line, ...more] = server.logs.filter(each => each.msg === 'answered')
@@ -18,9 +18,11 @@ test('every answer gives one log line with method, path, status, duration and re
   assert.deepEqual(rest, {
     level: 30,
     requestId: headers.get('x-request-id'),
+    client: '127.0.0.1',
     method: 'GET',
     path: '/things/7',
     status: 200,
+    bytes: 11,
     msg: 'answered',
   })
 })

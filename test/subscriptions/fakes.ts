@@ -171,6 +171,7 @@ export class FanOutStage {
       log: this.log,
       feed: this.feed,
       observer,
+      delivering: async (_event, deliver) => void (await deliver()),
       now: () => 1250,
       groups: 10_000,
       groupsPerClient: 200,

@@ -6,7 +6,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { Conversation, type ConversationParts } from '../../src/graphql/live/protocol.ts'
 import type { Wire } from '../../src/graphql/live/run.ts'
 import { Sockets, type SocketsParts } from '../../src/graphql/live/sockets.ts'
+import { RequestLog } from '../../src/http/request-log.ts'
 import { Unread } from '../../src/http/unread.ts'
+import { collectLogs } from '../support/logs.ts'
 import { clientFrame, upgradeLines } from '../support/sockets.ts'
 import { testTimeoutMs } from '../support/wait.ts'
 import { FanOutStage } from './fakes.ts'
@@ -41,6 +43,7 @@ function partsOver(stage: FanOutStage, parts: Partial<ConversationParts> = {}): 
     isStillValid: async () => true,
     isKnownKey: () => true,
     client: 'a client',
+    requestLog: new RequestLog(collectLogs().logger, {}),
     take: () => undefined,
     clock: { now: Date.now },
     initTimeoutMs: testTimeoutMs,

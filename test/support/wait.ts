@@ -18,6 +18,7 @@ export const generous = {
   SOCKET_INIT_TIMEOUT_MS: String(testTimeoutMs),
   SOCKETS_PER_CLIENT: '100000',
   SOCKET_MESSAGES_PER_SECOND: '0',
+  SLOW_OPERATION_MS: String(testTimeoutMs),
 } as const
 
 /** A short timeout, for tests in which the database does not respond. */

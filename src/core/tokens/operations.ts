@@ -1,3 +1,4 @@
+import { waiting } from '../../lib/waits.ts'
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor, IdentifiedUser } from '../actor.ts'
 import { AppError, tooManyRequests } from '../errors.ts'
@@ -64,7 +65,8 @@ export class Tokens {
 
   async #userOf(loginKey: string, password: string): Promise<Credentials | undefined> {
     const user = await this.#parts.store.credentials(loginKey)
-    return (await this.#parts.passwords.matches(password, user?.passwordHash)) ? user : undefined
+    const matches = await waiting('password', this.#parts.passwords.matches(password, user?.passwordHash))
+    return matches ? user : undefined
   }
 
   /** Gives a new token for a valid one. This is not a login, so it does not count as an attempt. */

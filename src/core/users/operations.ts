@@ -1,3 +1,4 @@
+import { waiting } from '../../lib/waits.ts'
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
@@ -114,7 +115,8 @@ export class Users {
   }
 
   async #newPassword(password: string): Promise<Pick<UserValues, 'password' | 'tokenVersion'>> {
-    return { password: { hash: await this.#parts.passwords.hash(password) }, tokenVersion: this.#parts.randomness.id() }
+    const hash = await waiting('password', this.#parts.passwords.hash(password))
+    return { password: { hash }, tokenVersion: this.#parts.randomness.id() }
   }
 }
 

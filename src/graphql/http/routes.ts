@@ -27,6 +27,7 @@ export function serveGraphQL(parts: GraphQLServer): void {
 
   const answer = async (asked: OperationRequest, request: FastifyRequest, reply: FastifyReply): Promise<string> => {
     const operation = executor.prepare(asked)
+    request.operation = operation
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
       reply.header('allow', 'POST')

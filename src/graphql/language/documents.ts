@@ -156,7 +156,8 @@ export class PreparedOperation {
 
   constructor(definition: OperationDefinitionNode, tree: readonly Node[], weight: number, options: OperationOptions) {
     this.kind = definition.operation
-    this.name = definition.name?.value
+    // Copied, because a part of the client's text would keep all of it in memory, as long as a subscription has the name.
+    this.name = definition.name && Buffer.from(definition.name.value).toString()
     this.tree = tree
     this.roots = rootsOf(tree)
     this.variableNames = (definition.variableDefinitions ?? []).map(({ variable }) => variable.name.value)

@@ -4,6 +4,7 @@ import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
 import { placeFromText, placeToText, subjectOf, topicOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
+import { during, waited } from '../../lib/waits.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
 import { EventMessage } from './event-message.ts'
 import { Group, type GroupLimits, Groups, groupName, longReadMs, type Subscriber, type Subscription } from './groups.ts'
@@ -27,6 +28,8 @@ export interface FanOutParts extends GroupLimits {
   /** How long one read may take, in milliseconds. */
   readonly readMs: number
   readonly observer: FanOutObserver
+  /** Runs a delivery, which resolves with the number of subscribers that it has reached. */
+  readonly delivering: (event: Event, deliver: () => Promise<number>) => Promise<void>
   readonly now: () => number
   readonly report: (error: AppError) => void
 }
@@ -120,7 +123,7 @@ export class FanOut {
   #start(group: Group): void {
     this.#running.set(group, undefined)
     this.#setGoal(group)
-    void this.#run(group)
+    void during(undefined, () => this.#run(group))
   }
 
   /** Delivers until the group has caught up or has no members any more. */
@@ -168,30 +171,38 @@ export class FanOut {
       const reading = member?.subscriber.ready()
       if (reading !== undefined) return reading
     }
-    const { observer, now } = this.#parts
     this.#running.set(group, event)
+    await this.#parts.delivering(event, () => this.#send(group, event))
+  }
+
+  async #send(group: Group, event: Event): Promise<number> {
+    const { observer, now } = this.#parts
+    const begun = performance.now()
     const subject = subjectOf(event)
     const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
-    const data = subject === undefined ? undefined : await reads.run(() => this.#read(group, subject))
+    const data = subject === undefined ? undefined : await reads.run(() => this.#read(group, subject, begun))
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
-    if (subject === undefined) return this.groups.end(group, undefined)
-    if (data === undefined) return observer.skipped()
+    if (subject === undefined) this.groups.end(group, undefined)
+    else if (data === undefined) observer.skipped()
+    if (data === undefined) return 0
     const message = new EventMessage(data, group.positions ? placeToText(event) : undefined)
     const isLive = this.groups.isLive(group)
     const reached = await group.send(event, message)
     if (isLive && reached > 0) observer.delivered(reached, Math.max(0, now() - event.at) / 1000)
     else if (reached > 0) observer.replayed()
+    return reached
   }
 
   /**
    * Reads what a group has selected of a post or comment. Undefined if that no longer exists. Throws if its reads again
    * and again do not finish in time, while the store answers others.
    */
-  async #read(group: Group, subject: number): Promise<string | undefined> {
+  async #read(group: Group, subject: number, asked: number): Promise<string | undefined> {
     const { store, feed, readMs } = this.#parts
     const { selection, values, id } = group.subscription
     const begun = performance.now()
+    waited('queue', asked, begun)
     try {
       const data = await store.selectOne(selection, values.with(id, subject))
       if (performance.now() - begun <= readMs) group.slowReads = 0

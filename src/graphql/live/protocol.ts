@@ -1,12 +1,15 @@
 import { AppError, fault } from '../../core/errors.ts'
 import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
+import type { RequestLog } from '../../http/request-log.ts'
+import { during } from '../../lib/waits.ts'
 import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'
 import type { FanOut } from './fan-out.ts'
 import { Login, type LoginParts } from './login.ts'
 import { isPayload, messageIn, pongTo, type Resume, requestIn, resumeIn, socketBounds, Violation } from './messages.ts'
+import { logOperation } from './operation-log.ts'
 import { type Outcome, Run, type Wire } from './run.ts'
 
 export interface OperationObserver {
@@ -24,6 +27,7 @@ export interface ConversationParts extends LoginParts {
   /** How long a new socket may take to send `connection_init`. */
   readonly initTimeoutMs: number
   readonly observer: OperationObserver
+  readonly requestLog: RequestLog
   readonly report: (error: AppError) => void
 }
 
@@ -149,7 +153,7 @@ export class Conversation {
     if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength)
       throw new Violation(4400, 'Invalid message')
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
-    const run = new Run(id, this)
+    const run = new Run(id, this, this.#parts.requestLog.newWaits())
     // An operation that the client has cancelled may still be running.
     if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
       run.end(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))
@@ -157,7 +161,7 @@ export class Conversation {
     }
     this.#operations.set(id, run)
     this.#executing++
-    this.#execute(run, request, resume)
+    during(run.waits, () => this.#execute(run, request, resume))
       .catch((error: unknown) => run.end(reportedRefusal(error, this.#parts.report)))
       .finally(() => {
         this.#executing--
@@ -172,16 +176,26 @@ export class Conversation {
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
     run.roots = operation.roots
+    run.name = operation.name
     // A mutation checks the token itself, in its transaction.
     if (operation.kind !== 'mutation' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
     if (operation.kind === 'subscription') {
       const subscription = executor.subscription(operation, request.variables, this.login.actor)
       run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
+      if (run.hasBegun) this.#log(run, 'begun')
+      run.waits = undefined // it may last long
     } else run.answer(await executor.execute(operation, request.variables, this.login.actor))
   }
 
-  ended({ roots: [first = '(none)', ...others] }: Run, outcome: Outcome): void {
+  ended(run: Run, outcome: Outcome): void {
+    const [first = '(none)', ...others] = run.roots
     this.#parts.observer.ended(others.length === 0 ? first : '(several)', outcome)
+    this.#log(run, outcome)
+  }
+
+  #log(run: Run, outcome: Outcome | 'begun'): void {
+    const { requestLog, client } = this.#parts
+    logOperation(requestLog, run, outcome, client, this.login.actor)
   }
 
   /** Another operation may have the id of one that the client has stopped. That does not get here. */

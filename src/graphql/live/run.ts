@@ -1,3 +1,4 @@
+import type { Waits } from '../../lib/waits.ts'
 import type { Code, Refusal } from '../errors.ts'
 import type { EventMessage } from './event-message.ts'
 import type { Subscriber } from './groups.ts'
@@ -31,13 +32,25 @@ export class Run implements Subscriber {
   readonly #host: Host
   /** The fields of the root type that it asks for. Empty until it is known to be valid. */
   roots: readonly string[] = []
+  name: string | undefined
+  readonly since = performance.now()
+  waits: Waits | undefined
+  events = 0
+  /** Those of its answer or its events. */
+  bytes = 0
   #stop: (() => void) | undefined
   #isOver = false
 
-  constructor(id: string, host: Host) {
+  constructor(id: string, host: Host, waits?: Waits) {
     this.id = id
     this.#json = JSON.stringify(id)
     this.#host = host
+    this.waits = waits
+  }
+
+  /** Whether it is a subscription that receives events, or has received them. */
+  get hasBegun(): boolean {
+    return this.#stop !== undefined
   }
 
   /** Sets the function that stops the operation. Calls it at once if the operation is already over. */
@@ -52,12 +65,18 @@ export class Run implements Subscriber {
 
   answer(data: string): void {
     if (this.#isOver) return
-    this.#host.send(`{"id":${this.#json},"type":"next","payload":{"data":${data}}}`)
+    const message = `{"id":${this.#json},"type":"next","payload":{"data":${data}}}`
+    this.bytes = Buffer.byteLength(message)
+    this.#host.send(message)
     this.end()
   }
 
   next(message: EventMessage): void {
-    if (!this.#isOver) this.#host.sendFrame(message.frame(this.#json))
+    if (this.#isOver) return
+    const frame = message.frame(this.#json)
+    this.events++
+    this.bytes += frame.length
+    this.#host.sendFrame(frame)
   }
 
   ready(): Promise<void> | undefined {

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { Queue } from '../../core/queue.ts'
+import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
 import { postgresDialect } from '../select/dialect.ts'
@@ -63,7 +64,10 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     const started = performance.now()
     try {
       const given = args as unknown as readonly never[]
-      const write = () => this.#transact(() => verb(...given), started)
+      const write = () => {
+        waited('queue', started)
+        return this.#transact(() => verb(...given), started)
+      }
       const outcome = await this.#inTurn(this.#catalogue.postOf?.(name, given), () => this.#writers.run(write))
       this.#observer.commit(1)
       return outcome as OutcomeOf<V[Name]>

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
+import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { isTooManyConnections, postgresError } from './errors.ts'
@@ -54,15 +55,19 @@ export class PostgresPool implements AsyncDisposable {
 
   async #next(deadline: number): Promise<PostgresSession> {
     if (this.#waiting.size >= bounds.waiting) throw unavailable(new Error('Too many operations wait'))
+    const begun = performance.now()
     const waiter = Promise.withResolvers<PostgresSession>()
     const late = () => {
       this.#waiting.delete(waiter)
       waiter.reject(postgresError(this.#refused?.error ?? new Error('No database connection was free in time')))
     }
-    const timer = setTimeout(late, Math.max(1, deadline - performance.now()))
+    const timer = setTimeout(late, Math.max(1, deadline - begun))
     this.#waiting.add(waiter)
     this.#grow([waiter])
-    return waiter.promise.finally(() => clearTimeout(timer))
+    return waiter.promise.finally(() => {
+      clearTimeout(timer)
+      waited('connection', begun)
+    })
   }
 
   /** Opens a connection for those that wait, if there may be another. If that fails, the given one gets the error. */

@@ -1,4 +1,5 @@
 import type { Client } from 'pg'
+import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
 import { failureOf } from './errors.ts'
@@ -30,11 +31,16 @@ export class PostgresSession {
   }
 
   /** Runs the statements in one round trip, and returns the rows of each. */
-  async send(statements: readonly Statement[], deadline: number): Promise<readonly (readonly Row[])[]> {
+  async send(
+    statements: readonly Statement[],
+    deadline: number,
+    kind: 'statement' | 'commit' = 'statement',
+  ): Promise<readonly (readonly Row[])[]> {
+    const begun = performance.now()
     const requests = statements.map(({ text, values }) => ({ statement: this.#prepared(text), values }))
     const exchange = new Exchange(requests)
     const late = () => exchange.handleError(new Error('PostgreSQL did not answer in time'))
-    const timer = setTimeout(late, Math.max(1, deadline - performance.now()))
+    const timer = setTimeout(late, Math.max(1, deadline - begun))
     try {
       this.#client.query(exchange)
       return await exchange.answers
@@ -45,6 +51,7 @@ export class PostgresSession {
       throw error
     } finally {
       clearTimeout(timer)
+      waited(kind, begun)
     }
   }
 

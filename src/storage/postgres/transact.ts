@@ -20,11 +20,11 @@ export async function transact(
   /** Rows of statements that were sent because they were expected to be next, in their order. */
   let ahead: (readonly [statement: Statement, rows: readonly Row[]])[] = []
   let isBegun = false
-  const send = (statements: readonly Statement[], until: number) => {
+  const send = (statements: readonly Statement[], until: number, kind?: 'commit') => {
     const all = [...queued, ...statements]
     queued = []
     isBegun = true
-    return session.send(all, until)
+    return session.send(all, until, kind)
   }
   const run = async (statement: Statement): Promise<readonly Row[]> => {
     const [expected, known] = ahead.shift() ?? []
@@ -56,7 +56,7 @@ export async function transact(
     }
     // The commit is never sent together with the beginning: on a dead connection, the verb can still run again.
     if (!isBegun) await send([], deadline)
-    await send([commit], performance.now() + commitMs).catch(doubt)
+    await send([commit], performance.now() + commitMs, 'commit').catch(doubt)
     return outcome
   } catch (error) {
     await undo()

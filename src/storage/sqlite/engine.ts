@@ -42,7 +42,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
   async read(statement: Statement): Promise<readonly Row[]> {
     const started = performance.now()
     try {
-      return await this.#reader.read(statement)
+      return await this.#reader.read(statement, started)
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }

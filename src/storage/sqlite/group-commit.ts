@@ -12,7 +12,7 @@ export type Result = readonly [id: number, outcome: unknown, error?: AppError]
 
 /**
  * Runs several verbs in one transaction with one durable commit (group commit). Calls `more` until it returns no more
- * jobs, so jobs that arrive before the commit share it. Results are returned only after the commit. If the commit
+ * jobs, so jobs that arrive before the commit share it, and `onCommit` before the commit. Results are returned only after it. If the commit
  * fails, or an error rolls back the whole transaction, none of the verbs took effect.
  */
 export function commitTogether(
@@ -20,6 +20,7 @@ export function commitTogether(
   verbs: Verbs,
   jobs: readonly Job[],
   more: () => readonly Job[],
+  onCommit: () => void = () => {},
 ): Result[] {
   const taken = [...jobs]
   const runAll = (run: typeof runBare): Result[] => {
@@ -29,6 +30,7 @@ export function commitTogether(
         results.push(run(connection, verbs, job))
         if (results.length === taken.length) taken.push(...more()) // the loop goes on with them
       }
+      onCommit()
       connection.run(commit)
       return results
     } catch (error) {

@@ -1,4 +1,5 @@
 import { unavailable } from '../../core/errors.ts'
+import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement, Value } from '../sql.ts'
 import { isDamage, type SqliteConnection, sqliteError } from './connection.ts'
@@ -22,11 +23,13 @@ export class SqliteReader implements Disposable {
     this.#now = now
   }
 
-  read(statement: Statement): Promise<readonly Row[]> {
+  /** `since`: the time of the call. */
+  read(statement: Statement, since: number): Promise<readonly Row[]> {
     if (this.#waiting.length >= bounds.waiting)
       return Promise.reject(unavailable(new Error('Too many reads are waiting')))
     return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ statement, resolve, reject }) === 1) setImmediate(() => this.#readAll())
+      if (this.#waiting.push({ statement, resolve, reject, since, waits: waitsNow() }) === 1)
+        setImmediate(() => this.#readAll())
     })
   }
 
@@ -61,14 +64,15 @@ export class SqliteReader implements Disposable {
   #readSome(all: readonly Waiting[]): readonly Waiting[] {
     const known = new Map<string, Known>()
     const rest: Waiting[] = []
-    const end = performance.now() + slice
-    let isOver = false
+    let now = performance.now()
+    const end = now + slice
     for (const waiting of all) {
-      const { statement, resolve, reject } = waiting
+      const { statement, resolve, reject, since, waits } = waiting
       const same = known.get(statement.text)
       if (same !== undefined && statement.values.every((value, slot) => value === same.values[slot])) {
+        waits?.add('queue', since, now)
         resolve(same.rows)
-      } else if (isOver) {
+      } else if (now > end) {
         rest.push(waiting)
       } else {
         try {
@@ -78,7 +82,10 @@ export class SqliteReader implements Disposable {
         } catch (error) {
           reject(this.#failure(error))
         }
-        isOver = performance.now() > end
+        const begun = now
+        now = performance.now()
+        waits?.add('queue', since, begun)
+        waits?.add('statement', begun, now)
       }
     }
     return rest
@@ -97,6 +104,8 @@ export class SqliteReader implements Disposable {
 
 interface Waiting {
   readonly statement: Statement
+  readonly since: number
+  readonly waits: Waits | undefined
   resolve(rows: readonly Row[]): void
   reject(error: Error): void
 }

@@ -19,6 +19,9 @@ export interface Committed {
   /** How many verbs the commit had. Only the sender of the first is told; others get 0. */
   readonly verbs: number
   readonly results: readonly SentResult[]
+  /** How long all its verbs ran, and how long the commit itself took, in milliseconds. */
+  readonly runMs: number
+  readonly commitMs: number
 }
 export type SentResult = readonly [id: number, outcome: unknown, error?: SentError]
 
@@ -89,11 +92,17 @@ function commitAll(first: MessagePort, text: string): void {
   }
   const jobs = take(first, text)
   if (jobs.length > 0) {
-    const results = checked(commitTogether(connection, verbs, jobs, more))
+    const begun = performance.now()
+    let ran = begun
+    const onCommit = () => {
+      ran = performance.now()
+    }
+    const results = checked(commitTogether(connection, verbs, jobs, more, onCommit))
+    const took = { runMs: ran - begun, commitMs: performance.now() - ran }
     let answered = 0
     for (const [port, count] of messages) {
       const verbs = answered === 0 ? results.length : 0
-      send(port, { verbs, results: results.slice(answered, answered + count).map(toResult) })
+      send(port, { verbs, results: results.slice(answered, answered + count).map(toResult), ...took })
       answered += count
     }
   }

@@ -2,11 +2,12 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { type AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { fromSent } from '../../core/sent-error.ts'
+import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import { outcomeUnknown } from '../engine.ts'
 import type { Timeouts } from '../timeouts.ts'
 import type { Job } from './group-commit.ts'
-import type { FromWriter, SentResult, ToWriter } from './writer-thread.ts'
+import type { Committed, FromWriter, SentResult, ToWriter } from './writer-thread.ts'
 
 /** What the writer thread has told about the file. */
 export interface FileState {
@@ -45,7 +46,7 @@ export class SqliteWriter implements FileState, AsyncDisposable {
       return Promise.reject(unavailable(new Error('Too many writes are waiting')))
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      this.#waiting.set(id, { settle: { resolve, reject }, since: performance.now() })
+      this.#waiting.set(id, { settle: { resolve, reject }, since: performance.now(), waits: waitsNow() })
       this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
       this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
@@ -87,10 +88,11 @@ export class SqliteWriter implements FileState, AsyncDisposable {
       return
     }
     if (message.verbs > 0) this.#observer.commit(message.verbs)
-    for (const result of message.results) this.#settle(result)
+    for (const result of message.results) this.#settle(result, message)
   }
 
-  #settle([id, outcome, error]: SentResult): void {
+  #settle([id, outcome, error]: SentResult, took: Committed): void {
+    recordWaits(this.#waiting.get(id), took)
     const waiting = this.#take(id)
     if (error === undefined) waiting?.resolve(outcome)
     else waiting?.reject(fromSent(error))
@@ -144,12 +146,23 @@ export interface WriterOptions {
 
 interface Waiting {
   readonly since: number
+  readonly waits: Waits | undefined
   settle: Settle | undefined
 }
 
 interface Settle {
   resolve(outcome: unknown): void
   reject(error: Error): void
+}
+
+/** Before its transaction began, a verb has waited for the one before it. It may also have joined one that was running. */
+function recordWaits(waiting: Waiting | undefined, { runMs, commitMs }: Committed): void {
+  if (waiting?.waits === undefined) return
+  const now = performance.now()
+  const begun = Math.max(waiting.since, now - commitMs - runMs)
+  waiting.waits.add('queue', waiting.since, begun)
+  waiting.waits.add('statement', begun, now - commitMs)
+  waiting.waits.add('commit', now - commitMs, now)
 }
 
 /** The jobs of one message share one transaction, however long they take. */

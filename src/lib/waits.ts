@@ -1,0 +1,56 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** What an operation can wait for. `client`: its body has not arrived yet, or its answer is not sent yet. */
+export type Wait = 'client' | 'queue' | 'connection' | 'statement' | 'commit' | 'password' | 'redis'
+
+/** How long one operation has waited for what, in milliseconds. All times are those of `performance.now()`. */
+export class Waits {
+  readonly #begun = performance.now()
+  readonly #ms = { client: 0, queue: 0, connection: 0, statement: 0, commit: 0, password: 0, redis: 0 }
+  /** When the answer was given to the connection. */
+  answeredAt = Number.POSITIVE_INFINITY
+
+  add(kind: Wait, since: number, until = performance.now()): void {
+    this.#ms[kind] += until - since
+  }
+
+  /** The whole body has arrived. What nothing else accounts for was a wait for it. */
+  arrived(): void {
+    const { queue, connection, statement, redis } = this.#ms
+    this.add('client', this.#begun + queue + connection + statement + redis)
+  }
+
+  /** In whole milliseconds, without what took none. */
+  told(): object {
+    if (this.answeredAt < Number.POSITIVE_INFINITY) this.add('client', this.answeredAt)
+    const rounded = Object.entries(this.#ms).map(([kind, ms]) => [kind, Math.round(ms)] as const)
+    return Object.fromEntries(rounded.filter(([, ms]) => ms > 0))
+  }
+}
+
+/**
+ * The waits of the operation that runs now. Node keeps it along promises. To pass it on instead, every function of the
+ * core and of the store would need one more parameter.
+ */
+const current = new AsyncLocalStorage<Waits | undefined>()
+
+export const waitsNow = (): Waits | undefined => current.getStore()
+
+/** Does the work of an operation; without `waits`, work that no operation waits for, even if one has started it. */
+export function during<Outcome>(waits: Waits | undefined, work: () => Outcome): Outcome {
+  return waits === current.getStore() ? work() : current.run(waits, work)
+}
+
+/** Records that the operation that runs now has waited. */
+export function waited(kind: Wait, since: number, until?: number): void {
+  current.getStore()?.add(kind, since, until)
+}
+
+export async function waiting<Outcome>(kind: Wait, promise: Promise<Outcome>): Promise<Outcome> {
+  const since = performance.now()
+  try {
+    return await promise
+  } finally {
+    waited(kind, since)
+  }
+}

@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import type { Wait } from '../../src/lib/waits.ts'
+import { startTestApp, startTestAppOn } from '../support/app.ts'
+import { engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
+import { query, read } from '../support/graphql.ts'
+import { ask, RawConnection, type Served } from '../support/http.ts'
+import { RedisServer, redisMissing } from '../support/redis.ts'
+import { createMember, logIn, send, sendText } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+
+type Line = Readonly<Record<string, unknown>>
+
+/** The lines about answers and operations, without what differs from run to run. */
+async function lines({ logs }: { logs: Line[] }, count: number): Promise<Line[]> {
+  const isOne = ({ msg }: Line) => msg === 'answered' || msg === 'operation ended'
+  await waitUntil(() => logs.filter(isOne).length >= count)
+  return logs.filter(isOne).map(({ time, ms, requestId, thread, level, ...rest }) => {
+    assert.ok(typeof ms === 'number')
+    return rest
+  })
+}
+
+for (const kind of engineKinds) {
+  describe(`the log, on ${kind.name}`, { skip: kind.skip }, () => {
+    it('tells client, user, operation, root fields and bytes of each answer and of each operation of a socket', async () => {
+      await using app = await startTestAppOn(kind)
+      const { id: user, token } = await createMember(app)
+      app.logs.length = 0
+      const create =
+        'mutation Write { mine: createPost(title: "t", content: "c") { id } ...more } fragment more on Mutation { __typename }'
+      const { body } = await query(app, create, { token })
+      await query(app, '{ absent }')
+      await send(app, `GET /users/${user}`, undefined, token)
+      const client = await SocketClient.connect(app, { token })
+      await client.read('query Read { a: posts { id } b: posts { title } me { id } }')
+      await client.ask('query Read { absent }')
+      const posts = await client
+        .begin('subscription Watch { postAdded { id } }')
+        .listening(
+          async title =>
+            Object.values(
+              await read<{ createPost: { id: string } }>(
+                app,
+                `mutation { createPost(title: "${title}", content: "c") { id } }`,
+                { token },
+              ),
+            )[0]?.id ?? '',
+        )
+      posts.complete()
+      client.begin('subscription Left { postAdded { id } }')
+      await client.read('{ __typename }')
+      await client.close()
+      const known = (await lines(app, 9)).filter(
+        ({ operation, fields }) => operation !== undefined || fields !== 'createPost',
+      )
+      const from = { client: '127.0.0.1', user }
+      const byWatch = known.find(({ operation }) => operation === 'Watch')
+      assert.ok(Number(byWatch?.events) >= 1 && Number(byWatch?.bytes) > 50)
+      const sent = { msg: 'operation ended', ...from }
+      const answered = { msg: 'answered', client: from.client, method: 'POST', path: '/graphql' }
+      const expected = [
+        {
+          ...answered,
+          ...from,
+          operation: 'Write',
+          fields: 'createPost,__typename',
+          status: 200,
+          bytes: Buffer.byteLength(body),
+        },
+        { ...answered, status: 400 },
+        { ...answered, ...from, method: 'GET', path: `/users/${user}`, status: 200 },
+        { ...sent, operation: 'Read', fields: 'posts,me', outcome: 'ok' },
+        { ...sent, outcome: 'GRAPHQL_VALIDATION_FAILED', bytes: 0 },
+        { ...sent, operation: 'Watch', fields: 'postAdded', outcome: 'stopped' },
+        { ...sent, fields: '__typename', outcome: 'ok' },
+        { ...sent, operation: 'Left', fields: 'postAdded', outcome: 'stopped' },
+      ]
+      assert.equal(known.length, expected.length, JSON.stringify(known))
+      for (const [at, line] of expected.entries()) assert.partialDeepStrictEqual(known[at], line)
+    })
+
+    it('contains no e-mail, password, token, argument or text, whatever is sent where', async () => {
+      await using app = await startTestAppOn(kind, { SLOW_OPERATION_MS: '1' })
+      const secret = 'sesame'
+      const email = `${secret}@example.com`
+      await send(app, 'POST /users', {
+        name: `${secret} n`,
+        email,
+        password: `${secret} password`,
+        avatar: `http://${secret}/`,
+      })
+      const token = await logIn(app, email, `${secret} password`)
+      const own = {
+        'idempotency-key': secret,
+        cookie: secret,
+        'user-agent': secret,
+        referer: `http://${secret}/`,
+        traceparent: secret,
+      }
+      for (const line of [
+        `GET /users?email=${email}`,
+        `GET /users/${secret}@x`,
+        'GET /users/me',
+        'POST /payments',
+        `DELETE /${secret}%40`,
+      ])
+        await sendText(app, line, line.startsWith('POST') ? `{"amount":"${secret}"}` : undefined, token, own)
+      await send(app, 'POST /tokens', { email, password: `${secret} wrong` })
+      await send(app, 'GET /users/me', undefined, secret)
+      await ask(`${app.url}/graphql?query={${secret}}&variables=${secret}`)
+      const texts = [
+        `mutation ($t: String!) { ${secret}: createPost(title: $t, content: "${secret}") { ${secret}: title author { email } } }`,
+        `{ ${secret} }`,
+        `query { ${secret}(`,
+        `query Q($${secret}: ID!) { post(id: $${secret}) { id } }`,
+        `subscription { ${secret}: postAdded { ${secret}: title } }`,
+      ]
+      const client = await SocketClient.connect(app, { token, headers: { cookie: secret } })
+      const watching = client.begin(texts[4] ?? '', {}, { id: secret })
+      for (const text of texts) {
+        const variables = { t: `${secret} title`, [secret]: secret }
+        for (const operationName of [undefined, secret])
+          await query(app, text, { token, variables, operationName, extensions: { secret } })
+        if (text !== texts[4]) await client.ask(text, variables)
+      }
+      await watching.received(1)
+      await client.close()
+      using refused = await SocketClient.open(app)
+      refused.send({ type: 'connection_init', payload: { Authorization: `Bearer ${secret}` } })
+      await refused.closed
+      await lines(app, 24)
+      const text = JSON.stringify(app.logs)
+      assert.ok(text.includes('"waited":{'), 'no slow line')
+      for (const word of [secret, token, token.slice(-20)])
+        assert.ok(
+          !text.includes(word),
+          app.logs.map(line => JSON.stringify(line)).find(line => line.includes(word)),
+        )
+    })
+
+    it('with LOG_REQUESTS=errors, has a line only for answers from 500 on, and for slow ones', async () => {
+      await using app = await startTestAppOn(kind, { LOG_REQUESTS: 'errors', MAINTENANCE: 'on' })
+      assert.equal((await send(app, 'GET /users')).status, 503)
+      await app.app.toggleMaintenance()
+      await send(app, 'GET /users')
+      await send(app, 'GET /absent')
+      using client = await SocketClient.connect(app)
+      await client.ask('{ absent }')
+      await client.read('{ posts { id } }')
+      await app.app.toggleMaintenance()
+      await client.closed
+      assert.equal((await send(app, 'GET /orders/1')).status, 503)
+      const written = await lines(app, 2)
+      assert.deepEqual(
+        written.map(({ status, path }) => [status, path]),
+        [
+          [503, '/users'],
+          [503, '/orders/1'],
+        ],
+      )
+    })
+  })
+}
+
+/** The line that `find` selects is a warning, and tells that it has waited for this longest. */
+async function assertWaited({ logs }: { logs: Line[] }, kind: Wait, find: (line: Line) => boolean): Promise<void> {
+  await waitUntil(() => logs.some(find))
+  const { level, ms, waited, msg } = logs.find(find) ?? {}
+  assert.equal(level, 40, String(msg))
+  const waits = waited as Partial<Record<Wait, number>>
+  const sum = Object.values(waits).reduce((all, each) => all + each, 0)
+  const told = `${JSON.stringify(waits)} in ${ms} ms`
+  assert.ok(sum <= Number(ms) + 4, told) // each is rounded
+  assert.equal(waits[kind], Math.max(takesMs / 2, ...Object.values(waits)), told)
+}
+
+const takesMs = 80
+const slow = { SLOW_OPERATION_MS: String(takesMs / 2), DATABASE_POOL_MAX: '1', THREADS: '1' }
+
+describe('a slow request or operation is logged as a warning that tells what it waited for', () => {
+  for (const kind of engineKinds) {
+    it(`locked rows and files, queues and connections, on ${kind.name}`, { skip: kind.skip }, async () => {
+      await using app = await startTestAppOn(kind, slow)
+      const { token } = await createMember(app)
+      await read(app, 'mutation { createPost(title: "t", content: "c") { id } }', { token })
+      using client = await SocketClient.connect(app)
+      const lock = await lockPosts(app.database)
+      const like = client.begin('mutation Like { likePost(id: 1) { likes } }')
+      await client.read('{ __typename }') // after the like has begun
+      await waitUntil(lock.isAwaited)
+      const asked = send(app, 'GET /users/1')
+      if (kind.kind === 'postgres') await waitUntil(() => isInFlight(app))
+      await pause(takesMs)
+      await lock.end()
+      await Promise.all([like.over(), asked])
+      await assertWaited(app, 'statement', ({ operation }) => operation === 'Like')
+      if (kind.kind === 'postgres') await assertWaited(app, 'connection', ({ path }) => path === '/users/1')
+    })
+  }
+
+  it('hashing, a client that sends slowly, and nothing of other requests', async () => {
+    const matches = () => pause(takesMs, true)
+    await using app = await startTestApp(slow, { passwords: { hash: async () => 'a hash', matches } })
+    using connection = await RawConnection.open(app.port)
+    const body = '{"name":"a","email":"a@example.com"}'
+    connection.write(
+      `POST /users HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n{`,
+    )
+    await send(app, 'POST /tokens', { email: 'a@example.com', password: 'a password' })
+    connection.write(body.slice(1))
+    await assertWaited(app, 'password', ({ path }) => path === '/tokens')
+    await assertWaited(app, 'client', ({ path }) => path === '/users')
+  })
+
+  it('Redis', { skip: postgres.skip || (redisMissing() ?? false) }, async () => {
+    await using redis = await RedisServer.start()
+    await using app = await startTestAppOn(postgres, { ...slow, REDIS_URL: redis.url, RATE_LIMIT_PATHS: '/' })
+    redis.signal('SIGSTOP')
+    const asked = send(app, 'GET /users')
+    await waitUntil(() => isInFlight(app))
+    await pause(takesMs)
+    redis.signal('SIGCONT')
+    await asked
+    await assertWaited(app, 'redis', ({ path }) => path === '/users')
+  })
+})
+
+/** Whether a request is being answered, beside the one that asks. */
+async function isInFlight({ url }: Served): Promise<boolean> {
+  return (await ask(`${url}/metrics`)).body.includes('requests_in_flight 2')
+}
+
+/** Another connection locks all posts. */
+async function lockPosts({ kind, location }: TestDatabase) {
+  if (kind === 'sqlite') {
+    const file = new DatabaseSync(location)
+    file.exec('begin immediate')
+    return { isAwaited: () => true, end: async () => file.close() }
+  }
+  const client = new pg.Client(location)
+  await client.connect()
+  await client.query('begin; select id from posts for update')
+  const waiting = "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+  return { isAwaited: async () => (await client.query(waiting)).rowCount === 1, end: () => client.end() }
+}
