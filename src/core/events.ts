@@ -80,6 +80,8 @@ export interface NextEvents {
   readonly more: boolean
   /** Other threads and instances may not know of these events yet. */
   readonly isNews: boolean
+  /** When they were read, by the clock of the store. */
+  readonly now: number
   /** When the oldest event happened that has no position yet. */
   readonly waitingSince: number | undefined
   /**

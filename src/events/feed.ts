@@ -49,7 +49,9 @@ export class Feed implements RecentEvents, AsyncDisposable {
   /** Whether events were read since the last announcement. They may be this thread's own, read before it knew of them. */
   #hasUnannounced = false
   #answeredAt = Number.NEGATIVE_INFINITY
-  /** When the oldest event happened that is known and could not be read yet. Milliseconds since 1970. */
+  /** By how much the clock of the store is ahead of `performance.now()`. */
+  #ahead = 0
+  /** When the oldest event happened that is known and could not be read yet, by the clock of the store. */
   waitingSince: number | undefined
 
   constructor(parts: FeedParts) {
@@ -59,7 +61,10 @@ export class Feed implements RecentEvents, AsyncDisposable {
   /** Begins at the end of the log. */
   async start(listener: FeedListener): Promise<void> {
     this.#listener = listener
-    this.#beginAt(await this.#parts.log.end())
+    const begun = performance.now()
+    const end = await this.#parts.log.end()
+    this.#setClock(end.readAt ?? 0, begun)
+    this.#beginAt(end)
     this.#parts.bus.listen(writtenHere => this.look(writtenHere))
     this.#timer = setInterval(() => this.look(), pollMs).unref()
   }
@@ -79,6 +84,16 @@ export class Feed implements RecentEvents, AsyncDisposable {
     return this.#recent.slice(before + 1).find(recent => recent.topic === name)?.event
   }
 
+  /** By the clock of the store, as events are. Their ages must not depend on how the clocks of machines differ. */
+  now(): number {
+    return performance.now() + this.#ahead
+  }
+
+  /** The store has read its clock between the question and the answer. The narrowest of these spans decide. */
+  #setClock(now: number, asked: number): void {
+    this.#ahead = Math.min(Math.max(this.#ahead, now - performance.now()), now - asked)
+  }
+
   hasAnsweredSince(time: number): boolean {
     return this.#answeredAt > time
   }
@@ -95,8 +110,9 @@ export class Feed implements RecentEvents, AsyncDisposable {
     const written = this.#hasWritten
     this.#hasWritten = false
     try {
-      const { events, more, isNews, lost, waitingSince } = await log.after(this.#place, written)
+      const { events, more, isNews, now, lost, waitingSince } = await log.after(this.#place, written)
       this.#answeredAt = begun
+      this.#setClock(now, begun)
       this.waitingSince = events[0]?.at ?? waitingSince
       if (lost) {
         this.#beginAt(await log.end())

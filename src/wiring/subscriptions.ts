@@ -52,7 +52,7 @@ export async function openSockets(
     feed,
     observer: metrics.sockets,
     delivering: delivering(requestLog),
-    now: () => clock.now(),
+    now: () => feed.now(),
     groups: config.subscriptionGroups,
     groupsPerClient: config.subscriptionGroupsPerClient,
     readsAtOnce: eventReadsAtOnce(config.database),
@@ -97,7 +97,7 @@ export async function openSockets(
     'duet_events_undelivered_age_seconds',
     'Age of the oldest event that is not delivered yet, or 0',
     () => {
-      const now = clock.now()
+      const now = feed.now()
       return Math.max(0, now - (feed.waitingSince ?? now), now - (fanOut.undeliveredSince ?? now)) / 1000
     },
     'max',

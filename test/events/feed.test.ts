@@ -13,6 +13,7 @@ class MemoryLog implements EventLog {
   portion = 3
   life = 0
   waitingSince: number | undefined
+  now = 1
   failure: unknown
   gate: Promise<void> | undefined
 
@@ -34,18 +35,18 @@ class MemoryLog implements EventLog {
 
   async end(): Promise<Place> {
     if (this.failure !== undefined) throw this.failure
-    return { position: this.events.length, at: this.events.at(-1)?.at ?? 0, readAt: 1 }
+    return { position: this.events.length, at: this.events.at(-1)?.at ?? 0, readAt: this.now }
   }
 
   async after({ position, at }: Place, written: boolean): Promise<NextEvents> {
     this.asked.push({ position, written })
     await this.gate
     if (this.failure !== undefined) throw this.failure
-    const { waitingSince } = this
+    const { waitingSince, now } = this
     const lost = position > this.events.length || (this.events[position - 1]?.at ?? 0) !== at
-    if (lost) return { events: [], more: false, isNews: written, waitingSince, lost }
+    if (lost) return { events: [], more: false, isNews: written, now, waitingSince, lost }
     const events = this.events.slice(position, position + this.portion)
-    return { events, more: events.length === this.portion, isNews: written, waitingSince, lost }
+    return { events, more: events.length === this.portion, isNews: written, now, waitingSince, lost }
   }
 
   ofTopic = () => assert.fail()
@@ -293,6 +294,25 @@ describe('The feed', () => {
     resolve()
     await settle()
     assert.deepEqual([waitingSince, feed.waitingSince], [10, undefined])
+  })
+
+  it('tells the time by the clock of the log, however long its answers take', async () => {
+    const stage = new Stage()
+    stage.log.now = 5_000_000
+    await using feed = await stage.start()
+    const begun = performance.now()
+    const isAt = (time: number) => assert.ok(feed.now() >= time && feed.now() <= time + performance.now() - begun + 1)
+    isAt(5_000_000)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    stage.log.gate = promise
+    await stage.write(1)
+    while (performance.now() < begun + 20) await turn()
+    resolve() // what the log has read may be 20 milliseconds old, or not
+    await settle()
+    isAt(5_000_000)
+    stage.log.now = 1_000_000 // was set back
+    await stage.write(1)
+    isAt(1_000_000)
   })
 
   it('waits for the running round when it is disposed, and does nothing after that', async () => {

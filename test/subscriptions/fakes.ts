@@ -75,7 +75,7 @@ export class FakeLog implements EventLog {
     this.#mayFail()
     const events = this.events.slice(position, Math.min(this.shown, position + mostTogether))
     const more = events.length === mostTogether
-    return { events, more, isNews: false, waitingSince: undefined, lost: false }
+    return { events, more, isNews: false, now: 1000, waitingSince: undefined, lost: false }
   }
 
   async ofTopic(topic: Topic, after: number, through: number): Promise<readonly Event[] | undefined> {

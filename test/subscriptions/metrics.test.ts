@@ -6,7 +6,7 @@ import { postgres } from '../support/engines.ts'
 import { ask } from '../support/http.ts'
 import { createMember } from '../support/rest.ts'
 import { metricOf, SocketClient } from '../support/sockets.ts'
-import { waitUntil } from '../support/wait.ts'
+import { impatient, waitUntil } from '../support/wait.ts'
 import { newPost } from './posts.ts'
 
 const unlimited = { RATE_LIMIT_MAX: '0' }
@@ -82,6 +82,32 @@ describe('Metrics of sockets', () => {
       Array.from((await ask(`${app.url}/metrics`)).body.matchAll(/^duet_socket_operations_total\{(.*)$/gm), on => on[1])
     await waitUntil(async () => (await counted()).length === expected.length)
     assert.deepEqual((await counted()).toSorted(), expected)
+  })
+
+  it('tell the age of events by the clock of the database, also of those that get no position', {
+    skip: postgres.skip,
+  }, async () => {
+    const clock = { now: () => Date.now() + 3_600_000 }
+    await using app = await startTestAppOn(postgres, { ...unlimited, ...impatient }, { clock })
+    const { token } = await createMember(app)
+    using client = await SocketClient.connect(app, { token })
+    const posts = await client.begin('subscription { postAdded { id } }').listening(text => newPost(client, text))
+    await waitUntil(async () => (await metricOf(app, 'duet_events_lag_seconds_count')) > 0)
+    const lag = await metricOf(app, 'duet_events_lag_seconds_sum')
+    assert.ok(lag > 0 && lag < 1_000, `${lag} seconds`)
+    const age = () => metricOf(app, 'duet_events_undelivered_age_seconds')
+    await waitUntil(async () => (await age()) === 0)
+    const holder = new pg.Client({ connectionString: app.database.location })
+    await holder.connect()
+    await holder.query('begin; select position from event_head for update')
+    const id = await newPost(client, 'late')
+    await waitUntil(async () => (await age()) > 1.5) // longer than an attempt to give it a position
+    assert.ok((await age()) < 1_000)
+    await holder.query('commit')
+    await holder.end()
+    await posts.until(events => events.length > 0)
+    assert.deepEqual(posts.events.at(-1), { postAdded: { id } })
+    await waitUntil(async () => (await age()) === 0)
   })
 
   it('count an event that is skipped because its post is deleted', { skip: postgres.skip }, async () => {

@@ -30,6 +30,7 @@ export interface FanOutParts extends GroupLimits {
   readonly observer: FanOutObserver
   /** Runs a delivery, which resolves with the number of subscribers that it has reached. */
   readonly delivering: (event: Event, deliver: () => Promise<number>) => Promise<void>
+  /** By the clock of the store. */
   readonly now: () => number
   readonly report: (error: AppError) => void
 }

@@ -1,3 +1,4 @@
+import { isOutage } from '../../core/errors.ts'
 import type { Event, EventLog, NextEvents, Place } from '../../core/events.ts'
 import type { Engine } from '../engine.ts'
 import { queued, type Row, type Statement, sql } from '../sql.ts'
@@ -16,7 +17,8 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
     const { head, rowAt, waitingSince, now } = stateOf(rows)
     const events = rows.filter(row => row[4] !== null).map(row => eventOf(row.slice(4)))
     const lost = position > head || (rowAt === undefined ? isKept(at, now) : rowAt !== at)
-    return { events, isNews, waitingSince, lost, more: events.length === readTogether || waitingSince !== undefined }
+    const more = events.length === readTogether || waitingSince !== undefined
+    return { events, isNews, now, waitingSince, lost, more }
   }
   return {
     async end() {
@@ -32,11 +34,18 @@ export function createEventLog(engine: Engine<typeof outboxVerbs>, keptSeconds =
     },
     async after(place, written) {
       const statement = { text: texts.after, values: [place.position, readTogether] }
+      const look = async () => found(await engine.read(statement), place, written)
       if (!written || engine.dialect.name === 'sqlite') {
-        const known = found(await engine.read(statement), place, written)
+        const known = await look()
         if (known.waitingSince === undefined || known.events.length > 0 || known.lost) return known
       }
-      return found(await sequence(statement), place, true)
+      try {
+        return found(await sequence(statement), place, true)
+      } catch (error) {
+        if (!isOutage(error)) throw error
+        // Nobody else tells how long events wait for their positions.
+        return { ...(await look()), more: false }
+      }
     },
     async ofTopic(topic, after, through) {
       const [text, ...values] = topic.kind === 'posts' ? [texts.posts] : [texts.comments, topic.postId]
