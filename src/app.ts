@@ -25,6 +25,7 @@ import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 import { alone, type Base } from './wiring/base.ts'
 import { documentSource } from './wiring/documents.ts'
+import { addGauges } from './wiring/gauges.ts'
 import { givenKeys } from './wiring/keys.ts'
 import { openLimits, rateLimitOf } from './wiring/limiters.ts'
 import { createOperations } from './wiring/operations.ts'
@@ -63,6 +64,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const readKeys = async () => (await givenKeys(config)) ?? (await readOrCreateKeys(`${path}-keys.json`))
   const keys = await readKeys()
   await engine.ping()
+  addGauges(config, base, engine)
   const store = createStore(engine, config.eventRetentionSeconds)
   const demoLoginWorks = config.demoData && (common.demoLoginWorks ?? (await ensureDemoData(engine, store, base)))
 

@@ -21,6 +21,10 @@ export class Queue {
     return this.#running === 0
   }
 
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
   async run<Outcome>(work: () => Promise<Outcome>): Promise<Outcome> {
     const { atOnce, mayWait = Number.POSITIVE_INFINITY } = this.#bounds
     if (this.#running < atOnce) this.#running++

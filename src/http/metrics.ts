@@ -38,9 +38,9 @@ export class Metrics {
   )
 
   readonly #delivered = this.#counter('duet_events_delivered_total', 'Events sent, once for each subscriber')
-  readonly #eventLag = this.#distribution(
+  readonly #eventLag = this.distribution(
     'duet_events_lag_seconds',
-    'Time from the commit of an event until it is sent',
+    'Time from the transaction that wrote an event until it is sent, by the clock of the database',
     [...durations, 5, 10],
   )
   readonly #socketOperations = new Counter({
@@ -68,10 +68,11 @@ export class Metrics {
   }
 
   constructor() {
+    this.#counter('duet_thread_restarts_total', 'Serving threads that ended and were replaced') // the main thread counts
     for (const metric of metricsOfNode()) this.registry.registerMetric(metric)
   }
 
-  #distribution(name: string, help: string, buckets = durations): (value: number) => void {
+  distribution(name: string, help: string, buckets = durations): (value: number) => void {
     const histogram = new Histogram({ name, help, buckets, registers: [this.registry] })
     return value => histogram.observe(value)
   }
@@ -97,8 +98,19 @@ export class Metrics {
   /** As plain data, for another thread. */
   async ofThread(): Promise<MetricsOfThread> {
     const all: MetricsOfThread = await this.registry.getMetricsAsJSON()
-    // What Node tells about the process is the same in all its threads.
-    return all.map(metric => (metric.name.startsWith('process_') ? { ...metric, aggregator: 'first' } : metric))
+    return all.map(metric => {
+      // What Node tells about the process is the same in all its threads.
+      if (metric.name.startsWith('process_')) return { ...metric, aggregator: 'first' }
+      // prom-client does that to the delays of event loops. One thread that is late would hide behind the others.
+      return metric.aggregator === 'average' ? { ...metric, aggregator: 'max' } : metric
+    })
+  }
+
+  /** What runs here. The value is always 1. */
+  buildInfo(labels: { readonly version: string; readonly node: string; readonly engine: string }): void {
+    const labelNames = Object.keys(labels)
+    const options = { name: 'duet_build_info', help: 'What runs here; always 1', aggregator: 'first' } as const
+    new Gauge({ ...options, labelNames, registers: [this.registry] }).set(labels, 1)
   }
 
   storeObserver(log: (message: string, error: unknown) => void): StoreObserver {
@@ -107,9 +119,9 @@ export class Metrics {
       'Errors of the store that no request reported, such as lost connections',
     )
     return {
-      read: this.#distribution('duet_store_read_seconds', 'Duration of a read from the store'),
-      write: this.#distribution('duet_store_write_seconds', 'Duration of a write, until it is durable'),
-      commit: this.#distribution(
+      read: this.distribution('duet_store_read_seconds', 'Duration of a read from the store'),
+      write: this.distribution('duet_store_write_seconds', 'Duration of a write, until it is durable'),
+      commit: this.distribution(
         'duet_store_commit_verbs',
         'Writes that shared one durable commit',
         [1, 2, 4, 8, 16, 32, 64, 128, 256, 512],
@@ -137,7 +149,10 @@ function metricsOfNode(): readonly Metric[] {
 
 let ofNode: readonly Metric[] | undefined
 
-export type MetricsOfThread = Awaited<ReturnType<Registry['getMetricsAsJSON']>>
+export type MetricsOfThread = readonly Pick<
+  Awaited<ReturnType<Registry['getMetricsAsJSON']>>[number],
+  'name' | 'aggregator' | 'values'
+>[]
 
 /** Measures every response, and serves the metrics at `/metrics`. */
 export function serveMetrics(

@@ -19,6 +19,8 @@ export interface RedisOptions {
   readonly secret: string
   /** For the time without Redis. */
   readonly local: MemoryLimits
+  /** Called after each message, also if Redis has not answered it in time. */
+  readonly onAnswer?: (seconds: number) => void
   /** Called once when Redis goes away, with the reason, and once when it is back. */
   onChange(up: boolean, reason?: string): void
 }
@@ -91,11 +93,14 @@ export class RedisLimits implements Limits, Disposable {
     const sent = new Promise(setImmediate).then(async () => {
       this.#batch = undefined
       const client = this.#client
+      const sentAt = performance.now()
       try {
         return (await client?.count(keys.length, ...keys, ...values)) ?? []
       } catch (error) {
         if (client !== undefined) this.#lose(client)
         throw error
+      } finally {
+        this.#options.onAnswer?.((performance.now() - sentAt) / 1000)
       }
     })
     return { keys, values, sent }

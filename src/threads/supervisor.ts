@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import type { App } from '../app.ts'
 import type { Config } from '../config.ts'
 import type { Passwords } from '../core/ports.ts'
+import type { MetricsOfThread } from '../http/metrics.ts'
 import { limitsMemory } from '../limits/memory-limits.ts'
 import { type SharedDatabase, shareDatabase } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
@@ -126,8 +127,12 @@ class Supervisor implements App {
     return Promise.all(Array.from(this.#threads.values(), ask))
   }
 
-  async #collectMetrics() {
-    return (await this.#ofAll(thread => thread.metrics())).filter(metrics => metrics !== undefined)
+  async #collectMetrics(): Promise<readonly MetricsOfThread[]> {
+    const told = await this.#ofAll(thread => thread.metrics())
+    // A thread that has ended cannot count that. All others count 0.
+    const values = [{ value: this.#ends.length, labels: {} }]
+    const restarts = { name: 'duet_thread_restarts_total', aggregator: 'sum', values } as const
+    return [...told.filter(metrics => metrics !== undefined), [restarts]]
   }
 
   async reloadKeys(): Promise<void> {

@@ -25,7 +25,8 @@ export async function openLimits(
   const secret = await secretOf(keys, 'keys of limits in Redis')
   // Loaded only if it is needed: the driver takes almost a tenth of a second of CPU.
   const { RedisLimits } = await import('../limits/redis-limits.ts')
-  const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: common.limits, onChange }))
+  const onAnswer = metrics.distribution('duet_redis_seconds', 'Time until Redis has answered a message')
+  const limits = parts.use(await RedisLimits.open({ url, timeoutMs, secret, local: common.limits, onChange, onAnswer }))
   metrics.gauge('duet_redis_up', 'Whether limits are shared through Redis now', () => Number(limits.up), 'min')
   return limits
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import pg from 'pg'
 import { Metrics, serveMetrics } from '../../src/http/metrics.ts'
-import { startTestApp, startTestServer } from '../support/app.ts'
+import { startTestApp, startTestAppOn, startTestServer } from '../support/app.ts'
+import { postgres } from '../support/engines.ts'
 import { ask, sendRaw } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
 import { createUser } from '../support/rest.ts'
@@ -85,6 +87,51 @@ test('scrapes at the same time share one text', async () => {
   assert.equal(collected, 1)
   await ask(`${server.url}/metrics`)
   assert.equal(collected, 2)
+})
+
+test('connections to PostgreSQL in use, and reads and writes that wait for one, are told', {
+  skip: postgres.skip,
+}, async () => {
+  await using app = await startTestAppOn(postgres, { DATABASE_POOL_MAX: '2', RATE_LIMIT_MAX: '0', THREADS: '1' })
+  const becomes = (isExpected: (inUse: number, waiting: number) => boolean) =>
+    waitUntil(async () => {
+      const { body } = await ask(`${app.url}/metrics`)
+      return isExpected(
+        series(body, 'duet_pool_connections_in_use') ?? Number.NaN,
+        series(body, 'duet_pool_waiting') ?? Number.NaN,
+      )
+    })
+  await becomes((inUse, waiting) => inUse === 0 && waiting === 0)
+  const holder = new pg.Client({ connectionString: app.database.location })
+  await holder.connect()
+  await holder.query('begin; lock table users')
+  const writes = [1, 2, 3].map(() => createUser(app))
+  await becomes((inUse, waiting) => inUse > 0 && waiting === 2) // writes leave one of the connections to reads
+  const reads = [1, 2, 3].map(() => ask(`${app.url}/users`))
+  await becomes((inUse, waiting) => inUse === 2 && waiting >= 4)
+  await holder.end()
+  await Promise.all([...writes, ...reads])
+  await becomes((inUse, waiting) => inUse === 0 && waiting === 0)
+})
+
+test('of several threads the delay of the event loop is the largest, and what concerns the process is told once', async () => {
+  const one = await new Metrics().ofThread()
+  const other = one.map(metric => ({
+    ...metric,
+    values: metric.values.map(({ value, labels }) => ({ value: value + 100, labels })),
+  }))
+  await using server = await startTestServer((fastify, lifecycle) =>
+    serveMetrics(fastify, new Metrics(), lifecycle, { metricsToken: undefined, metricsOpen: true }, async () => [
+      one,
+      other,
+    ]),
+  )
+  const { body } = await ask(`${server.url}/metrics`)
+  const own = (name: string) => one.find(metric => metric.name === name)?.values[0]?.value ?? Number.NaN
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'nodejs_eventloop_lag_mean_seconds'])
+    assert.equal(series(body, name), own(name) + 100, name)
+  assert.equal(series(body, 'process_start_time_seconds'), own('process_start_time_seconds'))
+  assert.equal(series(body, 'duet_events_delivered_total'), 100)
 })
 
 test('unknown paths and unusual methods create no series of their own', async () => {

@@ -77,11 +77,13 @@ describe('Two threads', () => {
     assert.ok(reported < 1.5 * process.memoryUsage.rss(), 'the memory of the process is counted once')
 
     const user = await createUser(app)
+    const restarts = await metricOf(app, 'duet_thread_restarts_total')
     await replace(
       app,
       workers.find(({ threadName }) => threadName === 'serving 1'),
     )
     assert.ok(app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
+    assert.equal(await metricOf(app, 'duet_thread_restarts_total'), restarts + 1)
     const line = `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
     for (let times = 0; times < 20; times++) assert.equal((await sendRaw(app.port, line)).status, 200)
     assert.equal((await createUser(app)).id, user.id + 1)

@@ -4,7 +4,7 @@ import type { StoreObserver } from '../../core/ports.ts'
 import { Queue } from '../../core/queue.ts'
 import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
-import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
+import { answerOf, type Engine, type EngineOptions, type PoolUse } from '../engine.ts'
 import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
@@ -19,6 +19,10 @@ export type PostgresOptions<V extends Verbs> = EngineOptions<V> & PoolOptions
 /** The shared engine: any number of instances use one PostgreSQL, whose clock gives the time. */
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = postgresDialect
+  readonly poolUse: PoolUse = {
+    inUse: () => this.#pool.inUse,
+    waiting: () => this.#pool.waiting + this.#writers.waiting,
+  }
   readonly #pool: PostgresPool
   readonly #catalogue: Catalogue<V>
   readonly #observer: StoreObserver

@@ -41,6 +41,15 @@ export class PostgresPool implements AsyncDisposable {
     this.#options = options
   }
 
+  /** Those that are being opened count too. */
+  get inUse(): number {
+    return this.#open - this.#idle.length
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
   async use<Outcome>(deadline: number, work: (session: PostgresSession) => Promise<Outcome>): Promise<Outcome> {
     if (this.#isClosed) throw unavailable(new Error('The store is closed'))
     const session = this.#idle.pop() ?? (await this.#next(deadline))
