@@ -20,7 +20,7 @@ type Minutes = Readonly<Record<string, string>>
 const cases: Readonly<Record<string, { readonly raised: Minutes; readonly quiet: Minutes }>> = {
   DuetDown: { raised: { 'up{job="duet"}': '0x30' }, quiet: { 'up{job="duet"}': '1x29 0' } },
   DuetErrors: {
-    raised: { [requests('500', '/users')]: '0+2x30', [requests('200', '/users')]: '0+98x30' },
+    raised: { [requests('500', '/users')]: '0+3x30', [requests('200', '/users')]: '0+197x30' },
     quiet: {
       [requests('503', '/users')]: '0+2x30',
       [requests('200', '/users')]: '0+298x30',
@@ -55,7 +55,10 @@ const cases: Readonly<Record<string, { readonly raised: Minutes; readonly quiet:
   },
   DuetEventsUndelivered: {
     raised: { duet_events_undelivered_age_seconds: '11x30' },
-    quiet: { duet_events_undelivered_age_seconds: '11x28 0 11' },
+    quiet: {
+      'duet_events_undelivered_age_seconds{instance="a"}': '9x30',
+      'duet_events_undelivered_age_seconds{instance="b"}': '99x28 0 99',
+    },
   },
   DuetBackupOld: {
     raised: { 'duet_backup_age_seconds{job="duet"}': '108060x30' },
