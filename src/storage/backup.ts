@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { closeSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { draftEnding } from './backups.ts'
 import type { DatabaseAddress } from './database.ts'
-import { copySqlite } from './sqlite/copy.ts'
+import type { CopyData } from './sqlite/copy-thread.ts'
 
 export interface BackupOptions {
-  /** Stopping does not end all work: the caller has to end the process. */
+  /** Stopping does not end the thread that copies SQLite, which takes no messages: the caller has to end the process. */
   readonly stop: AbortSignal
   /** For the program of PostgreSQL. */
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -25,7 +27,7 @@ export async function backUpDatabase(
   const draft = join(folder, `duet-backup-${randomUUID()}${draftEnding}`)
   closeSync(openSync(draft, 'wx', 0o600)) // both engines fill an empty file, and keep its mode
   try {
-    if (address.kind === 'sqlite') await copySqlite(address.path, draft, stop)
+    if (address.kind === 'sqlite') await copySqlite({ path: address.path, draft }, stop)
     else await (await import('./postgres/dump.ts')).dumpPostgres(address.url, draft, stop, environment)
     syncToDisk(draft)
     linkSync(draft, target) // unlike rename, link does not replace an existing file
@@ -33,6 +35,10 @@ export async function backUpDatabase(
     rmSync(draft, { force: true })
   }
   syncToDisk(folder) // a new name is lost in a power cut until its folder is on the disk
+}
+
+async function copySqlite(workerData: CopyData, signal: AbortSignal): Promise<void> {
+  await once(new Worker(new URL('sqlite/copy-thread.ts', import.meta.url), { workerData }), 'exit', { signal })
 }
 
 function syncToDisk(path: string): void {

@@ -7,17 +7,7 @@ import { columnOf } from './postgres/exchange.ts'
 import { lockSqliteFile } from './sqlite/file.ts'
 
 /** All tables whose rows are moved, each after those that it refers to. */
-const tables = [
-  'counters',
-  'users',
-  'posts',
-  'comments',
-  'payments',
-  'orders',
-  'order_items',
-  'idempotency_keys',
-  'outbox',
-]
+const tables = 'counters users posts comments payments orders order_items idempotency_keys outbox'.split(' ')
 
 export interface MovedTable {
   readonly table: string
@@ -97,10 +87,7 @@ interface Copy extends MovedTable {
 async function copyTable(source: DatabaseSync, client: pg.Client, table: string): Promise<Copy> {
   // In SQLite the id of an event is its position.
   const select = source.prepare(`select *${table === 'outbox' ? ', id as position' : ''} from ${table} order by 1`)
-  const columns = select
-    .columns()
-    .map(({ name }) => `"${name}"`)
-    .join()
+  const columns = Array.from(select.columns(), ({ name }) => `"${name}"`).join()
   const insert = `insert into ${table} (${columns}) overriding system value
                   select ${columns} from json_populate_recordset(null::${table}, $1)`
   const hash = createHash('sha256')
@@ -136,16 +123,17 @@ async function compare(client: pg.Client, { table, rows, columns, digest }: Copy
   let count = 0
   await client.query(`declare copied no scroll cursor for select ${columns} from ${table} order by 1`)
   for (;;) {
-    const portion = (await client.query(`fetch ${rowsTogether} from copied`)).rows
+    const portion = (await client.query(`fetch ${rowsFetched} from copied`)).rows
     if (portion.length === 0) break
     for (const row of portion) hash.update(JSON.stringify(row))
     count += portion.length
   }
   await client.query('close copied')
   if (count === rows && hash.digest('hex') === digest) return
-  throw new AppError('conflict', `${table}: ${rows} rows were read, and ${count} others were found; nothing was moved`)
+  throw new AppError('conflict', `${table}: ${count} rows arrived, not the ${rows} that were sent; nothing was moved`)
 }
 
-/** Large enough for few round trips, and small enough for the memory: a row has up to 400 KB as JSON. */
+/** Large enough for few round trips, and small enough for the memory: a text has up to 256 KiB. */
 const rowsTogether = 1_000
 const charactersTogether = 1024 * 1024
+const rowsFetched = 200

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { appendFileSync, chownSync, readFileSync } from 'node:fs'
+import { appendFileSync, chownSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { startTestApp } from '../support/app.ts'
 import { postgres } from '../support/engines.ts'
-import { temporaryFolder } from '../support/folder.ts'
 import { onlyInFull } from '../support/form.ts'
+import { tokenKeys } from '../support/keys.ts'
 import { freePort } from '../support/ports.ts'
-import { program, serverUser } from '../support/postgres.ts'
+import { postgresFolder, program, serverUser } from '../support/postgres.ts'
 import { pay, wasReplayed } from '../support/rest.ts'
 import { executeOn } from '../support/templates.ts'
 
@@ -25,7 +25,7 @@ const [archiving = '', copying = '', returning = ''] = Array.from(
 test('the commands of the guide bring PostgreSQL back to the moment before a mishap, with every payment until then', {
   skip: postgres.skip || onlyInFull,
 }, async () => {
-  using folder = temporaryFolder()
+  using folder = folderOfServer()
   const user = serverUser()
   if (user !== undefined) chownSync(folder.path, user.uid, user.gid)
   const data = join(folder.path, 'data')
@@ -39,7 +39,7 @@ test('the commands of the guide bring PostgreSQL back to the moment before a mis
       export PGHOST=127.0.0.1 PGPORT=${port} PGUSER=duet PGDATABASE=postgres PGDATA=${data}
       sudo() { "$@"; }
       systemctl() { pg_ctl --wait --log=${data}.log "$1" > ${data}.ctl; }
-      ${places.replace(/\S*main/, data).replaceAll('/mnt/backup', folder.path)}
+      ${places.replace(/\/\S*main/, data).replaceAll('/mnt/backup', folder.path)}
       ${commands.replace(places, '')}`
     return await promisify(execFile)('sh', ['-euc', script], { ...user, cwd: folder.path })
   }
@@ -50,7 +50,7 @@ test('the commands of the guide bring PostgreSQL back to the moment before a mis
     await run(archiving)
     await run(copying)
     const payAll = async (names: readonly string[]) => {
-      await using app = await startTestApp({ DATABASE_URL: url })
+      await using app = await startTestApp({ DATABASE_URL: url, TOKEN_KEYS: tokenKeys })
       return await Promise.all(names.map(name => pay(app, name, { amount: 5 })))
     }
     const before = Array.from({ length: 200 }, (_, number) => `before-${number}`)
@@ -78,3 +78,8 @@ test('the commands of the guide bring PostgreSQL back to the moment before a mis
     await run('pg_ctl --mode=immediate stop')
   }
 })
+
+function folderOfServer(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(postgresFolder(), 'duet-recovery-'))
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
+}
