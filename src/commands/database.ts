@@ -5,7 +5,6 @@ import { AppError } from '../core/errors.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
 import { migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
-import type { Mended } from '../storage/entities/mends.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
 
@@ -20,17 +19,17 @@ export async function migrate({ database }: Config): Promise<void> {
 export async function repair(config: Config): Promise<void> {
   requireDatabase(config)
   await withDatabase(config, async engine => {
-    const all = async (verb: 'mendCommentCounts' | 'mendEmailKeys') => {
-      let rows = 0
-      for (let after: number | undefined = 0; after !== undefined; ) {
-        const mended: Mended = await engine.write(verb, after)
-        rows += mended.rows
-        after = mended.last
-      }
+    const mended = async (verb: 'mendCommentCounts' | 'mendEmailKeys') => {
+      let [rows, after] = [0, 0]
+      do {
+        const some = await engine.write(verb, after)
+        rows += some.rows
+        after = some.last
+      } while (after > 0)
       return rows
     }
-    console.log(`posts with a wrong number of comments: ${await all('mendCommentCounts')}`)
-    console.log(`users with a wrong lower-cased e-mail: ${await all('mendEmailKeys')}`)
+    console.log(`posts with a wrong number of comments: ${await mended('mendCommentCounts')}`)
+    console.log(`users with a wrong lower-cased e-mail: ${await mended('mendEmailKeys')}`)
   })
   console.log('All of them are mended.')
 }

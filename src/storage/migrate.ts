@@ -39,7 +39,7 @@ export function* migrateAtOnce(
   for (const migration of missing) {
     for (const step of stepsOf(migration)) {
       if (step.kind !== 'run') yield { script: step.statements.replaceAll(' concurrently', '') }
-      else for (let after: number | undefined = 0; after !== undefined; ) after = (yield* step.mend(after)).last
+      else for (let after = -1; after !== 0; ) after = (yield* step.mend(Math.max(after, 0))).last
     }
     yield isApplied(migration)
   }

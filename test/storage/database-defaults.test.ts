@@ -9,7 +9,6 @@ import { tokenKeys } from '../support/keys.ts'
 import { runDuet } from '../support/process.ts'
 import { createOrder, createUser, newKey, pay, payOrder } from '../support/rest.ts'
 import { dropPostgresDatabase, migrationsOf } from '../support/templates.ts'
-import { waitUntil } from '../support/wait.ts'
 import { catalogue } from './contract-verbs.ts'
 
 for (const isolation of ['serializable', 'repeatable read']) {
@@ -38,23 +37,6 @@ for (const isolation of ['serializable', 'repeatable read']) {
           runs.filter(applied => applied.length > 0),
           [migrationsOf('postgres')],
         )
-      }
-    })
-
-    it('is migrated after a wait for the row of another instance, if an older version has left its table without it', async () => {
-      const { location, migrate } = await create()
-      await execute(location, 'create table migration_lock (id integer primary key check (id = 1))')
-      const other = new pg.Client({ connectionString: location })
-      await other.connect()
-      try {
-        await other.query('begin; insert into migration_lock (id) values (1)')
-        const migrating = migrate()
-        const waiting = "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        await waitUntil(async () => (await execute(location, waiting)).length === 1)
-        await other.query('commit')
-        assert.deepEqual(await migrating, migrationsOf('postgres'))
-      } finally {
-        await other.end()
       }
     })
 

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import type pg from 'pg'
-import type { mends } from '../../src/storage/entities/mends.ts'
 import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
@@ -117,12 +116,14 @@ describe('A database of 0.1.0 on PostgreSQL that instances of 0.1.0 use', { skip
     )
 
     await using engine = database.open(catalogue)
-    for (const mend of ['mendCommentCounts', 'mendEmailKeys'] as const satisfies readonly (keyof typeof mends)[])
-      for (let after: number | undefined = 0; after !== undefined; ) {
-        const mended: { rows: number; last: number | undefined } = await engine.write(mend, after)
-        assert.equal(mended.rows, 0, mend)
-        after = mended.last
-      }
+    for (const mend of ['mendCommentCounts', 'mendEmailKeys'] as const) {
+      let after = 0
+      do {
+        const { rows, last } = await engine.write(mend, after)
+        assert.equal(rows, 0, mend)
+        after = last
+      } while (after > 0)
+    }
     assert.deepEqual(await engine.read(sql`select indexrelid::regclass::text from pg_index where not indisvalid`), [])
   })
 })

@@ -33,21 +33,21 @@ export const mends = {
   /** Of events, in PostgreSQL. They are found by having none. */
   *givePositions(): Steps<Mended> {
     const left = yield* outboxVerbs.sequenceEvents(sql`select 1 from outbox where position is null limit 1`)
-    return { rows: 0, last: left.length === 0 ? undefined : 0 }
+    return { rows: 0, last: left.length }
   },
 }
 
 export interface Mended {
   /** How many rows were wrong. */
   readonly rows: number
-  /** The id to go on after, or `undefined` at the end. */
-  readonly last: number | undefined
+  /** The id to go on after, or 0 at the end. */
+  readonly last: number
 }
 
 const together = 1_000
 
 function mended(rows: number, seen: readonly Row[]): Mended {
-  return { rows, last: seen.length < together ? undefined : Number(seen.at(-1)?.[0]) }
+  return { rows, last: seen.length < together ? 0 : Number(seen.at(-1)?.[0]) }
 }
 
 function keyed(users: readonly Row[]): Statement {

@@ -48,11 +48,6 @@ export function isDiskFull(error: unknown): boolean {
   return sqlState(error) === '53100'
 }
 
-/** Another transaction has created the same table at the same moment. */
-export function isAlreadyThere(error: unknown): boolean {
-  return ['23505', '42P07', '42710'].includes(sqlState(error) ?? '')
-}
-
 function isStalePlan(error: unknown): boolean {
   return sqlState(error) === '0A000' && (error as Error).message.includes('cached plan')
 }

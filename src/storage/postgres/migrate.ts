@@ -27,7 +27,7 @@ export async function migratePostgres(
   await using session = await MigrationSession.open(url)
   await requireUtf8(session)
   if (await isUpToDate(session, migrations)) return []
-  await using lock = await lockMigrations(url, tell)
+  await using _lock = await lockMigrations(url, tell)
   await session.script(versionTable)
   const applied = await session.query(appliedMigrations)
   if (applied.length === 0) return await session.transact(() => session.drive(migrateAtOnce(migrations)))
@@ -35,11 +35,7 @@ export async function migratePostgres(
   await session.script(progressTable)
   for (const migration of missing) {
     const named = `Migration ${migration.version} (${migration.name})`
-    await migrateInSteps(session, migration, async work => {
-      lock.check()
-      return await session.transactWhenFree(work, () => tell(`${named} waits for other transactions.`))
-    })
-    tell(`${named} is applied.`)
+    await migrateInSteps(session, migration, () => tell(`${named} waits for other transactions.`))
   }
   return missing
 }
@@ -53,44 +49,36 @@ async function isUpToDate(session: MigrationSession, migrations: readonly Migrat
 const progressTable = `create table if not exists migration_progress (
   version integer primary key, step integer not null, after bigint not null)`
 
-/** `persist` runs work in a transaction of its own. */
-async function migrateInSteps(
-  session: MigrationSession,
-  migration: Migration,
-  persist: <Outcome>(work: () => Promise<Outcome>) => Promise<Outcome>,
-): Promise<void> {
+async function migrateInSteps(session: MigrationSession, migration: Migration, waits: () => void): Promise<void> {
   const { version } = migration
   const record = (step: number, after: number) =>
     session.query(sql`insert into migration_progress (version, step, after) values (${version}, ${step}, ${after})
                       on conflict (version) do update set step = excluded.step, after = excluded.after`)
   const [progress] = await session.query(sql`select step, after from migration_progress where version = ${version}`)
-  const [first = 0, ...rest] = (progress ?? []).map(Number)
-  let [after = 0] = rest
-  const steps = stepsOf(migration)
-  for (let at = first; at < steps.length; at++, after = 0) {
-    const step = steps[at] as Step
+  let [at = 0, after = 0] = (progress ?? []).map(Number)
+  for (const step of stepsOf(migration).slice(at)) {
     if (step.kind === 'alone') {
       await session.runAlone(step.statements)
       await record(at + 1, 0)
     } else {
-      for (let from: number | undefined = after; from !== undefined; ) {
-        const start: number = from
-        from = await persist(async () => {
-          const last = await run(session, step, start)
-          await record(last === undefined ? at + 1 : at, last ?? 0)
+      do
+        after = await session.transactWhenFree(waits, async () => {
+          const last = await run(session, step, after)
+          await record(last === 0 ? at + 1 : at, last)
           return last
         })
-      }
+      while (after > 0)
     }
+    at++
   }
   await session.query(isApplied(migration))
 }
 
-/** Returns the id that the step has come to, if it has not come to its end. */
-async function run(session: MigrationSession, step: Step, after: number): Promise<number | undefined> {
+/** Returns the id to go on after, or 0 at the end. */
+async function run(session: MigrationSession, step: Step, after: number): Promise<number> {
   if (step.kind === 'run') return (await session.drive(step.mend(after))).last
   await session.script(step.statements)
-  return undefined
+  return 0
 }
 
 /** Other encodings lack characters that users send, or, like SQL_ASCII, count bytes instead of characters. */

@@ -8,8 +8,6 @@ import { begin, drive } from './transact.ts'
 /** A connection that changes the schema beside a running service. */
 export class MigrationSession implements AsyncDisposable {
   readonly #client: pg.Client
-  /** Whether the connection has broken. */
-  isLost = false
 
   static async open(url: string): Promise<MigrationSession> {
     const types = { getTypeParser: columnOf }
@@ -21,9 +19,7 @@ export class MigrationSession implements AsyncDisposable {
 
   private constructor(client: pg.Client) {
     this.#client = client
-    client.on('error', () => {
-      this.isLost = true
-    })
+    client.on('error', () => {}) // the query that runs, or the next one, fails
   }
 
   async query({ text, values }: Statement): Promise<readonly Row[]> {
@@ -50,7 +46,7 @@ export class MigrationSession implements AsyncDisposable {
       await this.script('commit')
       return outcome
     } catch (error) {
-      if (!this.isLost) await this.script('rollback').catch(() => {})
+      await this.script('rollback').catch(() => {})
       throw error
     }
   }
@@ -59,7 +55,7 @@ export class MigrationSession implements AsyncDisposable {
    * Runs a transaction as soon as all its locks are free. While it waits for one, all who come later wait behind it. So it
    * waits a moment, lets them pass, and tries again. Reports the first wait and then one every ten seconds.
    */
-  async transactWhenFree<Outcome>(work: () => Promise<Outcome>, report: () => void): Promise<Outcome> {
+  async transactWhenFree<Outcome>(report: () => void, work: () => Promise<Outcome>): Promise<Outcome> {
     for (let reported = Number.NEGATIVE_INFINITY; ; ) {
       try {
         return await this.transact(work, "set local lock_timeout = '200ms'; set local statement_timeout = 0")
