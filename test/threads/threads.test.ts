@@ -24,15 +24,6 @@ function servedBy(logs: readonly Readonly<Record<string, unknown>>[]): Set<unkno
   return new Set(logs.filter(({ msg }) => msg === 'answered').map(({ thread }) => thread))
 }
 
-/** Ends a thread, and waits until another one has replaced it. It must listen where the others do. */
-async function replace(app: Awaited<ReturnType<typeof startTestApp>>, worker: Worker | undefined): Promise<void> {
-  const told = () => app.logs.map(({ msg }) => String(msg)).filter(msg => msg.startsWith('Listening'))
-  const { length } = told()
-  await worker?.terminate()
-  await waitUntil(() => told().length === length + 1)
-  assert.equal(new Set(told()).size, 1, told().join())
-}
-
 describe('Two threads', () => {
   const workers: Worker[] = []
   let app: Awaited<ReturnType<typeof startTestApp>>
@@ -57,6 +48,15 @@ describe('Two threads', () => {
   })
   after(() => app[Symbol.asyncDispose]())
 
+  /** Ends a thread, and waits until another one has replaced it. It must listen where the others do. */
+  const replace = async (name: string) => {
+    const told = () => app.logs.map(({ msg }) => String(msg)).filter(msg => msg.startsWith('Listening'))
+    const { length } = told()
+    await workers.find(({ threadName }) => threadName === name)?.terminate()
+    await waitUntil(() => told().length === length + 1)
+    assert.equal(new Set(told()).size, 1, told().join())
+  }
+
   it('report their metrics as one server, and a thread that ends is replaced while the other continues', {
     skip: notInQuick,
   }, async () => {
@@ -68,8 +68,11 @@ describe('Two threads', () => {
     const before = lists(await metrics())
     const answered = app.logs.length
     let sent = 0
-    for (; servedBy(app.logs.slice(answered)).size < 2; sent++)
+    await waitUntil(async () => {
       await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+      sent++
+      return servedBy(app.logs.slice(answered)).size === 2
+    })
     const body = await metrics()
     assert.equal(lists(body) - before, sent)
     assert.equal(body.match(/^process_cpu_seconds_total /gm)?.length, 1)
@@ -78,10 +81,7 @@ describe('Two threads', () => {
 
     const user = await createUser(app)
     const restarts = await metricOf(app, 'duet_thread_restarts_total')
-    await replace(
-      app,
-      workers.find(({ threadName }) => threadName === 'serving 1'),
-    )
+    await replace('serving 1')
     assert.ok(app.logs.some(({ msg }) => String(msg).includes('Another one replaces it')))
     assert.equal(await metricOf(app, 'duet_thread_restarts_total'), restarts + 1)
     const line = `GET /users/${user.id} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`
@@ -125,8 +125,10 @@ describe('Two threads', () => {
     const onBoth = async (request: string, check: (answer: Awaited<ReturnType<typeof sendRaw>>) => void) => {
       const from = app.logs.length
       const path = request.split(' ')[1]
-      while (servedBy(app.logs.slice(from).filter(line => line.path === path)).size < 2)
+      await waitUntil(async () => {
         check(await sendRaw(app.port, request))
+        return servedBy(app.logs.slice(from).filter(line => line.path === path)).size === 2
+      })
     }
     const loginOnBoth = async () => {
       await onBoth(login, ({ status }) => assert.equal(status, 200))
@@ -134,10 +136,7 @@ describe('Two threads', () => {
     }
     await loginOnBoth()
     await app.app.toggleMaintenance()
-    await replace(
-      app,
-      workers.find(({ threadName }) => threadName === 'serving 2'),
-    )
+    await replace('serving 2')
     await onBoth(login, ({ status }) => assert.equal(status, 503))
     await app.app.toggleMaintenance()
     await loginOnBoth()
