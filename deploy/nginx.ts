@@ -70,7 +70,7 @@ function adapted(folder: string, instances: readonly [number, number], port: num
   let text = readFileSync(join(import.meta.dirname, 'nginx.conf'), 'utf8')
   const replace = (from: string, to: string) => {
     if (!text.includes(from)) throw new Error(`deploy/nginx.conf has no "${from}" any more`)
-    text = text.replace(from, to)
+    text = text.replaceAll(from, to)
   }
   replace('/run/nginx.pid', join(folder, 'nginx.pid'))
   replace('/var/log/nginx/error.log', join(folder, 'error.log'))
@@ -83,7 +83,6 @@ function adapted(folder: string, instances: readonly [number, number], port: num
   replace('listen [::]:80;', '')
   replace('listen 443 ssl', `listen 127.0.0.1:${port} ssl`)
   replace('listen [::]:443 ssl http2;', '')
-  replace('/etc/nginx/tls/', `${folder}/`)
   replace('/etc/nginx/tls/', `${folder}/`)
   return text
 }

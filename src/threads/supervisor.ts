@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { MessagePort } from 'node:worker_threads'
 import type { Logger } from 'pino'
@@ -58,10 +58,20 @@ function partOf(config: Config, { address }: SharedDatabase): Config {
   }
 }
 
-/** Threads share their port, and so would two servers: each would get a part of the connections, and nobody notice. */
+/**
+ * Threads share their port, and so would two servers: each would get a part of the connections, and nobody notice. To
+ * listen for a moment would tell as much, but a proxy that waits for this server would send it a request.
+ */
 async function requireFreePort({ host, port }: Config): Promise<void> {
-  await using server = createServer(connection => connection.destroy()).listen({ host, port, exclusive: true })
-  await once(server, 'listening')
+  if (port === 0) return
+  const connection = connect({ host, port })
+  const connected = once(connection, 'connect', { signal: AbortSignal.timeout(connectMs) })
+  const answers = await connected.then(
+    () => true,
+    () => false,
+  )
+  connection.destroy()
+  if (answers) throw Object.assign(new Error('The port is in use'), { code: 'EADDRINUSE', syscall: 'listen' })
 }
 
 /** Supervises the threads from the main thread, and has what exists only once. */
@@ -182,6 +192,7 @@ class Supervisor implements App {
 
 /** Longer than a thread takes for the slowest clients, so that the process exits within ten seconds. */
 const stopMs = 9_000
+const connectMs = 1_000
 const mostListeningMs = 700
 const mostEnds = 3
 const manyWithinMs = 60_000

@@ -66,6 +66,16 @@ test('deploy/nginx.conf and deploy/Caddyfile pass requests on to the instances o
 const copied = Array.from(read('deploy/Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm), line => line[1] ?? '')
 const patterns = [...new Set(copied.flatMap(line => line.split(' ')))]
 
+test('proxies keep an unused connection for less time than an instance that stops still serves', () => {
+  for (const [file, pattern] of [
+    ['deploy/nginx.conf', /^ +keepalive_timeout (\d+)ms;$/m],
+    ['deploy/Caddyfile', /^\t+keepalive (\d+)ms$/m],
+  ] as const) {
+    const [, kept] = pattern.exec(read(file)) ?? assert.fail(file)
+    assert.ok(Number(kept) < Number(settings.DRAIN_MS.fallback), file)
+  }
+})
+
 test('.dockerignore lets through what deploy/Dockerfile copies, and nothing else', () => {
   const [first, ...others] = read('.dockerignore')
     .split('\n')

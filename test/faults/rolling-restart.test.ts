@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { programMissing } from '../support/daemon.ts'
+import { chmodSync, readFileSync } from 'node:fs'
+import { describe, it, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { isInstalled, Nginx, nginxMissing } from '../../deploy/nginx.ts'
+import { Daemon, programMissing } from '../support/daemon.ts'
 import { postgres, type TestDatabase } from '../support/engines.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { inForm, onlyInFull } from '../support/form.ts'
-import { ask } from '../support/http.ts'
+import { askByFetch } from '../support/http.ts'
 import { freePort } from '../support/ports.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
@@ -14,90 +19,134 @@ import { judgeOn } from './judgement.ts'
 import { attempt, runWorkers } from './payers.ts'
 
 const payers = 8
-const skip = postgres.skip || (programMissing('haproxy') ?? false)
 
-describe('F13: two instances behind a load balancer that are restarted one after the other, under load', {
-  skip,
-}, () => {
-  it('lose no request at SIGTERM, close sockets with 1001, and exit with code 0 in time', {
-    skip: onlyInFull,
-  }, async t => {
-    await using database = await postgres.create()
-    await using cluster = await Cluster.start(database)
-    const history = new History()
-    const load = new Load(cluster.url, history)
-    const endMs: number[] = []
-    for (let round = 0; round < inForm(1, 3); round++) {
-      for (const which of [0, 1]) {
-        await load.more(inForm(50, 1000))
-        const signalled = performance.now()
-        assert.equal(await cluster.restart(which), 0)
-        endMs.push(performance.now() - signalled)
-      }
-    }
-    await load.more(50)
-    await load.stop()
-    const verdict = await judgeOn(database, history)
-    const slowest = Math.max(...endMs)
-    t.diagnostic(
-      `${endMs.length} restarts: ${summarise(verdict)}; ${load.reads.get(200)} reads; ` +
-        `${load.closings.length} sockets closed; the slowest process ended after ${Math.round(slowest)} ms`,
-    )
-    assertSound(verdict)
-    assert.deepEqual([verdict.unknowns, verdict.unavailable], [0, 0])
-    assert.deepEqual([...load.reads.keys()], [200])
-    assert.ok(load.closings.length >= endMs.length)
-    assert.deepEqual([...new Set(load.closings)], [1001])
-    if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // only on an idle machine
+/** Starts a proxy in front of two instances and returns its address. */
+type Balance = (ports: readonly [number, number], parts: AsyncDisposableStack) => Promise<string>
+
+/** It asks the instances whether they are ready. */
+const haproxy: Balance = async (ports, parts) => `http://127.0.0.1:${parts.use(await startLoadBalancer(ports)).port}`
+
+/** It learns from failed connections only. */
+const nginx: Balance = async (ports, parts) => {
+  const folder = parts.use(temporaryFolder())
+  chmodSync(folder.path, 0o711) // nginx runs as another user
+  const { url, certificate } = parts.use(await Nginx.start(folder.path, ports))
+  setDefaultCACertificates([...getCACertificates(), certificate])
+  return url
+}
+
+/** It asks for readiness twice a second, so it needs a pause between two restarts. */
+const caddy: Balance = async (ports, parts) => {
+  const caddyfile = readFileSync(new URL('../../deploy/Caddyfile', import.meta.url), 'utf8')
+  const files = (_: string, port: number) => ({
+    Caddyfile: ports
+      .reduce((text, instance, index) => text.replace(`duet-${index + 1}:4000`, `127.0.0.1:${instance}`), caddyfile)
+      .replace('duet.example.com {', `{\n\tadmin off\n}\nhttp://127.0.0.1:${port} {`),
   })
+  const args = () => ['run', '--config', 'Caddyfile', '--adapter', 'caddyfile']
+  return `http://127.0.0.1:${parts.use(await Daemon.start({ program: 'caddy', files, args })).port}`
+}
+
+interface Proxy {
+  readonly name: string
+  readonly skip: string | false
+  readonly balance: Balance
+  readonly env: Env
+  /** From the moment when an instance is ready until the other one is restarted. */
+  readonly pauseMs: number
+}
+
+const shipped = { DRAIN_MS: '1000', TRUST_PROXY: '127.0.0.1', THREADS: inForm('1', '2') }
+const noCaddy = isInstalled('caddy', 'version') ? false : 'caddy is not installed'
+const noHaproxy = programMissing('haproxy') ?? false
+const proxies: readonly Proxy[] = [
+  { name: 'nginx with deploy/nginx.conf', skip: nginxMissing() ?? false, balance: nginx, env: shipped, pauseMs: 0 },
+  { name: 'Caddy with deploy/Caddyfile', skip: onlyInFull || noCaddy, balance: caddy, env: shipped, pauseMs: 1_000 },
+  { name: 'HAProxy', skip: onlyInFull || noHaproxy, balance: haproxy, env: { DRAIN_MS: '3000' }, pauseMs: 0 },
+]
+
+describe('F13: two instances that are restarted one after the other, under load, lose no request', {
+  skip: postgres.skip,
+}, () => {
+  for (const proxy of proxies) it(`behind ${proxy.name}`, { skip: proxy.skip }, t => restartUnderLoad(t, proxy))
 })
 
-/** Two instances with fixed ports, and a load balancer. */
+/** Also: sockets are closed with 1001, and each process exits with code 0 in time. */
+async function restartUnderLoad(t: TestContext, { balance, env, pauseMs }: Proxy): Promise<void> {
+  await using database = await postgres.create()
+  await using cluster = await Cluster.start(database, balance, env)
+  const history = new History()
+  const load = new Load(cluster.url, history)
+  const endMs: number[] = []
+  for (let round = 0; round < inForm(1, 3); round++) {
+    for (const which of [0, 1] as const) {
+      await Promise.all([load.more(50), delay(pauseMs)])
+      endMs.push(await cluster.restart(which))
+    }
+  }
+  await load.more(50)
+  await load.stop()
+  const verdict = await judgeOn(database, history)
+  const slowest = Math.max(...endMs)
+  t.diagnostic(
+    `${endMs.length} restarts: ${summarise(verdict)}; ${load.reads.get(200)} reads; ` +
+      `${load.closings.length} sockets closed; the slowest process ended after ${Math.round(slowest)} ms`,
+  )
+  assertSound(verdict)
+  assert.deepEqual([verdict.unknowns, verdict.unavailable], [0, 0])
+  assert.deepEqual([...load.reads.keys()], [200])
+  assert.ok(load.closings.length >= endMs.length)
+  assert.deepEqual([...new Set(load.closings)], [1001])
+  if (inForm(false, true)) assert.ok(slowest < 10_000, `${slowest} ms`) // only on an idle machine
+}
+
+type Env = Readonly<Record<string, string>>
+
+/** Two instances with fixed ports, and a proxy in front of them. */
 class Cluster implements AsyncDisposable {
   readonly url: string
-  readonly #database: TestDatabase
-  readonly #ports: readonly number[]
+  readonly #startAt: (port: number) => Promise<Instance>
+  readonly #ports: readonly [number, number]
   readonly #instances: Instance[]
   readonly #parts: AsyncDisposableStack
 
-  static async start(database: TestDatabase): Promise<Cluster> {
+  static async start(database: TestDatabase, balance: Balance, env: Env): Promise<Cluster> {
     await using parts = new AsyncDisposableStack()
-    const ports = [await freePort(), await freePort()]
-    const instances = await Promise.all(ports.map(port => startAt(database, port)))
+    const startAt = async (port: number) => await Instance.start(database, { PORT: String(port), ...env })
+    const ports = [await freePort(), await freePort()] as const
+    const instances = await Promise.all(ports.map(startAt))
     for (const instance of instances) parts.use(instance)
-    const balancer = parts.use(await startLoadBalancer(ports))
-    return new Cluster(database, ports, instances, `http://127.0.0.1:${balancer.port}`, parts.move())
+    const url = await balance(ports, parts)
+    return new Cluster(startAt, ports, instances, url, parts.move())
   }
 
   private constructor(
-    database: TestDatabase,
-    ports: readonly number[],
+    startAt: (port: number) => Promise<Instance>,
+    ports: readonly [number, number],
     instances: Instance[],
     url: string,
     parts: AsyncDisposableStack,
   ) {
-    this.#database = database
+    this.#startAt = startAt
     this.#ports = ports
     this.#instances = instances
     this.url = url
     this.#parts = parts
   }
 
-  /** Stops an instance and starts another one in its place. Returns how the first one ended. */
-  async restart(which: number): Promise<number | null> {
+  /** Stops an instance and starts another one in its place. Returns how long the first one took to end. */
+  async restart(which: 0 | 1): Promise<number> {
+    const signalled = performance.now()
     this.#instances[which]?.signal('SIGTERM')
-    const code = (await this.#instances[which]?.ended()) ?? null
-    this.#instances[which] = this.#parts.use(await startAt(this.#database, this.#ports[which] ?? 0))
-    return code
+    assert.equal(await this.#instances[which]?.ended(), 0)
+    const endMs = performance.now() - signalled
+    this.#instances[which] = this.#parts.use(await this.#startAt(this.#ports[which]))
+    return endMs
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#parts.disposeAsync()
   }
-}
-
-function startAt(database: TestDatabase, port: number): Promise<Instance> {
-  return Instance.start(database, { PORT: String(port), DRAIN_MS: inForm('1000', '3000') })
 }
 
 /** Clients with keep-alive connections, and sockets that are reopened when the server closes them. */
@@ -115,7 +164,7 @@ class Load {
     const pay = runWorkers(payers, async () => {
       while (this.#going) {
         await attempt(history, url, history.intend())
-        const answer = await ask(`${url}/users`).catch(() => undefined)
+        const answer = await askByFetch(`${url}/users`).catch(() => undefined)
         this.reads.set(answer?.status, (this.reads.get(answer?.status) ?? 0) + 1)
       }
     })
