@@ -102,7 +102,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
 
   const address = { host: config.host, port: config.port, reusePort: common.threads > 1 }
   const listenTextResolver = (address: string) => `Listening at ${address}, on ${config.database.kind}`
-  const url = await server.listen({ ...address, listenTextResolver })
+  const url = await server.listen({ ...address, listenTextResolver, backlog })
   if (common.isFirst) {
     if (config.accessPolicy === 'open' && !config.loopback)
       logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
@@ -124,3 +124,6 @@ async function ensureDemoData(engine: OpenDatabase['engine'], store: Store, { pa
   const user = await store.credentials(demoLogin.email)
   return passwords.matches(demoLogin.password, user?.passwordHash)
 }
+
+/** Connections that wait in the kernel while all clients of another instance come at once. It gives less if it allows less. */
+const backlog = 8_192

@@ -1,3 +1,4 @@
+import { waited, waiting } from '../lib/waits.ts'
 import { unavailable } from './errors.ts'
 
 export interface QueueBounds {
@@ -12,6 +13,8 @@ export class Queue {
   #running = 0
   /** Each starts a task that waits. */
   readonly #waiting: (() => void)[] = []
+  /** The outcomes of shared tasks that have not begun. */
+  readonly #shared = new Map<string, Promise<unknown>>()
 
   constructor(bounds: QueueBounds) {
     this.#bounds = bounds
@@ -37,5 +40,21 @@ export class Queue {
       if (next === undefined) this.#running--
       else next()
     }
+  }
+
+  /** Runs a task for all who ask for it by this name before it begins. Not for a queue that refuses tasks. */
+  share<Outcome>(name: string, work: () => Promise<Outcome>): Promise<Outcome> {
+    const shared = this.#shared.get(name)
+    if (shared !== undefined) return waiting('queue', shared as Promise<Outcome>)
+    const asked = performance.now()
+    let hasBegun = false
+    const outcome = this.run(() => {
+      hasBegun = true
+      this.#shared.delete(name)
+      waited('queue', asked)
+      return work()
+    })
+    if (!hasBegun) this.#shared.set(name, outcome)
+    return outcome
   }
 }

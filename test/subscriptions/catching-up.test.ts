@@ -81,13 +81,14 @@ describe('Subscribers that join, read and leave while events happen', () => {
           const { query, variables } = topics[topic] ?? assert.fail()
           const subscriber = new FakeSubscriber()
           if (isSlow) subscriber.onNext = () => void turn().then(subscriber.stopReading())
-          const from = after ?? stage.log.events.length
           const resume =
             after === undefined ? { positions: true } : { positions: true, after: placeToText(eventAt(stage, after)) }
           subscribing.push(
-            stage.fanOut
-              .subscribe(stage.subscription(query, variables), subscriber, `client ${count % 3}`, resume)
-              .then(leave => members.push({ from, topic, subscriber, leave })),
+            stage.fanOut.joins.end().then(async end => {
+              const subscription = stage.subscription(query, variables)
+              const leave = await stage.fanOut.subscribe(subscription, subscriber, `client ${count % 3}`, resume, end)
+              members.push({ from: after ?? end.position, topic, subscriber, leave })
+            }),
           )
         }
         for (const { kind, count } of steps) {
@@ -126,6 +127,18 @@ describe('Subscribers that join, read and leave while events happen', () => {
 })
 
 describe('A subscriber that begins at an earlier position', () => {
+  it('shares the reads of others that catch up with the same events, thousands after a restart', async () => {
+    const stage = new FanOutStage()
+    await stage.add(...numbers(1, 20).map(id => commentAdded(7, id)), ...numbers(1, 1_100).map(postAdded))
+    slowDown(stage)
+    const resume = () => stage.resume(comments, eventAt(stage, 1), { postId: '7' })
+    const same = await Promise.all(Array.from({ length: 200 }, resume))
+    await soon(() => same.every(({ received }) => received.length === 19))
+    for (const { received } of same) assert.deepEqual(idsIn(received), numbers(2, 20))
+    // By themselves they would need 200 for each event, and a page each.
+    assert.ok(stage.store.reads.length < 20 * 19 && stage.log.pages < 100)
+  })
+
   it('catches up by itself, and then shares the reads of the live group', async () => {
     const stage = await stageAfter(10)
     const live = await stage.subscribe(posts, {}, 'another', { positions: true })

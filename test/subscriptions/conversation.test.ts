@@ -11,7 +11,7 @@ import { Unread } from '../../src/http/unread.ts'
 import { TestClock } from '../support/clock.ts'
 import { SocketClient } from '../support/sockets.ts'
 import { waitUntil } from '../support/wait.ts'
-import { commentAdded, FanOutStage, postAdded, postDeleted } from './fakes.ts'
+import { commentAdded, FanOutStage, postAdded, postDeleted, soon } from './fakes.ts'
 import { converse, StuckStream, serveSockets } from './served-sockets.ts'
 
 async function acknowledged(parts?: Partial<ConversationParts>) {
@@ -34,6 +34,27 @@ function authenticated(id: number, expiresAt = Date.now() / 1000 + 100): Authent
 }
 
 describe('Conversation', () => {
+  it('of many clients that log in and subscribe at once, a few are looked at at a time, and the others wait', async () => {
+    const { fanOut } = new FanOutStage()
+    let running = 0
+    let most = 0
+    const slowly = async <Value>(value: Value) => {
+      most = Math.max(most, ++running)
+      await turn()
+      running--
+      return value
+    }
+    const parts = { fanOut, authenticate: () => slowly(authenticated(1)), isStillValid: () => slowly(true) }
+    const talks = Array.from({ length: 50 }, () => converse(parts))
+    for (const { say } of talks) say({ type: 'connection_init', payload: { authorization: 'Bearer x' } })
+    await soon(() => talks.every(({ wire }) => wire.sent.length === 1))
+    for (const { begin } of talks) begin('1', posts)
+    await soon(() => fanOut.groups.members === talks.length)
+    assert.equal(most, 4)
+    for (const talk of talks) talk[Symbol.dispose]()
+    assert.equal(fanOut.groups.members, 0)
+  })
+
   it('an id that is used again at once gets every message once', async () => {
     using talk = await acknowledged()
     const { promise, resolve } = Promise.withResolvers<void>()

@@ -1,13 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { AppError, isOutage } from '../../core/errors.ts'
 import type { Event, EventLog, Place, RecentEvents } from '../../core/events.ts'
-import { placeFromText, placeToText, subjectOf, topicOf } from '../../core/events.ts'
+import { nameOf, placeToText, subjectOf, topicOf } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
 import type { PostStore } from '../../core/store.ts'
-import { during, waited } from '../../lib/waits.ts'
+import { during } from '../../lib/waits.ts'
 import { type Refusal, refusal, refusalFromCore, reportedRefusal } from '../errors.ts'
 import { EventMessage } from './event-message.ts'
 import { Group, type GroupLimits, Groups, groupName, longReadMs, type Subscriber, type Subscription } from './groups.ts'
+import { Joins, positionUnknown } from './joins.ts'
 import type { Resume } from './messages.ts'
 
 export interface FanOutObserver {
@@ -44,6 +45,7 @@ export interface FanOutParts extends GroupLimits {
 export class FanOut {
   readonly #parts: FanOutParts
   readonly groups: Groups
+  readonly joins: Joins
   readonly #reads: Queue
   /** For groups whose reads take long, and new ones: hundreds of them can wait, and others must not wait behind them. */
   readonly #longReads: Queue
@@ -53,6 +55,7 @@ export class FanOut {
   constructor(parts: FanOutParts) {
     this.#parts = parts
     this.groups = new Groups(parts)
+    this.joins = new Joins(parts)
     this.#reads = new Queue({ atOnce: parts.readsAtOnce })
     this.#longReads = new Queue({ atOnce: Math.max(1, parts.readsAtOnce >> 1) })
   }
@@ -65,24 +68,21 @@ export class FanOut {
     return oldest
   }
 
-  /** The end of the log, for a client that may want to begin there later. */
-  async position(): Promise<string> {
-    return placeToText(await this.#parts.log.end())
-  }
-
-  /** Subscribes from now on, or after a position. Returns the function that ends the subscription. */
+  /** Subscribes from a place on, after a position, or from now on. Returns the function that ends the subscription. */
   async subscribe(
     subscription: Subscription,
     subscriber: Subscriber,
     client: string,
     { positions, after }: Resume = { positions: false },
+    begin?: Place,
   ): Promise<() => void> {
     const name = groupName(subscription, positions)
     this.groups.take(client, name)
     try {
-      const { position: from } = after === undefined ? await this.#parts.log.end() : await this.#known(after)
+      const { position: from } =
+        after === undefined ? (begin ?? (await this.joins.end())) : await this.joins.placeIn(after)
       // Checked after the position is known. If the post was deleted before, it is not found; if later, an event follows.
-      if (!(await this.#exists(subscription, from)))
+      if (!(await this.joins.exists(subscription.topic, from)))
         throw refusalFromCore(new AppError('not-found', 'Post not found'), [subscription.key])
       const member = { subscriber, client, from, group: undefined }
       const live = this.groups.live.get(name)
@@ -107,18 +107,6 @@ export class FanOut {
       group.cursor = event.position - 1
       this.#start(group)
     }
-  }
-
-  async #known(after: unknown): Promise<Place> {
-    const place = placeFromText(after)
-    if (place !== undefined && (await this.#parts.log.keeps(place))) return place
-    throw positionUnknown()
-  }
-
-  async #exists({ topic }: Subscription, from: number): Promise<boolean> {
-    const { store, log } = this.#parts
-    if (topic.kind === 'posts') return true
-    return (await store.hasPost(topic.postId)) || log.tellsEndOf(topic.postId, from)
   }
 
   #start(group: Group): void {
@@ -158,7 +146,9 @@ export class FanOut {
     if (next !== undefined) return next
     const { log, feed } = this.#parts
     const { position } = feed
-    const events = await this.#reads.run(() => log.ofTopic(group.subscription.topic, group.cursor, position))
+    const { cursor, subscription } = group
+    const name = [nameOf(subscription.topic), cursor, position].join()
+    const events = await this.#reads.share(name, () => log.ofTopic(subscription.topic, cursor, position))
     if (events === undefined) throw positionUnknown()
     group.page = events
     if (events.length === 0) group.cursor = position
@@ -178,10 +168,11 @@ export class FanOut {
 
   async #send(group: Group, event: Event): Promise<number> {
     const { observer, now } = this.#parts
-    const begun = performance.now()
     const subject = subjectOf(event)
     const reads = group.readMs > longReadMs ? this.#longReads : this.#reads
-    const data = subject === undefined ? undefined : await reads.run(() => this.#read(group, subject, begun))
+    // Many groups may catch up at once with the same events.
+    const name = `${group.name} ${subject}`
+    const data = subject === undefined ? undefined : await reads.share(name, () => this.#read(group, subject))
     group.cursor = event.position // from now on, a new member that wants this event gets it elsewhere
     group.page = group.page.slice(1)
     if (subject === undefined) this.groups.end(group, undefined)
@@ -199,11 +190,10 @@ export class FanOut {
    * Reads what a group has selected of a post or comment. Undefined if that no longer exists. Throws if its reads again
    * and again do not finish in time, while the store answers others.
    */
-  async #read(group: Group, subject: number, asked: number): Promise<string | undefined> {
+  async #read(group: Group, subject: number): Promise<string | undefined> {
     const { store, feed, readMs } = this.#parts
     const { selection, values, id } = group.subscription
     const begun = performance.now()
-    waited('queue', asked, begun)
     try {
       const data = await store.selectOne(selection, values.with(id, subject))
       if (performance.now() - begun <= readMs) group.slowReads = 0
@@ -231,11 +221,6 @@ export class FanOut {
 
 function tooExpensive(): Refusal {
   return refusal('SUBSCRIPTION_TOO_EXPENSIVE', 'What the subscription asks for could not be read in time.')
-}
-
-function positionUnknown(): Refusal {
-  const sentence = 'The position is not known, or no longer. Read the current state and subscribe anew.'
-  return refusal('POSITION_UNKNOWN', sentence)
 }
 
 const mostLateMs = 60_000

@@ -1,4 +1,5 @@
 import { AppError, fault } from '../../core/errors.ts'
+import { placeToText } from '../../core/events.ts'
 import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
 import type { RequestLog } from '../../http/request-log.ts'
@@ -56,7 +57,11 @@ export class Conversation {
     this.login = new Login(parts, this)
     const tooLate = () => this.end(4408, 'Connection initialisation timeout')
     this.#initTimer = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
-    if (authorization !== undefined) this.#authentication = this.login.authenticate(authorization)
+    if (authorization !== undefined) this.#authentication = this.#authenticate(authorization)
+  }
+
+  #authenticate(authorization: string): Promise<void> {
+    return this.#parts.fanOut.joins.inTurn(() => this.login.authenticate(authorization))
   }
 
   /** A method and not a getter: V8 calls private getters through its runtime, which every event to every socket would pay. */
@@ -133,13 +138,13 @@ export class Conversation {
     clearTimeout(this.#initTimer)
     const earlier = Promise.resolve(this.#authentication)
     // Checked after the token of the upgrade request, so that this token takes precedence.
-    this.#authentication = given === undefined ? earlier : earlier.then(() => this.login.authenticate(given))
+    this.#authentication = given === undefined ? earlier : earlier.then(() => this.#authenticate(given))
     const wantsPosition = isPayload(payload) && payload?.positions === true
     this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(error => this.giveUp(error))
   }
 
   async #acknowledge(wantsPosition: boolean): Promise<void> {
-    const payload = wantsPosition ? { position: await this.#parts.fanOut.position() } : undefined
+    const payload = wantsPosition ? { position: placeToText(await this.#parts.fanOut.joins.end()) } : undefined
     if (this.#state !== 'initialising') return
     this.#state = 'acknowledged'
     this.#tell({ type: 'connection_ack', payload })
@@ -177,14 +182,21 @@ export class Conversation {
     const operation = executor.prepare(request)
     run.roots = operation.roots
     run.name = operation.name
-    // A mutation checks the token itself, in its transaction.
-    if (operation.kind !== 'mutation' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
+    const { actor } = this.login
     if (operation.kind === 'subscription') {
-      const subscription = executor.subscription(operation, request.variables, this.login.actor)
-      run.endsBy(await fanOut.subscribe(subscription, run, client, resume))
+      const { joins } = fanOut
+      const begin = resume.after === undefined ? await joins.end() : undefined // however long it waits from here on
+      const isValid = await joins.share(JSON.stringify(actor), () => this.login.isStillValid())
+      if (!isValid) return this.end(4403, 'Forbidden')
+      const subscription = executor.subscription(operation, request.variables, actor)
+      run.endsBy(await fanOut.subscribe(subscription, run, client, resume, begin))
       if (run.hasBegun) this.#log(run, 'begun')
       run.waits = undefined // it may last long
-    } else run.answer(await executor.execute(operation, request.variables, this.login.actor))
+      return
+    }
+    // A mutation checks the token itself, in its transaction.
+    if (operation.kind === 'query' && !(await this.login.isStillValid())) return this.end(4403, 'Forbidden')
+    run.answer(await executor.execute(operation, request.variables, actor))
   }
 
   ended(run: Run, outcome: Outcome): void {

@@ -1,0 +1,61 @@
+import type { EventLog, Place, Topic } from '../../core/events.ts'
+import { nameOf, placeFromText, placeToText } from '../../core/events.ts'
+import { Queue } from '../../core/queue.ts'
+import type { PostStore } from '../../core/store.ts'
+import { type Refusal, refusal } from '../errors.ts'
+
+export interface JoinsParts {
+  readonly store: PostStore
+  readonly log: EventLog
+  readonly readsAtOnce: number
+}
+
+/**
+ * What must be read before a client can log in or subscribe. After a restart thousands of clients come at once. They
+ * wait here for their turn, apart from everything else, and those that want to know the same share one read.
+ */
+export class Joins {
+  readonly #parts: JoinsParts
+  readonly #reads: Queue
+  /** The end of the log does not wait behind other reads: a subscription that begins now begins there. */
+  readonly #ends = new Queue({ atOnce: 2 })
+
+  constructor(parts: JoinsParts) {
+    this.#parts = parts
+    this.#reads = new Queue({ atOnce: parts.readsAtOnce })
+  }
+
+  inTurn<Outcome>(read: () => Promise<Outcome>): Promise<Outcome> {
+    return this.#reads.run(read)
+  }
+
+  /** Those with the same name share one read. */
+  share<Outcome>(name: string, read: () => Promise<Outcome>): Promise<Outcome> {
+    return this.#reads.share(name, read)
+  }
+
+  end(): Promise<Place> {
+    return this.#ends.share('end', () => this.#parts.log.end())
+  }
+
+  /** The place that a client has named. */
+  async placeIn(after: unknown): Promise<Place> {
+    const place = placeFromText(after)
+    const isKept = place && (await this.share(placeToText(place), () => this.#parts.log.keeps(place)))
+    if (isKept) return place
+    throw positionUnknown()
+  }
+
+  /** Whether the topic exists, or its end will be told to whoever begins at this position. */
+  async exists(topic: Topic, from: number): Promise<boolean> {
+    const { store, log } = this.#parts
+    if (topic.kind === 'posts') return true
+    const hasPost = await this.share(nameOf(topic), () => store.hasPost(topic.postId))
+    return hasPost || log.tellsEndOf(topic.postId, from)
+  }
+}
+
+export function positionUnknown(): Refusal {
+  const sentence = 'The position is not known, or no longer. Read the current state and subscribe anew.'
+  return refusal('POSITION_UNKNOWN', sentence)
+}
