@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { BroadcastChannel } from 'node:worker_threads'
 import { AppError, fault, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { Queue } from '../../core/queue.ts'
@@ -32,8 +33,9 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly #writers: Queue
   /** Posts that are being written. */
   readonly #turns = new Map<number, Queue>()
-  /** The disk was full, and `ping` has not found room since. */
+  /** The disk was full, and `ping` has not found room since. All threads are told of it. */
   #lacksRoom = false
+  readonly #fullDisk: BroadcastChannel
 
   constructor(options: PostgresOptions<V>) {
     this.#pool = new PostgresPool(options)
@@ -43,6 +45,11 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     this.#pooler = options.pooler
     const atOnce = Math.max(1, Math.floor((options.poolMax * 4) / 5))
     this.#writers = new Queue({ atOnce, mayWait: bounds.waiting })
+    this.#fullDisk = new BroadcastChannel(`full disk of ${options.url}`)
+    this.#fullDisk.onmessage = () => {
+      this.#lacksRoom = true
+    }
+    this.#fullDisk.unref()
   }
 
   async read(statement: Statement): Promise<readonly Row[]> {
@@ -91,6 +98,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#fullDisk.close()
     await this.#pool[Symbol.asyncDispose]()
   }
 
@@ -132,7 +140,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         return await work()
       } catch (error) {
         if (error instanceof AppError) throw error
-        if (isDiskFull(error)) this.#lacksRoom = true
+        if (isDiskFull(error)) this.#noteFullDisk()
         const { most, pauseMs } = retries[failureOf(error)]
         if (tries >= most) throw postgresError(error)
         const pause = Math.random() * pauseMs * Math.min(tries, 10)
@@ -140,6 +148,11 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
         await delay(pause)
       }
     }
+  }
+
+  #noteFullDisk(): void {
+    if (!this.#lacksRoom) this.#fullDisk.postMessage(null)
+    this.#lacksRoom = true
   }
 
   #isTooLate(deadline: number): boolean {
