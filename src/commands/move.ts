@@ -13,11 +13,11 @@ export async function move(config: Config, { to }: Options): Promise<void> {
   if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url))
     throw new AppError('bad-input', '--to: must be a postgres:// address')
   using source = openSource(database.path)
-  const tables = await moveToPostgres(source.database, url).catch(error => {
+  const counts = await moveToPostgres(source.database, url).catch(error => {
     const { code, message } = error as NodeJS.ErrnoException
     throw error instanceof AppError ? error : new AppError('unavailable', `--to: ${message || code}`)
   })
-  for (const { table, rows } of tables) console.log(`${table}\t${rows}`)
+  for (const [table, rows] of counts) console.log(`${table}\t${rows}`)
   console.log('All rows were copied and compared. Set DATABASE_URL to the new address before the next start.')
   if (tokenKeys === undefined)
     console.log(`Set TOKEN_KEYS to a copy of ${database.path}-keys.json, so that tokens stay valid.`)

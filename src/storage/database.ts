@@ -106,15 +106,10 @@ export async function migrateDatabase(
   address: DatabaseAddress,
   tell: (line: string) => void,
 ): Promise<readonly Migration[]> {
-  const migrations = migrationsFor(address.kind)
+  const migrations = loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', address.kind))
   if (address.kind === 'sqlite') return migrateSqlite(address.path, migrations)
   const { migratePostgres } = await import('./postgres/migrate.ts')
   return await migratePostgres(address.url, migrations, tell)
-}
-
-/** All migrations that this version knows. */
-export function migrationsFor(kind: DatabaseAddress['kind']): readonly Migration[] {
-  return loadMigrations(join(import.meta.dirname, '..', '..', 'migrations', kind))
 }
 
 async function newEngine(

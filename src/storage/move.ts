@@ -2,17 +2,12 @@ import { createHash } from 'node:crypto'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { AppError } from '../core/errors.ts'
-import { migrateDatabase, migrationsFor } from './database.ts'
+import { migrateDatabase } from './database.ts'
 import { columnOf } from './postgres/exchange.ts'
 import { lockSqliteFile } from './sqlite/file.ts'
 
 /** All tables whose rows are moved, each after those that it refers to. */
 const tables = 'counters users posts comments payments orders order_items idempotency_keys outbox'.split(' ')
-
-export interface MovedTable {
-  readonly table: string
-  readonly rows: number
-}
 
 /** A SQLite file that no server uses, as of one moment. Until it is disposed, none can start. */
 export function openSource(path: string): Disposable & { readonly database: DatabaseSync } {
@@ -20,16 +15,15 @@ export function openSource(path: string): Disposable & { readonly database: Data
   parts.use(lockSqliteFile(path))
   const database = parts.use(new DatabaseSync(path, { readOnly: true, timeout: 60_000 }))
   database.exec('begin')
-  requireCurrent(database)
   const all = parts.move()
   return { database, [Symbol.dispose]: () => all.dispose() }
 }
 
 /**
  * Copies all rows to an empty PostgreSQL database, in one transaction. The copy is read again and compared before the
- * commit. Ids, positions of events and what comes next in each sequence stay.
+ * commit. Ids, positions of events and what comes next in each sequence stay. Returns the number of rows by table.
  */
-export async function moveToPostgres(source: DatabaseSync, url: string): Promise<readonly MovedTable[]> {
+export async function moveToPostgres(source: DatabaseSync, url: string): Promise<ReadonlyMap<string, number>> {
   const client = new pg.Client({ connectionString: url, types: { getTypeParser: columnOf } })
   client.on('error', () => {})
   try {
@@ -38,28 +32,23 @@ export async function moveToPostgres(source: DatabaseSync, url: string): Promise
     await migrateDatabase({ kind: 'postgres', url, poolMax: 1, pooler: false }, () => {})
     await client.query(`begin; set local statement_timeout = 0; set local lock_timeout = '10s';
                         set local enable_sort = off; lock table ${tables.join()}, event_head`)
+    await requireSameSchema(source, client)
     await requireEmpty(client)
     await client.query('delete from counters')
     // Rows are moved as they are: a trigger would count comments that are counted already.
     const triggers = (word: string) =>
       client.query(tables.map(name => `alter table ${name} ${word} trigger user`).join(';'))
     await triggers('disable')
-    const copies: Copy[] = []
+    const copies = []
     for (const table of tables) copies.push(await copyTable(source, client, table))
     await triggers('enable')
-    for (const copy of copies) await compare(client, copy)
+    for (const { compare } of copies) await compare()
     await client.query('commit')
     await client.query(`vacuum (analyze) ${tables.join()}`).catch(() => {}) // only for the speed of the first reads
-    return copies
+    return new Map(copies.map(({ table, count }) => [table, count]))
   } finally {
     await client.end() // rolls back if there was no commit
   }
-}
-
-function requireCurrent(source: DatabaseSync): void {
-  const { last } = source.prepare('select max(version) as last from schema_migrations').get() ?? {}
-  if (last === migrationsFor('sqlite').length) return
-  throw new AppError('conflict', 'DATABASE_URL: the database is of another version; run `duet migrate` first')
 }
 
 /** Before the schema is created: a database that others use must stay as it is. */
@@ -79,61 +68,53 @@ async function requireEmpty(client: pg.Client): Promise<void> {
 const notEmpty = (table: string) =>
   new AppError('conflict', `--to: the database is not empty, it has ${table}; nothing was changed`)
 
-interface Copy extends MovedTable {
-  readonly columns: string
-  readonly digest: string
+async function requireSameSchema(source: DatabaseSync, client: pg.Client): Promise<void> {
+  const text = 'select max(version) as version from schema_migrations'
+  if (source.prepare(text).get()?.version === (await client.query(text)).rows[0]?.version) return
+  throw new AppError('conflict', 'DATABASE_URL: the database is of another version; run `duet migrate` first')
 }
 
-async function copyTable(source: DatabaseSync, client: pg.Client, table: string): Promise<Copy> {
+async function copyTable(source: DatabaseSync, client: pg.Client, table: string) {
+  const key = table === 'counters' ? 'name' : 'id'
   // In SQLite the id of an event is its position.
-  const select = source.prepare(`select *${table === 'outbox' ? ', id as position' : ''} from ${table} order by 1`)
+  const all = `select *${table === 'outbox' ? ', id as position' : ''} from ${table}`
+  const select = source.prepare(`${all} where ${key} > ? order by ${key} limit ${rowsTogether}`)
   const columns = Array.from(select.columns(), ({ name }) => `"${name}"`).join()
   const insert = `insert into ${table} (${columns}) overriding system value
                   select ${columns} from json_populate_recordset(null::${table}, $1)`
-  const hash = createHash('sha256')
-  let rows = 0
-  let last = 0
-  let batch: string[] = []
-  let length = 0
-  const send = async () => {
-    if (batch.length > 0) await client.query(insert, [`[${batch.join()}]`])
-    batch = []
-    length = 0
-  }
-  for (const row of select.iterate()) {
-    const text = JSON.stringify(row)
-    hash.update(text)
-    rows++
-    last = Number(row.id)
-    length += text.length
-    if (batch.push(text) === rowsTogether || length > charactersTogether) await send()
-  }
-  await send()
+  const copy = `select ${columns} from ${table} where ${key} > $1 order by ${key} limit ${rowsTogether}`
+  const sent = await inPortions(key, async after => {
+    const rows = select.all(after)
+    await client.query(insert, [JSON.stringify(rows)])
+    return rows
+  })
   const given = source.prepare('select seq from sqlite_sequence where name = ?').get(table)?.seq
-  last = Math.max(last || 0, Number(given ?? 0))
-  // Users have ids without a sequence, and counters have none.
-  if (table !== 'counters' && last > 0)
-    await client.query("select setval(pg_get_serial_sequence($1, 'id'), $2)", [table, last])
+  const last = Math.max(Number(sent.last) || 0, Number(given ?? 0))
+  // Users have ids without a sequence.
+  if (key === 'id' && last > 0) await client.query("select setval(pg_get_serial_sequence($1, 'id'), $2)", [table, last])
   if (table === 'outbox') await client.query('update event_head set position = $1', [last])
-  return { table, rows, columns, digest: hash.digest('hex') }
-}
-
-async function compare(client: pg.Client, { table, rows, columns, digest }: Copy): Promise<void> {
-  const hash = createHash('sha256')
-  let count = 0
-  await client.query(`declare copied no scroll cursor for select ${columns} from ${table} order by 1`)
-  for (;;) {
-    const portion = (await client.query(`fetch ${rowsFetched} from copied`)).rows
-    if (portion.length === 0) break
-    for (const row of portion) hash.update(JSON.stringify(row))
-    count += portion.length
+  const compare = async () => {
+    const found = await inPortions(key, async after => (await client.query(copy, [after])).rows)
+    if (found.digest !== sent.digest)
+      throw new AppError('conflict', `${table}: ${found.count} rows are not the ${sent.count} sent; nothing was moved`)
   }
-  await client.query('close copied')
-  if (count === rows && hash.digest('hex') === digest) return
-  throw new AppError('conflict', `${table}: ${count} rows arrived, not the ${rows} that were sent; nothing was moved`)
+  return { table, count: sent.count, compare }
 }
 
-/** Large enough for few round trips, and small enough for the memory: a text has up to 256 KiB. */
-const rowsTogether = 1_000
-const charactersTogether = 1024 * 1024
-const rowsFetched = 200
+type Rows = readonly Readonly<Record<string, string | number | bigint | null | NodeJS.ArrayBufferView>>[]
+
+/** Reads a table to its end, some rows at a time. The digest is a hash of all of them. */
+async function inPortions(key: string, read: (after: string | number) => Promise<Rows>) {
+  const hash = createHash('sha256')
+  let last: string | number = -1 // before every id, and before every name
+  for (let count = 0; ; ) {
+    const rows = await read(last)
+    hash.update(JSON.stringify(rows))
+    count += rows.length
+    last = (rows.at(-1)?.[key] as string | number | undefined) ?? last
+    if (rows.length < rowsTogether) return { count, last, digest: hash.digest('hex') }
+  }
+}
+
+/** Few round trips, and little memory: a text has up to 256 KiB. */
+const rowsTogether = 200

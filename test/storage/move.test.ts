@@ -117,15 +117,12 @@ describe('moving a database', { skip }, () => {
     t.diagnostic(`${3 * rows} rows took ${Math.round((performance.now() - started) / 1000)} s`)
     await using from = source.open(catalogue)
     await using to = target.open(catalogue)
-    const counted = []
     for (const table of await tablesOf(from)) {
       const count = { text: `select count(*) from ${table}`, values: [] }
       const [[expected] = []] = await from.read(count)
       assert.deepEqual((await to.read(count))[0]?.[0], expected, table)
-      counted.push({ table, rows: expected })
+      assert.equal(moved.get(table), expected, table)
     }
-    const told = moved.map(({ table, rows }) => ({ table, rows }))
-    assert.deepEqual(new Set(told), new Set(counted))
   })
 
   it('refuses a source that is served, and one of another version', async () => {
@@ -158,7 +155,7 @@ describe('moving a database', { skip }, () => {
     await execute(source, "update posts set content = 'a' || char(0) where id = 1400")
     await assert.rejects(moveHere(source, target))
     await execute(source, "update posts set content = 'a' where id = 1400")
-    assert.equal((await moveHere(source, target)).find(({ table }) => table === 'posts')?.rows, 1_500)
+    assert.equal((await moveHere(source, target)).get('posts'), 1_500)
   })
 })
 
