@@ -101,11 +101,9 @@ function parse({ takes = [], options = [] }: Command, args: readonly string[]) {
   for (const option of options) config[nameOf(option)] = { type: option.includes('<') ? 'string' : 'boolean' }
   try {
     const { values, positionals } = parseArgs({ args: [...args], options: config, allowPositionals: true })
-    const isOptional = (shown: string) => shown.startsWith('[')
-    const isComplete =
-      options.every(option => isOptional(option) || nameOf(option) in values) &&
-      takes.every((word, at) => isOptional(word) || at < positionals.length)
-    return isComplete && positionals.length <= takes.length
+    const isComplete = options.every(option => option.startsWith('[') || nameOf(option) in values)
+    const least = takes.filter(word => !word.startsWith('[')).length
+    return isComplete && positionals.length >= least && positionals.length <= takes.length
       ? { words: positionals, options: values as Options }
       : undefined
   } catch {

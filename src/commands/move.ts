@@ -1,6 +1,6 @@
 import { type Config, ConfigError } from '../config.ts'
 import { AppError } from '../core/errors.ts'
-import { moveToPostgres, openSource } from '../storage/move.ts'
+import { moveToPostgres } from '../storage/move.ts'
 import { requireDatabase } from './database.ts'
 import type { Options } from './users.ts'
 
@@ -12,11 +12,7 @@ export async function move(config: Config, { to }: Options): Promise<void> {
   const url = String(to)
   if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url))
     throw new AppError('bad-input', '--to: must be a postgres:// address')
-  using source = openSource(database.path)
-  const counts = await moveToPostgres(source.database, url).catch(error => {
-    const { code, message } = error as NodeJS.ErrnoException
-    throw error instanceof AppError ? error : new AppError('unavailable', `--to: ${message || code}`)
-  })
+  const counts = await moveToPostgres(database.path, url)
   for (const [table, rows] of counts) console.log(`${table}\t${rows}`)
   console.log('All rows were copied and compared. Set DATABASE_URL to the new address before the next start.')
   if (tokenKeys === undefined)

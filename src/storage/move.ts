@@ -9,21 +9,15 @@ import { lockSqliteFile } from './sqlite/file.ts'
 /** All tables whose rows are moved, each after those that it refers to. */
 const tables = 'counters users posts comments payments orders order_items idempotency_keys outbox'.split(' ')
 
-/** A SQLite file that no server uses, as of one moment. Until it is disposed, none can start. */
-export function openSource(path: string): Disposable & { readonly database: DatabaseSync } {
-  using parts = new DisposableStack()
-  parts.use(lockSqliteFile(path))
-  const database = parts.use(new DatabaseSync(path, { readOnly: true, timeout: 60_000 }))
-  database.exec('begin')
-  const all = parts.move()
-  return { database, [Symbol.dispose]: () => all.dispose() }
-}
-
 /**
- * Copies all rows to an empty PostgreSQL database, in one transaction. The copy is read again and compared before the
- * commit. Ids, positions of events and what comes next in each sequence stay. Returns the number of rows by table.
+ * Copies all rows of a SQLite file that no server uses to an empty PostgreSQL database, in one transaction. The copy is
+ * read again and compared before the commit. Ids, positions of events and what comes next in each sequence stay.
+ * Returns the number of rows by table.
  */
-export async function moveToPostgres(source: DatabaseSync, url: string): Promise<ReadonlyMap<string, number>> {
+export async function moveToPostgres(path: string, url: string): Promise<ReadonlyMap<string, number>> {
+  using _lock = lockSqliteFile(path)
+  using source = new DatabaseSync(path, { readOnly: true, timeout: 60_000 })
+  source.exec('begin') // as of one moment
   const client = new pg.Client({ connectionString: url, types: { getTypeParser: columnOf } })
   client.on('error', () => {})
   try {
@@ -46,6 +40,10 @@ export async function moveToPostgres(source: DatabaseSync, url: string): Promise
     await client.query('commit')
     await client.query(`vacuum (analyze) ${tables.join()}`).catch(() => {}) // only for the speed of the first reads
     return new Map(copies.map(({ table, count }) => [table, count]))
+  } catch (error) {
+    const { message, code } = error as NodeJS.ErrnoException
+    if (error instanceof AppError || code === 'ERR_SQLITE_ERROR') throw error
+    throw new AppError('unavailable', `--to: ${message || code}`)
   } finally {
     await client.end() // rolls back if there was no commit
   }
