@@ -51,7 +51,7 @@ export class PostgresSession {
       throw error
     } finally {
       clearTimeout(timer)
-      waited(kind, begun)
+      waited(kind, begun, undefined, statements)
     }
   }
 
