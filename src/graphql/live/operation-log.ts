@@ -19,8 +19,7 @@ export function logOperation(
   const isOver = outcome !== 'begun'
   const isFailure = outcome in statusOfCode && statusOfCode[outcome as keyof typeof statusOfCode] >= 500
   const message = isOver ? 'operation ended' : 'subscription begun'
-  log.tell(message, isOver && hasBegun ? 0 : ms, waits, !isOver ? 'minor' : isFailure ? 'failure' : 'usual', () => ({
-    traceparent: waits?.span?.traceparent,
+  log.tell(message, isOver && hasBegun ? 0 : ms, waits, isOver && (log.isAll || isFailure), () => ({
     client,
     user: actor.kind === 'user' ? actor.id : undefined,
     operation,
