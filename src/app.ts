@@ -23,7 +23,7 @@ import type { OpenDatabase } from './storage/database.ts'
 import { seedDemoData } from './storage/entities/demo-data.ts'
 import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
-import { alone, type Base } from './wiring/base.ts'
+import { alone, type Base, openRequestLog } from './wiring/base.ts'
 import { documentSource } from './wiring/documents.ts'
 import { addGauges } from './wiring/gauges.ts'
 import { givenKeys } from './wiring/keys.ts'
@@ -50,7 +50,8 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const { logger, clock, randomness } = given
   const metrics = new Metrics()
   const observer = metrics.storeObserver((message, err) => logger.warn({ err }, message))
-  const base: Base = { common: alone(config, clock), ...given, metrics, observer }
+  const requestLog = await openRequestLog(config, logger, parts)
+  const base: Base = { common: alone(config, clock), ...given, metrics, observer, requestLog }
   const { common } = base
 
   // What settings name is checked before the database is opened.
@@ -88,7 +89,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
-  const server = createServer(config, { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics })
+  const server = createServer(config, { ...base, lifecycle, proxies, rateLimit, unread })
   parts.defer(() => shutDown(server, lifecycle))
   serveHealth(server, { store, lifecycle, metrics, timeoutMs: config.databaseTimeoutMs })
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)

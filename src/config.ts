@@ -10,11 +10,13 @@ import {
   parseOrigins,
   parsePaths,
   parseProxies,
+  parseRatio,
   parseRedis,
   parseThreads,
   parseToken,
+  parseTracesEndpoint,
 } from './settings/parse.ts'
-import { logLevels, type SettingName, settings } from './settings/table.ts'
+import { logLevels, type SettingName, samplers, settings } from './settings/table.ts'
 
 export { ConfigError, type DatabaseConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
@@ -32,6 +34,8 @@ export function processEnvironment(): Environment {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw new ConfigError('.env: cannot be read')
   }
+  // The packages of OpenTelemetry read more variables than the settings, themselves: headers, certificates, attributes.
+  for (const [name, value] of Object.entries(file)) if (name.startsWith('OTEL_')) process.env[name] ??= value
   return { ...file, ...process.env }
 }
 
@@ -82,6 +86,13 @@ export function readConfig(environment: Environment) {
     logLevel: choice('LOG_LEVEL', logLevels),
     logRequests: choice('LOG_REQUESTS', ['all', 'errors']),
     slowOperationMs: integer('SLOW_OPERATION_MS', 0, 600_000),
+    tracesEndpoint: parseTracesEndpoint(
+      read('OTEL_EXPORTER_OTLP_ENDPOINT'),
+      read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
+    ),
+    serviceName: parseToken('OTEL_SERVICE_NAME', read('OTEL_SERVICE_NAME')),
+    tracesSampler: choice('OTEL_TRACES_SAMPLER', samplers),
+    tracesRatio: parseRatio('OTEL_TRACES_SAMPLER_ARG', read('OTEL_TRACES_SAMPLER_ARG')),
     drainMs: integer('DRAIN_MS', 0, 8_000),
     demoData: choice('DEMO_DATA', booleans, isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',
     accessPolicy,

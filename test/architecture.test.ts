@@ -17,7 +17,7 @@ const DIRECTIONS: Record<string, Row> = {
     outside: 'anything',
   },
   wiring: {
-    inside: ['config.ts', 'graphql', 'http', 'storage', 'events', 'limits', 'security', 'core'],
+    inside: ['config.ts', 'graphql', 'http', 'storage', 'events', 'limits', 'security', 'tracing', 'core'],
     outside: 'anything',
   },
   threads: {
@@ -35,6 +35,7 @@ const DIRECTIONS: Record<string, Row> = {
   http: { inside: ['core'], outside: 'anything' },
   storage: { inside: ['core'], outside: 'anything' },
   events: { inside: ['core'], outside: 'anything' },
+  tracing: { inside: ['core'], outside: 'anything' },
   limits: { inside: ['core'], outside: 'anything' },
   security: { inside: ['core'], outside: 'anything' },
   core: { inside: [], outside: 'nothing' },

@@ -10,6 +10,9 @@ import { requireDatabase } from './database.ts'
 export async function backup(config: Config, given: string | undefined): Promise<void> {
   const { database, backupDir, backupKeep } = config
   requireDatabase(config)
+  // Its settings could stay with connections that the pooler lends to the service next.
+  if (database.kind === 'postgres' && database.pooler)
+    throw new ConfigError('DATABASE_POOLER: pg_dump needs the address of PostgreSQL itself, with DATABASE_POOLER=none')
   if (given === undefined && backupDir === undefined) throw new ConfigError('BACKUP_DIR: set it, or name a file')
   const now = Date.now()
   const file = resolve(given ?? join(backupDir ?? '', backupName(database.kind, now)))

@@ -1,5 +1,5 @@
-/** The store writes an event in the same transaction as the change that it reports. */
-export type Event = Place & EventContent
+/** The store writes an event in the same transaction as the change that it reports, with the trace of that, if there is one. */
+export type Event = Place & EventContent & { readonly traceparent?: string }
 
 export type EventContent =
   | { readonly kind: 'post-added'; readonly postId: number }

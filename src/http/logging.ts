@@ -78,9 +78,14 @@ export function requestIdOf(headers: IncomingHttpHeaders | undefined, randomness
 }
 
 /** The fields that identify the request in every log line. */
-export function traceOf({ id, headers: { traceparent = '' } }: FastifyRequest): object {
-  return traceContext.test(String(traceparent)) ? { requestId: id, traceparent } : { requestId: id }
+export function traceOf({ id, waits, headers }: FastifyRequest): object {
+  const traceparent = waits?.span?.traceparent ?? traceparentIn(headers.traceparent)
+  return traceparent === undefined ? { requestId: id } : { requestId: id, traceparent }
 }
 
 /** A header of W3C Trace Context, version 00, if it is well formed. */
+export function traceparentIn(given: unknown): string | undefined {
+  return typeof given === 'string' && traceContext.test(given) ? given : undefined
+}
+
 const traceContext = /^00-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/

@@ -98,5 +98,5 @@ function answerRaw(
   const linger = setTimeout(() => socket.destroy(), lingerMs).unref()
   socket.once('close', () => clearTimeout(linger))
   const client = proxies.keyOf({ socket, headers: headers ?? {} })
-  requestLog.tell(text, 0, undefined, requestLog.isAll || status >= 500, () => ({ requestId, client, status }))
+  requestLog.tell(text, 0, undefined, status >= 500 ? 'failure' : 'usual', () => ({ requestId, client, status }))
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { Waits } from '../lib/waits.ts'
+import { type Span, Waits } from '../lib/waits.ts'
 import { traceOf } from './logging.ts'
 
 declare module 'fastify' {
@@ -14,31 +14,51 @@ declare module 'fastify' {
   }
 }
 
+/** Begins a span. Returns undefined if it is not sampled. `link`: the traceparent of what has caused it. */
+export type BeginSpan = (name: string, traceparent: string | undefined, link: string | undefined) => Span | undefined
+
 export interface RequestLogSettings {
   /** `errors`: only answers from 500 on, and slow ones. Default: all. */
   readonly logRequests?: 'all' | 'errors'
   /** 0, the default: nothing is slow. */
   readonly slowOperationMs?: number
+  /** Default: nothing is traced. */
+  readonly beginSpan?: BeginSpan | undefined
 }
 
-/** A line for each answer and each operation of a socket. Slow ones are warnings that tell what was waited for. */
+/**
+ * A line for each answer and each operation of a socket, and its span, if it is traced. Slow ones are warnings that tell
+ * what was waited for.
+ */
 export class RequestLog {
   readonly #logger: Logger
   readonly #slowMs: number
-  readonly isAll: boolean
+  readonly #isAll: boolean
+  readonly #beginSpan: BeginSpan | undefined
 
-  constructor(logger: Logger, { logRequests = 'all', slowOperationMs = 0 }: RequestLogSettings) {
+  constructor(logger: Logger, { logRequests = 'all', slowOperationMs = 0, beginSpan }: RequestLogSettings = {}) {
     this.#logger = logger
     this.#slowMs = slowOperationMs || Number.POSITIVE_INFINITY
-    this.isAll = logRequests === 'all'
+    this.#isAll = logRequests === 'all'
+    this.#beginSpan = beginSpan
   }
 
-  newWaits(): Waits | undefined {
-    return this.#slowMs < Number.POSITIVE_INFINITY ? new Waits() : undefined
+  /** Begins an operation. Its name has two parts, because most are not traced. Returns undefined if nobody is told. */
+  begin(kind: string, name: string | undefined, traceparent?: string, link?: string): Waits | undefined {
+    const span = this.#beginSpan?.(`${kind} ${name ?? '(none)'}`, traceparent, link)
+    return span !== undefined || this.#slowMs < Number.POSITIVE_INFINITY ? new Waits(span) : undefined
   }
 
-  /** A line that is not slow is written if it is wanted. */
-  tell(message: string, ms: number, waits: Waits | undefined, isWanted: boolean, line: () => object): void {
+  /** Tells the end of an operation. A `minor` one has a line only if it was slow. */
+  tell(
+    message: string,
+    ms: number,
+    waits: Waits | undefined,
+    weight: 'minor' | 'usual' | 'failure',
+    line: () => object,
+  ): void {
+    waits?.span?.end(line(), weight === 'failure')
+    const isWanted = weight === 'failure' || (weight === 'usual' && this.#isAll)
     if (ms >= this.#slowMs) this.#logger.warn({ ...line(), waited: waits?.told() }, message)
     else if (isWanted && this.#logger.isLevelEnabled('info')) this.#logger.info(line(), message)
   }
@@ -47,7 +67,7 @@ export class RequestLog {
   answered(reply: FastifyReply, status?: number): void {
     const { request, elapsedTime } = reply
     const message = status === undefined ? 'the client disconnected before the answer was sent' : 'answered'
-    this.tell(message, elapsedTime, request.waits, this.isAll || Number(status) >= 500, () => {
+    this.tell(message, elapsedTime, request.waits, Number(status) >= 500 ? 'failure' : 'usual', () => {
       const { client, actor, method, operation } = request
       return {
         ...traceOf(request),

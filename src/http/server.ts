@@ -10,17 +10,17 @@ import type { TrustedProxies } from './client-address.ts'
 import { Connections, serveInTurn } from './connections.ts'
 import { answerError } from './errors.ts'
 import { type Lifecycle, refuseUnderMaintenance } from './lifecycle.ts'
-import { requestIdOf } from './logging.ts'
+import { requestIdOf, traceparentIn } from './logging.ts'
 import { answerParserError, refuseMalformed } from './malformed.ts'
 import type { Metrics } from './metrics.ts'
 import { allowOrigins, answerPreflights, refuseForeignPages } from './origins.ts'
 import { countUnserved, limitRequests, type RateLimit, type Refuse } from './rate-limit.ts'
-import { RequestLog, type RequestLogSettings } from './request-log.ts'
+import { RequestLog } from './request-log.ts'
 import { malformedUrl, refuseUnrouted, routableUrl } from './routing.ts'
 import { boundUnread, type Unread } from './unread.ts'
 import { asksForSocket, routeUpgrades } from './upgrades.ts'
 
-export interface ServerSettings extends RequestLogSettings {
+export interface ServerSettings {
   readonly bodyLimitBytes: number
   readonly corsOrigins: readonly string[]
   readonly accessPolicy: Policy
@@ -30,6 +30,8 @@ export interface ServerSettings extends RequestLogSettings {
 
 export interface ServerParts {
   readonly logger: Logger
+  /** Default: all answers have a line, and none is slow or traced. */
+  readonly requestLog?: RequestLog
   readonly randomness: Randomness
   readonly lifecycle: Lifecycle
   readonly proxies: TrustedProxies
@@ -40,9 +42,10 @@ export interface ServerParts {
 
 /** An HTTP server with all common behaviour and no routes yet. The hooks run in the order in which they are added. */
 export function createServer(
-  { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient, ...logging }: ServerSettings,
-  { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics }: ServerParts,
+  { bodyLimitBytes, corsOrigins, accessPolicy, allowedHosts, connectionsPerClient }: ServerSettings,
+  { logger, randomness, lifecycle, proxies, rateLimit, unread, metrics, ...parts }: ServerParts,
 ): FastifyInstance {
+  const { requestLog = new RequestLog(logger) } = parts
   const open = new Connections({
     most: connectionsPerClient,
     proxies,
@@ -53,7 +56,6 @@ export function createServer(
     if (open.refuse(client, seconds, except)) logger.warn({ seconds }, refusedLine)
   }
   const count = countUnserved(rateLimit, refuse)
-  const requestLog = new RequestLog(logger, logging)
   lifecycle.abandoned = reply => requestLog.answered(reply)
   const rawAnswers = { requestLog, proxies, randomness, count }
   const server: FastifyInstance = fastify({
@@ -86,7 +88,8 @@ export function createServer(
   server.addHook('onRequest', (request, reply, next) => {
     lifecycle.track(reply)
     request.client = proxies.keyOf(request.raw)
-    request.waits = requestLog.newWaits()
+    const traceparent = traceparentIn(request.headers.traceparent)
+    request.waits = requestLog.begin(request.method, request.routeOptions.url, traceparent)
     reply.header('x-request-id', request.id)
     reply.header('x-content-type-options', 'nosniff')
     // Most responses depend on the caller or contain private data. A route whose response is the same for everybody

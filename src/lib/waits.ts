@@ -1,17 +1,44 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** What an operation can wait for. `client`: its body has not arrived yet, or its answer is not sent yet. */
-export type Wait = 'client' | 'queue' | 'connection' | 'statement' | 'commit' | 'password' | 'redis'
+export type Wait = 'client' | 'queue' | 'connection' | 'statement' | 'commit' | 'password' | 'redis' | 'parse' | 'plan'
+
+/** What a wait was for: the name of a verb, or statements. */
+export type Awaited = string | readonly { readonly text: string }[]
+
+/** The span of an operation that is traced. */
+export interface Span {
+  /** As W3C Trace Context writes it. */
+  readonly traceparent: string
+  add(kind: Wait, since: number, until: number, what?: Awaited): void
+  end(about: object, isFailure: boolean): void
+}
 
 /** How long one operation has waited for what, in milliseconds. All times are those of `performance.now()`. */
 export class Waits {
   readonly #begun = performance.now()
-  readonly #ms = { client: 0, queue: 0, connection: 0, statement: 0, commit: 0, password: 0, redis: 0 }
+  readonly #ms = {
+    client: 0,
+    queue: 0,
+    connection: 0,
+    statement: 0,
+    commit: 0,
+    password: 0,
+    redis: 0,
+    parse: 0,
+    plan: 0,
+  }
+  readonly span: Span | undefined
   /** When the answer was given to the connection. */
   answeredAt = Number.POSITIVE_INFINITY
 
-  add(kind: Wait, since: number, until = performance.now()): void {
+  constructor(span?: Span) {
+    this.span = span
+  }
+
+  add(kind: Wait, since: number, until = performance.now(), what?: Awaited): void {
     this.#ms[kind] += until - since
+    this.span?.add(kind, since, until, what)
   }
 
   /** The whole body has arrived. What nothing else accounts for was a wait for it. */
@@ -42,8 +69,8 @@ export function during<Outcome>(waits: Waits | undefined, work: () => Outcome): 
 }
 
 /** Records that the operation that runs now has waited. */
-export function waited(kind: Wait, since: number, until?: number): void {
-  current.getStore()?.add(kind, since, until)
+export function waited(kind: Wait, since: number, until?: number, what?: Awaited): void {
+  current.getStore()?.add(kind, since, until, what)
 }
 
 export async function waiting<Outcome>(kind: Wait, promise: Promise<Outcome>): Promise<Outcome> {

@@ -99,6 +99,20 @@ export function parseHosts(value: string): readonly string[] {
   return listOf(value.toLowerCase(), isHost, 'ALLOWED_HOSTS: must be hosts such as duet.example.com or duet:4000')
 }
 
+/** OpenTelemetry appends the path of traces to the common address, and to the other one nothing. */
+export function parseTracesEndpoint(common: string, own: string): string | undefined {
+  if (common + own === '') return undefined
+  const name = own === '' ? 'OTEL_EXPORTER_OTLP_ENDPOINT' : 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+  const address = own || `${common.replace(/\/$/, '')}/v1/traces`
+  if (/^https?:\/\//.test(address) && URL.canParse(address)) return address
+  throw new ConfigError(`${name}: must be an http(s) address`)
+}
+
+export function parseRatio(name: SettingName, value: string): number {
+  if (/^(0|1|0?\.\d{1,15}|1\.0{1,15})$/.test(value)) return Number(value)
+  throw new ConfigError(`${name}: must be a number from 0 to 1`)
+}
+
 function listOf(value: string, isSound: (item: string) => boolean, complaint: string): readonly string[] {
   const list = value === '' ? [] : value.split(',').map(item => item.trim())
   if (list.every(isSound)) return Object.freeze(list)

@@ -1,5 +1,14 @@
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
+export const samplers = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const
+
 /** The settings that `duet --help` lists. */
 export const settings = {
   HOST: { fallback: '127.0.0.1', meaning: 'address to listen on' },
@@ -128,6 +137,18 @@ export const settings = {
     fallback: '200',
     meaning: 'milliseconds from which on a line is a warning that tells what was waited for; 0: never',
   },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    fallback: '',
+    meaning: 'http(s) address of an OpenTelemetry collector, which traces are sent to, at /v1/traces',
+    default: 'no traces',
+  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
+    fallback: '',
+    meaning: 'the whole address for traces, instead of the one above',
+  },
+  OTEL_SERVICE_NAME: { fallback: 'duet', meaning: 'name of the service in traces' },
+  OTEL_TRACES_SAMPLER: { fallback: 'parentbased_always_on', meaning: samplers.join(', ') },
+  OTEL_TRACES_SAMPLER_ARG: { fallback: '1', meaning: 'part of the traces, from 0 to 1, for a sampler of a ratio' },
   DRAIN_MS: {
     fallback: '1000',
     meaning: 'milliseconds to keep serving after SIGTERM, while clients switch to other instances',

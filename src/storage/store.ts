@@ -1,6 +1,7 @@
 import type { Revised } from '../core/condition.ts'
 import type { Selection } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
+import { waitsNow } from '../lib/waits.ts'
 import type { Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
@@ -63,7 +64,8 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
       const found = await this.select(selection, values)
       return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found
     },
-    changePosts: (actor, changes) => engine.write('changePosts', actor, changes.map(compiled)),
+    changePosts: (actor, changes) =>
+      engine.write('changePosts', actor, changes.map(compiled), waitsNow()?.span?.traceparent ?? null),
     events: createEventLog(engine, eventsKeptSeconds),
   }
 }

@@ -5,6 +5,7 @@ import type { EventBus } from '../core/events.ts'
 import type { Clock, Passwords, Randomness, StoreObserver } from '../core/ports.ts'
 import { MemoryEventBus } from '../events/memory-event-bus.ts'
 import type { Metrics, MetricsOfThread } from '../http/metrics.ts'
+import { RequestLog } from '../http/request-log.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
 
@@ -16,7 +17,17 @@ export interface Base {
   readonly passwords: Passwords
   readonly metrics: Metrics
   readonly observer: StoreObserver
+  readonly requestLog: RequestLog
   readonly common: Common
+}
+
+/** With traces if there is an endpoint for them. */
+export async function openRequestLog(config: Config, logger: Logger, parts: AsyncDisposableStack): Promise<RequestLog> {
+  const { tracesEndpoint } = config
+  if (tracesEndpoint === undefined) return new RequestLog(logger, config)
+  const { Tracing } = await import('../tracing/tracing.ts')
+  const tracing = parts.use(new Tracing({ ...config, tracesEndpoint }, message => logger.warn(message)))
+  return new RequestLog(logger, { ...config, beginSpan: (...about) => tracing.begin(...about) })
 }
 
 export const systemClock: Clock = { now: Date.now }

@@ -11,7 +11,7 @@ import type { TrustedProxies } from '../http/client-address.ts'
 import { reportFailure } from '../http/errors.ts'
 import { allowedOrigins } from '../http/origins.ts'
 import { type RateLimit, socketLimit } from '../http/rate-limit.ts'
-import { RequestLog } from '../http/request-log.ts'
+import type { RequestLog } from '../http/request-log.ts'
 import type { Unread } from '../http/unread.ts'
 import { during } from '../lib/waits.ts'
 import type { JwtSigner } from '../security/tokens.ts'
@@ -40,11 +40,10 @@ interface SocketParts {
 /** Connects the event log, the fan-out and the sockets. */
 export async function openSockets(
   config: Config,
-  { metrics, observer, clock, logger }: Base,
+  { metrics, observer, clock, logger, requestLog }: Base,
   { store, bus, signer, tokens, executor, rateLimit, proxies, unread }: SocketParts,
   parts: AsyncDisposableStack,
 ): Promise<Sockets> {
-  const requestLog = new RequestLog(logger, config)
   const feed = parts.use(new Feed({ log: store.events, bus, observer }))
   const fanOut = new FanOut({
     store,
@@ -105,14 +104,14 @@ export async function openSockets(
   return sockets
 }
 
-/** Runs a delivery, and logs one that was slow. */
+/** Runs a delivery, in a span of its own if it is traced, and logs one that was slow. */
 function delivering(log: RequestLog): FanOutParts['delivering'] {
-  return async ({ kind: event }, deliver) => {
-    const waits = log.newWaits()
+  return async ({ kind: event, traceparent: link }, deliver) => {
+    const waits = log.begin('deliver', event, undefined, link)
     const begun = performance.now()
     const subscribers = await during(waits, deliver)
     const ms = performance.now() - begun
-    log.tell('event delivered', ms, waits, false, () => ({ event, subscribers, ms: Math.round(ms) }))
+    log.tell('event delivered', ms, waits, 'minor', () => ({ event, subscribers, ms: Math.round(ms) }))
   }
 }
 

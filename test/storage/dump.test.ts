@@ -37,8 +37,8 @@ test('a dump that fails is told in one line, and leaves no file', { skip }, asyn
   using folder = temporaryFolder()
   const file = join(folder.path, 'duet.dump')
   const PATH = dirname(program('pg_dump'))
-  const fail = async (path: string) => {
-    const env = { DATABASE_URL: 'postgres://duet:secret@127.0.0.1:1/duet', PATH: path }
+  const fail = async (path: string, DATABASE_POOLER = 'none') => {
+    const env = { DATABASE_URL: 'postgres://duet:secret@127.0.0.1:1/duet', DATABASE_POOLER, PATH: path }
     const { code, stderr } = await runDuet(['backup', file], { env })
     assert.equal(code, 1)
     assert.doesNotMatch(stderr, /secret/)
@@ -46,6 +46,10 @@ test('a dump that fails is told in one line, and leaves no file', { skip }, asyn
     return stderr
   }
   assert.match(await fail(PATH), /^duet: DATABASE_URL: pg_dump: error: [^\n]*refused[^\n]*\n$/)
+  assert.match(
+    await fail(PATH, 'transaction'),
+    /^duet: DATABASE_POOLER: pg_dump needs the address of PostgreSQL itself/,
+  )
   assert.match(await fail(folder.path), /^duet: pg_dump is not installed, or not in PATH\n$/)
 })
 

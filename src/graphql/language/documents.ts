@@ -13,6 +13,7 @@ import {
 } from 'graphql'
 import type { Fields } from '../../core/input.ts'
 import { LruCache } from '../../lib/lru-cache.ts'
+import { waited } from '../../lib/waits.ts'
 import { refusal, refusalFromGraphQL } from '../errors.ts'
 import { echo } from './echo.ts'
 import { type Cost, costOf } from './limits/cost.ts'
@@ -46,6 +47,7 @@ export class Documents {
   prepare(text: string): ValidDocument {
     const known = this.#known.get(text)
     if (known !== undefined) return known
+    const begun = performance.now()
     const { schema, maxDepth, suggestions, introspection = true } = this.#options
     const parsed = parseWithin(text)
     const depth = depthOf(parsed)
@@ -59,6 +61,7 @@ export class Documents {
     // Parse again without locations, because they keep every token of the text in memory.
     const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
     this.#known.set(text, document)
+    waited('parse', begun)
     return document
   }
 }

@@ -1,4 +1,5 @@
 import { LruCache } from '../../lib/lru-cache.ts'
+import { waited } from '../../lib/waits.ts'
 import { refusal } from '../errors.ts'
 import type { PreparedOperation } from './documents.ts'
 import type { Variables } from './tree.ts'
@@ -21,9 +22,11 @@ export class Plans<Plan> {
     const key = operation.id + shapeKey(operation.variableNames, variables)
     const known = this.#known.get(key)
     if (known !== undefined) return known.plan
+    const begun = performance.now()
     const size = new PlanSize()
     const plan = this.#make(operation, variables, size)
     // The weight includes the document, because the plan keeps it in memory even if the cache of documents drops it.
+    waited('plan', begun)
     this.#known.set(key, { plan, weight: operation.weight + size.weight + 2 * key.length })
     return plan
   }

@@ -19,7 +19,8 @@ export function logOperation(
   const isOver = outcome !== 'begun'
   const isFailure = outcome in statusOfCode && statusOfCode[outcome as keyof typeof statusOfCode] >= 500
   const message = isOver ? 'operation ended' : 'subscription begun'
-  log.tell(message, isOver && hasBegun ? 0 : ms, waits, isOver && (log.isAll || isFailure), () => ({
+  log.tell(message, isOver && hasBegun ? 0 : ms, waits, !isOver ? 'minor' : isFailure ? 'failure' : 'usual', () => ({
+    traceparent: waits?.span?.traceparent,
     client,
     user: actor.kind === 'user' ? actor.id : undefined,
     operation,

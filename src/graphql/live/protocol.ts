@@ -2,9 +2,9 @@ import { AppError, fault } from '../../core/errors.ts'
 import { placeToText } from '../../core/events.ts'
 import type { Fields } from '../../core/input.ts'
 import type { Allowance } from '../../core/ports.ts'
+import { traceparentIn } from '../../http/logging.ts'
 import type { RequestLog } from '../../http/request-log.ts'
 import { during } from '../../lib/waits.ts'
-import { whenLate } from '../../lib/within.ts'
 import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'
@@ -56,8 +56,8 @@ export class Conversation {
     this.#parts = parts
     this.#wire = wire
     this.login = new Login(parts, this)
-    const tooLate = () => this.#state === 'new' && this.end(4408, 'Connection initialisation timeout')
-    this.#initTimer = whenLate(parts.initTimeoutMs, () => this.guarded(tooLate))
+    const tooLate = () => this.end(4408, 'Connection initialisation timeout')
+    this.#initTimer = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
     if (authorization !== undefined) this.#authentication = this.#authenticate(authorization)
   }
 
@@ -159,7 +159,11 @@ export class Conversation {
     if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength)
       throw new Violation(4400, 'Invalid message')
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
-    const run = new Run(id, this, this.#parts.requestLog.newWaits())
+    const run = new Run(
+      id,
+      this,
+      this.#parts.requestLog.begin('graphql', 'operation', traceparentIn(request.extensions?.traceparent)),
+    )
     // An operation that the client has cancelled may still be running.
     if (Math.max(this.#operations.size, this.#executing) >= socketBounds.operations) {
       run.end(refusal('SUBSCRIPTION_LIMIT_EXCEEDED', `At most ${socketBounds.operations} at a time.`))

@@ -6,7 +6,12 @@ import type { Steps } from '../verb.ts'
  * The changes of comments. A transaction that adds, changes or deletes comments of a post locks the post first. Triggers
  * of the database keep the number of comments in the post's row.
  */
-export function* addComment(postId: number | null, authorId: number | null, text: string): Steps<number | undefined> {
+export function* addComment(
+  postId: number | null,
+  authorId: number | null,
+  text: string,
+  traceparent: string | null,
+): Steps<number | undefined> {
   const lock = sql`select id from posts where id = ${postId} for no key update`
   const next = sql`insert into comments (post_id, author_id, text, created_at)
                    select posts.id, users.id, ${text}, now_plus(0) from posts, users
@@ -15,8 +20,8 @@ export function* addComment(postId: number | null, authorId: number | null, text
   if (post === undefined) return undefined
   const [row] = yield next
   const id = Number(row?.[0])
-  yield queued(sql`insert into outbox (kind, post_id, comment_id, created_at)
-                   values ('comment-added', ${postId}, ${id}, now_plus(0))`)
+  yield queued(sql`insert into outbox (kind, post_id, comment_id, created_at, traceparent)
+                   values ('comment-added', ${postId}, ${id}, now_plus(0), ${traceparent})`)
   return id
 }
 

@@ -102,7 +102,7 @@ const names = {
 
 function textsFor(engine: keyof typeof names) {
   const { position, head, waiting } = names[engine]
-  const columns = `${position} as position, kind, post_id, comment_id, user_id, created_at`
+  const columns = `${position} as position, kind, post_id, comment_id, user_id, created_at, traceparent`
   const state = (place: string) =>
     `select ${head} as head, (select created_at from outbox where ${position} = ${place}) as at,
             ${waiting} as waiting, now_plus(0) as now`
@@ -142,6 +142,7 @@ function timeIn(value: Row[number] | undefined): number | undefined {
   return typeof value === 'string' ? Date.parse(value) : undefined
 }
 
-function eventOf([position, kind, postId, commentId, userId, createdAt]: Row): Event {
-  return { position: Number(position), at: Date.parse(String(createdAt)), kind, postId, commentId, userId } as Event
+function eventOf([position, kind, postId, commentId, userId, createdAt, traceparent]: Row): Event {
+  const content = { kind, postId, commentId, userId, ...(traceparent !== null && { traceparent }) }
+  return { position: Number(position), at: Date.parse(String(createdAt)), ...content } as Event
 }

@@ -26,11 +26,12 @@ export const postVerbs = {
   *changePosts(
     actor: Actor,
     changes: readonly CompiledChange[],
+    traceparent: string | null = null,
   ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
     // A new row refers to its author, which locks the author. Users are locked before posts.
     const isInserting = changes.some(({ kind }) => kind === 'create a post' || kind === 'add a comment')
     const revoked: ChangeRefusal = { refused: 'token revoked', at: 0 }
-    return yield* unlessRevoked(actor, performAll(actor, changes), revoked, isInserting)
+    return yield* unlessRevoked(actor, performAll(actor, changes, traceparent), revoked, isInserting)
   },
 }
 
@@ -49,13 +50,14 @@ function distinct(ids: readonly (number | null)[]): readonly number[] {
 function* performAll(
   actor: Actor,
   changes: readonly CompiledChange[],
+  traceparent: string | null,
 ): Steps<readonly ChangeResult[] | ChangeRefusal | Rollback<ChangeRefusal>> {
   // A single change locks what it needs by itself.
   if (changes.length > 1) yield* lockContent(postsNamedBy(changes), commentsNamedBy(changes))
   const results: ChangeResult[] = []
   let bytes = 0
   for (const [at, change] of changes.entries()) {
-    const outcome = yield* perform(actor, change)
+    const outcome = yield* perform(actor, change, traceparent)
     if (isRefusal(outcome)) {
       // If the first change is refused, there is nothing to roll back, which would take time.
       return at === 0 ? { refused: outcome, at } : new Rollback({ refused: outcome, at })
@@ -74,10 +76,10 @@ function isRefusal(outcome: ChangeResult | Refused): outcome is Refused {
   return outcome === 'post absent' || outcome === 'comment absent' || outcome === 'not permitted'
 }
 
-function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Refused> {
+function* perform(actor: Actor, change: CompiledChange, traceparent: string | null): Steps<ChangeResult | Refused> {
   switch (change.kind) {
     case 'create a post':
-      return answerOf(yield shown(yield* createPost(actor, change.title, change.content), change.show))
+      return answerOf(yield shown(yield* createPost(actor, change.title, change.content, traceparent), change.show))
     case 'like a post': {
       // GraphQL's Int has 32 bits.
       const like = sql`update posts set likes = case when likes < 2147483647 then likes + 1 else likes end
@@ -104,7 +106,7 @@ function* perform(actor: Actor, change: CompiledChange): Steps<ChangeResult | Re
       return true
     }
     case 'add a comment': {
-      const id = yield* addComment(change.postId, idOf(actor), change.text)
+      const id = yield* addComment(change.postId, idOf(actor), change.text, traceparent)
       return id === undefined ? 'post absent' : answerOf(yield shown(id, change.show))
     }
     case 'update a comment': {
@@ -123,12 +125,13 @@ function* lockPost(id: number | null, reach: Reach): Steps<number | undefined | 
   return reach === 'everyone' || reach === post[1] ? Number(post[0]) : 'not permitted'
 }
 
-function* createPost(actor: Actor, title: string, content: string): Steps<number> {
+function* createPost(actor: Actor, title: string, content: string, traceparent: string | null): Steps<number> {
   const [row] = yield sql`insert into posts (author_id, title, content, published_at)
                           select id, ${title}, ${content}, now_plus(0) from users where id = ${idOf(actor)}
                           returning id`
   const id = Number(row?.[0])
-  yield queued(sql`insert into outbox (kind, post_id, created_at) values ('post-added', ${id}, now_plus(0))`)
+  yield queued(sql`insert into outbox (kind, post_id, created_at, traceparent)
+                   values ('post-added', ${id}, now_plus(0), ${traceparent})`)
   return id
 }
 

@@ -85,7 +85,7 @@ export class SqliteReader implements Disposable {
         const begun = now
         now = performance.now()
         waits?.add('queue', since, begun)
-        waits?.add('statement', begun, now)
+        waits?.add('statement', begun, now, statement.text)
       }
     }
     return rest

@@ -46,7 +46,7 @@ export class SqliteWriter implements FileState, AsyncDisposable {
       return Promise.reject(unavailable(new Error('Too many writes are waiting')))
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
-      this.#waiting.set(id, { settle: { resolve, reject }, since: performance.now(), waits: waitsNow() })
+      this.#waiting.set(id, { verb, settle: { resolve, reject }, since: performance.now(), waits: waitsNow() })
       this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
       this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
@@ -145,6 +145,7 @@ export interface WriterOptions {
 }
 
 interface Waiting {
+  readonly verb: string
   readonly since: number
   readonly waits: Waits | undefined
   settle: Settle | undefined
@@ -161,7 +162,7 @@ function recordWaits(waiting: Waiting | undefined, { runMs, commitMs }: Committe
   const now = performance.now()
   const begun = Math.max(waiting.since, now - commitMs - runMs)
   waiting.waits.add('queue', waiting.since, begun)
-  waiting.waits.add('statement', begun, now - commitMs)
+  waiting.waits.add('statement', begun, now - commitMs, waiting.verb)
   waiting.waits.add('commit', now - commitMs, now)
 }
 

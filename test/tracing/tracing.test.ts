@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { describe, it, test } from 'node:test'
+import { startTestAppOn } from '../support/app.ts'
+import { engineKinds, sqlite } from '../support/engines.ts'
+import { onlyInFull } from '../support/form.ts'
+import { query } from '../support/graphql.ts'
+import { ask, sendRaw } from '../support/http.ts'
+import { serveDuet } from '../support/process.ts'
+import { createMember, send } from '../support/rest.ts'
+import { SocketClient } from '../support/sockets.ts'
+import { waitUntil } from '../support/wait.ts'
+import { type ReceivedSpan, startReceiver } from './receiver.ts'
+
+const caller = { trace: '0af7651916cd43dd8448eb211c80319c', span: 'b7ad6b7169203331' }
+const traceparent = `00-${caller.trace}-${caller.span}-01`
+
+for (const kind of engineKinds) {
+  describe(`traces, on ${kind.name}`, { skip: kind.skip }, () => {
+    it('a mutation is traced from its request to its commit, and linked to its delivery', async () => {
+      using receiver = await startReceiver()
+      const { spans } = receiver
+      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'shop' }
+      let token = ''
+      {
+        await using app = await startTestAppOn(kind, env)
+        token = (await createMember(app)).token
+        using client = await SocketClient.connect(app)
+        const watching = client.begin('subscription Watch { postAdded { sesame: title } }')
+        await watching.listening(async title => {
+          const create = `mutation Write { createPost(title: "${title}", content: "sesame") { sesame: title id } }`
+          const body = JSON.stringify({ query: create })
+          const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}`, traceparent }
+          const answer = await ask(`${app.url}/graphql`, { method: 'POST', headers, body })
+          return JSON.parse(answer.body).data.createPost.id
+        })
+        await client.read('query Read { posts { id } }')
+        await query(app, '{ sesame }')
+        await send(app, 'GET /users/1', undefined, token)
+        await app.app.toggleMaintenance()
+        await send(app, 'GET /users/1')
+      }
+      const named = (name: string) => spans.filter(span => span.name === name)
+      const childrenOf = ({ id }: ReceivedSpan) => spans.filter(({ parent }) => parent === id).map(({ name }) => name)
+      const write = named('POST /graphql').find(span => span.attributes['graphql.operation.name'] === 'Write')
+      assert.ok(write !== undefined)
+      assert.deepEqual([write.trace, write.parent, write.service], [caller.trace, caller.span, 'shop'])
+      assert.partialDeepStrictEqual(write.attributes, {
+        'http.request.method': 'POST',
+        'http.response.status_code': 200,
+        'client.address': '127.0.0.1',
+        'user.id': 1,
+        'duet.graphql.fields': 'createPost',
+      })
+      const parts = childrenOf(write)
+      const verb = kind.kind === 'sqlite' ? ['statement changePosts', 'commit'] : ['statement insert select', 'commit']
+      for (const part of ['statement select', 'parse', 'plan', ...verb])
+        assert.ok(parts.includes(part), `${part}: ${parts}`)
+      for (const part of spans.filter(({ parent }) => parent === write.id))
+        assert.ok(part.begun >= write.begun && part.ended <= write.ended && part.ended >= part.begun, part.name)
+
+      const deliveries = named('deliver post-added')
+      const delivery =
+        deliveries.find(({ links: [link] }) => link?.id === write.id) ?? assert.fail(JSON.stringify(deliveries))
+      assert.equal(delivery.links[0]?.trace, caller.trace)
+      assert.notEqual(delivery.trace, caller.trace)
+      assert.ok(childrenOf(delivery).includes('statement select'), String(childrenOf(delivery)))
+
+      const operations = named('graphql operation').map(({ attributes }) => attributes['graphql.operation.name'])
+      assert.deepEqual(operations.sort(), ['Read', 'Watch'])
+      const rest = named('GET /users/:id')
+      assert.deepEqual(
+        rest.map(span => [span.attributes['http.response.status_code'], span.isFailure]),
+        [
+          [200, false],
+          [503, true],
+        ],
+      )
+      assert.ok(childrenOf(rest[0] ?? assert.fail()).includes('statement select'))
+      for (const secret of ['sesame', 'beacon', 'right password', token, '@example.com'])
+        assert.ok(!receiver.bodies.some(body => body.includes(secret)), secret)
+    })
+
+    it('each thread sends its spans', { skip: kind === sqlite ? false : onlyInFull }, async () => {
+      using receiver = await startReceiver()
+      {
+        await using app = await startTestAppOn(kind, { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, THREADS: '2' })
+        const threads = new Set<unknown>()
+        await waitUntil(async () => {
+          await sendRaw(app.port, 'GET /users HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+          for (const { thread, msg } of app.logs) if (msg === 'answered') threads.add(thread)
+          return threads.size === 2
+        })
+      }
+      assert.equal(new Set(receiver.spans.map(({ connection }) => connection)).size, 2)
+    })
+  })
+}
+
+test('a sampler decides for requests without a trace, and callers for theirs', async () => {
+  using receiver = await startReceiver()
+  {
+    const sampler = { OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0' }
+    await using app = await startTestAppOn(sqlite, {
+      ...sampler,
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces`,
+    })
+    await ask(`${app.url}/users`)
+    await ask(`${app.url}/orders/1`, { headers: { traceparent } })
+    await ask(`${app.url}/payments/1`, { headers: { traceparent: traceparent.replace(/1$/, '0') } })
+  }
+  const requests = receiver.spans.filter(({ parent }) => parent === caller.span || parent === '')
+  assert.deepEqual(
+    requests.map(({ name }) => name),
+    ['GET /orders/:id'],
+  )
+})
+
+test('a receiver that refuses delays nothing, and is reported once', async () => {
+  using receiver = await startReceiver(400)
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, RATE_LIMIT_MAX: '0' }
+  await using app = await startTestAppOn(sqlite, env)
+  const batches = 2 // each has 512 spans, and each request two
+  for (let count = 0; count < 257 * batches; count++) assert.equal((await send(app, 'GET /users')).status, 200)
+  await waitUntil(() => receiver.bodies.length >= batches)
+  await app.app[Symbol.asyncDispose]()
+  assert.equal(app.logs.filter(({ msg }) => String(msg).startsWith('Traces could not be sent')).length, 1)
+})
+
+test('without an endpoint, none of the packages is loaded', async () => {
+  const hooks = `import { registerHooks } from 'node:module'
+    registerHooks({ resolve: (name, context, next) => (console.error(name), next(name, context)) })`
+  for (const [env, isLoaded] of [
+    [{}, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' }, true],
+  ] as const) {
+    await using duet = serveDuet({
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hooks)}`,
+      THREADS: '1',
+      ...env,
+    })
+    await duet.address()
+    duet.child.kill('SIGTERM')
+    const { stderr } = await duet.outcome()
+    assert.match(stderr, /^fastify$/m)
+    // The package for metrics loads `api`, which does nothing by itself.
+    assert.equal(/opentelemetry\/(?!api)/.test(stderr), isLoaded)
+  }
+})
