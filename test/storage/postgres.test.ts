@@ -137,6 +137,15 @@ describe('The PostgreSQL engine', { skip: postgres.skip }, () => {
     assert.deepEqual(await read(), [['a', '1', null]])
   })
 
+  it('takes an answer that came in time, if this thread was too busy to read it', async () => {
+    await using setup = await prepared({ poolMax: 1, timeouts: timeoutsOf(200) })
+    await setup.engine.read(sql`select 1`)
+    const reading = setup.engine.read(sql`select 2`)
+    await turn()
+    for (const end = performance.now() + 300; performance.now() < end; );
+    assert.deepEqual(await reading, [[2]])
+  })
+
   it('answers 503 in time while the database hangs, and recovers', async () => {
     await using setup = await preparedThroughProxy({ timeouts: impatient })
     const { engine, proxy } = setup

@@ -5,6 +5,7 @@ import type { Allowance } from '../../core/ports.ts'
 import { traceparentIn } from '../../http/logging.ts'
 import type { RequestLog } from '../../http/request-log.ts'
 import { during } from '../../lib/waits.ts'
+import { whenLate } from '../../lib/within.ts'
 import { type Refusal, refusal, reportedRefusal } from '../errors.ts'
 import type { Executor } from '../execute.ts'
 import type { OperationRequest } from '../request.ts'
@@ -56,8 +57,8 @@ export class Conversation {
     this.#parts = parts
     this.#wire = wire
     this.login = new Login(parts, this)
-    const tooLate = () => this.end(4408, 'Connection initialisation timeout')
-    this.#initTimer = setTimeout(() => this.guarded(tooLate), parts.initTimeoutMs)
+    const tooLate = () => this.#state === 'new' && this.end(4408, 'Connection initialisation timeout')
+    this.#initTimer = whenLate(parts.initTimeoutMs, () => this.guarded(tooLate))
     if (authorization !== undefined) this.#authentication = this.#authenticate(authorization)
   }
 

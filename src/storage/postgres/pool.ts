@@ -3,6 +3,7 @@ import pg from 'pg'
 import { unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
 import { waited } from '../../lib/waits.ts'
+import { whenLate } from '../../lib/within.ts'
 import { bounds } from '../bounds.ts'
 import type { Timeouts } from '../timeouts.ts'
 import { isTooManyConnections, postgresError } from './errors.ts'
@@ -70,7 +71,7 @@ export class PostgresPool implements AsyncDisposable {
       this.#waiting.delete(waiter)
       waiter.reject(postgresError(this.#refused?.error ?? new Error('No database connection was free in time')))
     }
-    const timer = setTimeout(late, Math.max(1, deadline - begun))
+    const timer = whenLate(Math.max(1, deadline - begun), late)
     this.#waiting.add(waiter)
     this.#grow([waiter])
     return waiter.promise.finally(() => {

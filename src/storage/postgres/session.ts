@@ -1,5 +1,6 @@
 import type { Client } from 'pg'
 import { waited } from '../../lib/waits.ts'
+import { whenLate } from '../../lib/within.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
 import { failureOf } from './errors.ts'
@@ -40,7 +41,7 @@ export class PostgresSession {
     const requests = statements.map(({ text, values }) => ({ statement: this.#prepared(text), values }))
     const exchange = new Exchange(requests)
     const late = () => exchange.handleError(new Error('PostgreSQL did not answer in time'))
-    const timer = setTimeout(late, Math.max(1, deadline - begun))
+    const timer = whenLate(Math.max(1, deadline - begun), late)
     try {
       this.#client.query(exchange)
       return await exchange.answers
