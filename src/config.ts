@@ -12,11 +12,12 @@ import {
   parseProxies,
   parseRatio,
   parseRedis,
+  parseSampler,
   parseThreads,
   parseToken,
   parseTracesEndpoint,
 } from './settings/parse.ts'
-import { logLevels, type SettingName, samplers, settings } from './settings/table.ts'
+import { logLevels, type SettingName, settings } from './settings/table.ts'
 
 export { ConfigError, type DatabaseConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
@@ -91,7 +92,7 @@ export function readConfig(environment: Environment) {
       read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
     ),
     serviceName: parseToken('OTEL_SERVICE_NAME', read('OTEL_SERVICE_NAME')),
-    tracesSampler: choice('OTEL_TRACES_SAMPLER', samplers),
+    tracesSampler: parseSampler('OTEL_TRACES_SAMPLER', read('OTEL_TRACES_SAMPLER')),
     tracesRatio: parseRatio('OTEL_TRACES_SAMPLER_ARG', read('OTEL_TRACES_SAMPLER_ARG')),
     drainMs: integer('DRAIN_MS', 0, 8_000),
     demoData: choice('DEMO_DATA', booleans, isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',

@@ -13,14 +13,10 @@ export function acceptBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers()
   // Both, because Fastify finds a named type faster. `jsonOf` checks the type again, because Fastify ignores parameters
   // that it cannot parse.
-  server.addContentTypeParser(
-    ['application/json', '*'],
-    { parseAs: 'buffer' },
-    ({ headers, waits }, body: Buffer, done) => {
-      waits?.arrived()
-      done(null, body.length === 0 ? undefined : jsonOf(body, headers['content-type']))
-    },
-  )
+  server.addContentTypeParser(['application/json', '*'], { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    request.waits?.arrived()
+    done(null, body.length === 0 ? undefined : jsonOf(body, request.headers['content-type']))
+  })
   handOverNextBodies(server.server)
   server.addHook('preParsing', (request, _reply, payload, next) => {
     if (mayHaveManyPieces(request)) {

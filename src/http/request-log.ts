@@ -14,8 +14,11 @@ declare module 'fastify' {
   }
 }
 
-/** Begins a span. Returns undefined if it is not sampled. `link`: the traceparent of what has caused it. */
-export type BeginSpan = (name: string, traceparent: string | undefined, link: string | undefined) => Span | undefined
+/** Returns undefined if the span is not sampled. */
+export type BeginSpan = (name: string, traceparent: string | undefined) => Span | undefined
+
+/** A `minor` operation has a line only if it was slow. */
+export type Weight = 'minor' | 'usual' | 'failure'
 
 export interface RequestLogSettings {
   /** `errors`: only answers from 500 on, and slow ones. Default: all. */
@@ -44,19 +47,13 @@ export class RequestLog {
   }
 
   /** Begins an operation. Its name has two parts, because most are not traced. Returns undefined if nobody is told. */
-  begin(kind: string, name: string | undefined, traceparent?: string, link?: string): Waits | undefined {
-    const span = this.#beginSpan?.(`${kind} ${name ?? '(none)'}`, traceparent, link)
+  begin(kind: string, name: string | undefined, traceparent: string | undefined): Waits | undefined {
+    const span = this.#beginSpan?.(`${kind} ${name ?? '(none)'}`, traceparent)
     return span !== undefined || this.#slowMs < Number.POSITIVE_INFINITY ? new Waits(span) : undefined
   }
 
-  /** Tells the end of an operation. A `minor` one has a line only if it was slow. */
-  tell(
-    message: string,
-    ms: number,
-    waits: Waits | undefined,
-    weight: 'minor' | 'usual' | 'failure',
-    line: () => object,
-  ): void {
+  /** Tells the end of an operation. */
+  tell(message: string, ms: number, waits: Waits | undefined, weight: Weight, line: () => object): void {
     waits?.span?.end(line(), weight === 'failure')
     const isWanted = weight === 'failure' || (weight === 'usual' && this.#isAll)
     if (ms >= this.#slowMs) this.#logger.warn({ ...line(), waited: waits?.told() }, message)

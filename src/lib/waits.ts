@@ -17,17 +17,7 @@ export interface Span {
 /** How long one operation has waited for what, in milliseconds. All times are those of `performance.now()`. */
 export class Waits {
   readonly #begun = performance.now()
-  readonly #ms = {
-    client: 0,
-    queue: 0,
-    connection: 0,
-    statement: 0,
-    commit: 0,
-    password: 0,
-    redis: 0,
-    parse: 0,
-    plan: 0,
-  }
+  readonly #ms: Partial<Record<Wait, number>> = {}
   readonly span: Span | undefined
   /** When the answer was given to the connection. */
   answeredAt = Number.POSITIVE_INFINITY
@@ -37,14 +27,16 @@ export class Waits {
   }
 
   add(kind: Wait, since: number, until = performance.now(), what?: Awaited): void {
-    this.#ms[kind] += until - since
+    this.#ms[kind] = (this.#ms[kind] ?? 0) + until - since
     this.span?.add(kind, since, until, what)
   }
 
   /** The whole body has arrived. What nothing else accounts for was a wait for it. */
   arrived(): void {
-    const { queue, connection, statement, redis } = this.#ms
-    this.add('client', this.#begun + queue + connection + statement + redis)
+    this.add(
+      'client',
+      Object.values(this.#ms).reduce((sum, ms) => sum + ms, this.#begun),
+    )
   }
 
   /** In whole milliseconds, without what took none. */

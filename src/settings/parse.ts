@@ -108,6 +108,11 @@ export function parseTracesEndpoint(common: string, own: string): string | undef
   throw new ConfigError(`${name}: must be an http(s) address`)
 }
 
+export function parseSampler(name: SettingName, value: string): string {
+  if (/^(parentbased_)?(always_on|always_off|traceidratio)$/.test(value)) return value
+  throw new ConfigError(`${name}: is not a sampler`)
+}
+
 export function parseRatio(name: SettingName, value: string): number {
   if (/^(0|1|0?\.\d{1,15}|1\.0{1,15})$/.test(value)) return Number(value)
   throw new ConfigError(`${name}: must be a number from 0 to 1`)

@@ -1,14 +1,5 @@
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-export const samplers = [
-  'always_on',
-  'always_off',
-  'traceidratio',
-  'parentbased_always_on',
-  'parentbased_always_off',
-  'parentbased_traceidratio',
-] as const
-
 /** The settings that `duet --help` lists. */
 export const settings = {
   HOST: { fallback: '127.0.0.1', meaning: 'address to listen on' },
@@ -147,7 +138,10 @@ export const settings = {
     meaning: 'the whole address for traces, instead of the one above',
   },
   OTEL_SERVICE_NAME: { fallback: 'duet', meaning: 'name of the service in traces' },
-  OTEL_TRACES_SAMPLER: { fallback: 'parentbased_always_on', meaning: samplers.join(', ') },
+  OTEL_TRACES_SAMPLER: {
+    fallback: 'parentbased_always_on',
+    meaning: 'always_on, always_off or traceidratio, also with parentbased_ before it',
+  },
   OTEL_TRACES_SAMPLER_ARG: { fallback: '1', meaning: 'part of the traces, from 0 to 1, for a sampler of a ratio' },
   DRAIN_MS: {
     fallback: '1000',

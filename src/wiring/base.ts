@@ -26,7 +26,7 @@ export async function openRequestLog(config: Config, logger: Logger, parts: Asyn
   const { tracesEndpoint } = config
   if (tracesEndpoint === undefined) return new RequestLog(logger, config)
   const { Tracing } = await import('../tracing/tracing.ts')
-  const tracing = parts.use(new Tracing({ ...config, tracesEndpoint }, message => logger.warn(message)))
+  const tracing = parts.use(new Tracing({ ...config, tracesEndpoint }, () => logger.warn('Traces could not be sent')))
   return new RequestLog(logger, { ...config, beginSpan: (...about) => tracing.begin(...about) })
 }
 

@@ -106,8 +106,8 @@ export async function openSockets(
 
 /** Runs a delivery, in a span of its own if it is traced, and logs one that was slow. */
 function delivering(log: RequestLog): FanOutParts['delivering'] {
-  return async ({ kind: event, traceparent: link }, deliver) => {
-    const waits = log.begin('deliver', event, undefined, link)
+  return async ({ kind: event, traceparent }, deliver) => {
+    const waits = log.begin('deliver', event, traceparent)
     const begun = performance.now()
     const subscribers = await during(waits, deliver)
     const ms = performance.now() - begun

@@ -7,13 +7,7 @@ import type { Outcome, Run } from './run.ts'
  * Logs an operation of a socket: one line when it has ended, and one when it is a subscription that has `begun` slowly,
  * which is not slow because it lasts long.
  */
-export function logOperation(
-  log: RequestLog,
-  run: Run,
-  outcome: Outcome | 'begun',
-  client: string,
-  actor: Actor,
-): void {
+export function logRun(log: RequestLog, run: Run, outcome: Outcome | 'begun', client: string, actor: Actor): void {
   const { name: operation, roots, since, waits, hasBegun, events, bytes } = run
   const ms = performance.now() - since
   const isOver = outcome !== 'begun'

@@ -12,7 +12,7 @@ import type { OperationRequest } from '../request.ts'
 import type { FanOut } from './fan-out.ts'
 import { Login, type LoginParts } from './login.ts'
 import { isPayload, messageIn, pongTo, type Resume, requestIn, resumeIn, socketBounds, Violation } from './messages.ts'
-import { logOperation } from './operation-log.ts'
+import { logRun } from './operation-log.ts'
 import { type Outcome, Run, type Wire } from './run.ts'
 
 export interface OperationObserver {
@@ -213,7 +213,7 @@ export class Conversation {
 
   #log(run: Run, outcome: Outcome | 'begun'): void {
     const { requestLog, client } = this.#parts
-    logOperation(requestLog, run, outcome, client, this.login.actor)
+    logRun(requestLog, run, outcome, client, this.login.actor)
   }
 
   /** Another operation may have the id of one that the client has stopped. That does not get here. */

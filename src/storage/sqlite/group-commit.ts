@@ -12,15 +12,15 @@ export type Result = readonly [id: number, outcome: unknown, error?: AppError]
 
 /**
  * Runs several verbs in one transaction with one durable commit (group commit). Calls `more` until it returns no more
- * jobs, so jobs that arrive before the commit share it, and `onCommit` before the commit. Results are returned only after it. If the commit
- * fails, or an error rolls back the whole transaction, none of the verbs took effect.
+ * jobs, so jobs that arrive before the commit share it. Results are returned only after the commit, `onCommit` is called
+ * before it. If it fails, or an error rolls back the whole transaction, none of the verbs took effect.
  */
 export function commitTogether(
   connection: SqliteConnection,
   verbs: Verbs,
   jobs: readonly Job[],
   more: () => readonly Job[],
-  onCommit: () => void = () => {},
+  onCommit: () => unknown = () => {},
 ): Result[] {
   const taken = [...jobs]
   const runAll = (run: typeof runBare): Result[] => {

@@ -92,12 +92,9 @@ function commitAll(first: MessagePort, text: string): void {
   }
   const jobs = take(first, text)
   if (jobs.length > 0) {
-    const begun = performance.now()
-    let ran = begun
-    const onCommit = () => {
-      ran = performance.now()
-    }
-    const results = checked(commitTogether(connection, verbs, jobs, more, onCommit))
+    const times = [performance.now()]
+    const results = checked(commitTogether(connection, verbs, jobs, more, () => times.push(performance.now())))
+    const [begun = 0, ran = begun] = [times[0], times.at(-1)]
     const took = { runMs: ran - begun, commitMs: performance.now() - ran }
     let answered = 0
     for (const [port, count] of messages) {
