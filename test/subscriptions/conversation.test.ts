@@ -90,6 +90,31 @@ describe('Conversation', () => {
     assert.deepEqual([talk.stage.fanOut.groups.size, talk.stage.fanOut.groups.members], [0, 0])
   })
 
+  it('a store that does not answer at first closes no socket and refuses no subscription', async () => {
+    let failures = 2
+    const mayFail = () => {
+      if (failures-- > 0) throw unavailable(new Error('away'))
+    }
+    const authenticate = async () => {
+      mayFail()
+      return authenticated(1)
+    }
+    using talk = converse({ authenticate })
+    talk.stage.store.hasPost = async () => {
+      mayFail()
+      return true
+    }
+    talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })
+    await soon(() => talk.wire.sent.length === 1)
+    failures = 2
+    talk.begin('1', comments, { post: '7' })
+    await soon(() => failures < 0)
+    await turn()
+    await talk.stage.happen(commentAdded(7, 1))
+    assert.partialDeepStrictEqual(talk.wire.sent, [{ type: 'connection_ack' }, { type: 'next' }])
+    assert.deepEqual(talk.stage.reported, [])
+  })
+
   it('while the store is unavailable a socket with a token is closed with 1013', async () => {
     using talk = converse({ authenticate: () => Promise.reject(unavailable(new Error('away'))) })
     talk.say({ type: 'connection_init', payload: { Authorization: 'Bearer x' } })

@@ -1,3 +1,4 @@
+import { isOutage } from '../../core/errors.ts'
 import type { EventLog, Place, Topic } from '../../core/events.ts'
 import { nameOf, placeFromText, placeToText } from '../../core/events.ts'
 import { Queue } from '../../core/queue.ts'
@@ -26,16 +27,16 @@ export class Joins {
   }
 
   inTurn<Outcome>(read: () => Promise<Outcome>): Promise<Outcome> {
-    return this.#reads.run(read)
+    return this.#reads.run(() => patiently(read))
   }
 
   /** Those with the same name share one read. */
   share<Outcome>(name: string, read: () => Promise<Outcome>): Promise<Outcome> {
-    return this.#reads.share(name, read)
+    return this.#reads.share(name, () => patiently(read))
   }
 
   end(): Promise<Place> {
-    return this.#ends.share('end', () => this.#parts.log.end())
+    return this.#ends.share('end', () => patiently(() => this.#parts.log.end()))
   }
 
   /** The place that a client has named. */
@@ -54,6 +55,19 @@ export class Joins {
     return hasPost || log.tellsEndOf(topic.postId, from)
   }
 }
+
+/** While it opens thousands of sockets, this thread may not notice in time that the store answers. So it asks again. */
+async function patiently<Outcome>(read: () => Promise<Outcome>): Promise<Outcome> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await read()
+    } catch (error) {
+      if (!isOutage(error) || tries === mostTries) throw error
+    }
+  }
+}
+
+const mostTries = 3
 
 export function positionUnknown(): Refusal {
   const sentence = 'The position is not known, or no longer. Read the current state and subscribe anew.'

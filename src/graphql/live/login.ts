@@ -15,7 +15,6 @@ export interface LoginParts {
 /** Ends when its client is not, or no longer, who its token says. */
 interface Host {
   end(code: number, reason: string): void
-  giveUp(error: unknown): void
   guarded(work: () => void): void
 }
 
@@ -33,7 +32,7 @@ export class Login {
     this.#host = host
   }
 
-  /** Never rejects: if authentication fails, the socket is closed. */
+  /** If the token is not valid, the socket is closed. Rejects if that could not be found out. */
   async authenticate(authorization: string): Promise<void> {
     try {
       if (this.#isOver) return
@@ -45,8 +44,8 @@ export class Login {
       if (await this.isStillValid()) this.#expireAt(expiresAt * 1000)
       else this.#host.end(4403, 'Forbidden')
     } catch (error) {
-      if (error instanceof AppError && error.code === 'unauthenticated') this.#host.end(4403, 'Forbidden')
-      else this.#host.giveUp(error)
+      if (!(error instanceof AppError && error.code === 'unauthenticated')) throw error
+      this.#host.end(4403, 'Forbidden')
     }
   }
 

@@ -63,7 +63,8 @@ export class Conversation {
   }
 
   #authenticate(authorization: string): Promise<void> {
-    return this.#parts.fanOut.joins.inTurn(() => this.login.authenticate(authorization))
+    const { joins } = this.#parts.fanOut
+    return joins.inTurn(() => this.login.authenticate(authorization)).catch(error => this.#giveUp(error))
   }
 
   /** A method and not a getter: V8 calls private getters through its runtime, which every event to every socket would pay. */
@@ -95,7 +96,7 @@ export class Conversation {
     this.#parts.report(fault(error))
   }
 
-  giveUp(error: unknown): void {
+  #giveUp(error: unknown): void {
     this.#parts.report(error instanceof AppError ? error : fault(error))
     this.end(1013, 'Try again later')
   }
@@ -142,7 +143,7 @@ export class Conversation {
     // Checked after the token of the upgrade request, so that this token takes precedence.
     this.#authentication = given === undefined ? earlier : earlier.then(() => this.#authenticate(given))
     const wantsPosition = isPayload(payload) && payload?.positions === true
-    this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(error => this.giveUp(error))
+    this.#authentication.then(() => this.#acknowledge(wantsPosition)).catch(error => this.#giveUp(error))
   }
 
   async #acknowledge(wantsPosition: boolean): Promise<void> {
