@@ -6,18 +6,14 @@ import {
   parseDatabase,
   parseHosts,
   parseInteger,
-  parseLinkPrefix,
   parseOrigins,
   parsePaths,
   parseProxies,
-  parseRatio,
   parseRedis,
-  parseSampler,
   parseThreads,
-  parseToken,
   parseTracesEndpoint,
 } from './settings/parse.ts'
-import { logLevels, type SettingName, settings } from './settings/table.ts'
+import { logLevels, type Setting, type SettingName, settings } from './settings/table.ts'
 
 export { ConfigError, type DatabaseConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
@@ -42,8 +38,13 @@ export function processEnvironment(): Environment {
 
 export function readConfig(environment: Environment) {
   const read = (name: SettingName) => {
-    const value = environment[name]?.trim()
-    return value === undefined || value === '' ? settings[name].fallback : value
+    const { fallback = '' }: Setting = settings[name]
+    return environment[name]?.trim() || fallback
+  }
+  const text = (name: SettingName, pattern: RegExp, complaint: string) => {
+    const value = read(name)
+    if (value === '' || pattern.test(value)) return value
+    throw new ConfigError(`${name}: ${complaint}`)
   }
   const integer = (name: SettingName, least: number, most: number) => parseInteger(name, read(name), least, most)
   const choice = <Choice extends string>(name: SettingName, choices: readonly Choice[], derived?: Choice) =>
@@ -82,7 +83,7 @@ export function readConfig(environment: Environment) {
     corsOrigins: parseOrigins(read('CORS_ORIGINS') || (accessPolicy === 'open' ? 'loopback' : '*')),
     allowedHosts: parseHosts(read('ALLOWED_HOSTS')),
     publicDir: read('PUBLIC_DIR'),
-    metricsToken: parseToken('METRICS_TOKEN', read('METRICS_TOKEN')),
+    metricsToken: text('METRICS_TOKEN', token, tokenRule) || undefined,
     metricsOpen: isLocal,
     logLevel: choice('LOG_LEVEL', logLevels),
     logRequests: choice('LOG_REQUESTS', ['all', 'errors']),
@@ -91,9 +92,9 @@ export function readConfig(environment: Environment) {
       read('OTEL_EXPORTER_OTLP_ENDPOINT'),
       read('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'),
     ),
-    serviceName: parseToken('OTEL_SERVICE_NAME', read('OTEL_SERVICE_NAME')),
-    tracesSampler: parseSampler('OTEL_TRACES_SAMPLER', read('OTEL_TRACES_SAMPLER')),
-    tracesRatio: parseRatio('OTEL_TRACES_SAMPLER_ARG', read('OTEL_TRACES_SAMPLER_ARG')),
+    serviceName: text('OTEL_SERVICE_NAME', token, tokenRule),
+    tracesSampler: text('OTEL_TRACES_SAMPLER', sampler, 'is not a sampler'),
+    tracesRatio: Number(text('OTEL_TRACES_SAMPLER_ARG', ratio, 'must be a number from 0 to 1')),
     drainMs: integer('DRAIN_MS', 0, 8_000),
     demoData: choice('DEMO_DATA', booleans, isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',
     accessPolicy,
@@ -102,7 +103,7 @@ export function readConfig(environment: Environment) {
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', 1, 365 * 86_400),
     sessionTtlSeconds: integer('SESSION_TTL_SECONDS', 1, 3650 * 86_400),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', 1, 365 * 86_400),
-    linkPrefix: parseLinkPrefix(read('LINK_PREFIX')),
+    linkPrefix: text('LINK_PREFIX', prefix, prefixRule),
     rateLimit: Object.freeze({
       max: integer('RATE_LIMIT_MAX', 0, 1_000_000_000),
       windowMs: integer('RATE_LIMIT_WINDOW_MS', 1, 86_400_000),
@@ -120,3 +121,9 @@ export function readConfig(environment: Environment) {
 
 const switches = ['on', 'off'] as const
 const booleans = ['true', 'false'] as const
+const token = /^[\x21-\x7e]+$/
+const tokenRule = 'must be visible ASCII characters without blanks'
+const sampler = /^(parentbased_)?(always_on|always_off|traceidratio)$/
+const ratio = /^(0|1|0?\.\d{1,15}|1\.0{1,15})$/
+const prefix = /^(?:https?:\/\/[^\s/?#]+)?(?:\/[\w.~-]+)*$/
+const prefixRule = 'must be a path such as /shop, or an http(s) address, without a slash at its end'

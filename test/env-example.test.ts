@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { type Setting, settings } from '../src/config.ts'
 
 test('.env.example lists every setting with its meaning and its default', () => {
-  const lines = Object.entries<Setting>(settings).flatMap(([name, { meaning, fallback, default: other }]) => [
+  const lines = Object.entries<Setting>(settings).flatMap(([name, { meaning, fallback = '', default: other }]) => [
     '',
     `# ${meaning}${other === undefined ? '' : ` (default: ${other})`}`,
     `#${name}=${fallback}`,

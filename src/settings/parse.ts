@@ -39,12 +39,6 @@ export function parseChoice<Choice extends string>(
   throw new ConfigError(`${name}: must be one of ${choices.join(', ')}`)
 }
 
-export function parseToken(name: SettingName, value: string): string | undefined {
-  if (value === '') return undefined
-  if (/^[\x21-\x7e]+$/.test(value)) return value
-  throw new ConfigError(`${name}: must be visible ASCII characters without blanks`)
-}
-
 export function parseDatabase(value: string, poolMax: number, pooler: boolean): DatabaseConfig {
   if (/^postgres(ql)?:\/\//.test(value)) {
     if (!URL.canParse(value)) throw new ConfigError('DATABASE_URL: is not a valid postgres:// address')
@@ -66,11 +60,6 @@ export function parseRedis(value: string): string | undefined {
     // The error below does not quote the address, which holds a password.
   }
   throw new ConfigError('REDIS_URL: must be redis://… or rediss://…, with host[:port][/database] and no parameters')
-}
-
-export function parseLinkPrefix(value: string): string {
-  if (value === '' || /^(?:https?:\/\/[^\s/?#]+)?(?:\/[\w.~-]+)*$/.test(value)) return value
-  throw new ConfigError('LINK_PREFIX: must be a path such as /shop, or an http(s) address, without a slash at its end')
 }
 
 export function parsePaths(value: string): readonly string[] {
@@ -106,16 +95,6 @@ export function parseTracesEndpoint(common: string, own: string): string | undef
   const address = own || `${common.replace(/\/$/, '')}/v1/traces`
   if (/^https?:\/\//.test(address) && URL.canParse(address)) return address
   throw new ConfigError(`${name}: must be an http(s) address`)
-}
-
-export function parseSampler(name: SettingName, value: string): string {
-  if (/^(parentbased_)?(always_on|always_off|traceidratio)$/.test(value)) return value
-  throw new ConfigError(`${name}: is not a sampler`)
-}
-
-export function parseRatio(name: SettingName, value: string): number {
-  if (/^(0|1|0?\.\d{1,15}|1\.0{1,15})$/.test(value)) return Number(value)
-  throw new ConfigError(`${name}: must be a number from 0 to 1`)
 }
 
 function listOf(value: string, isSound: (item: string) => boolean, complaint: string): readonly string[] {

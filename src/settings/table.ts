@@ -5,7 +5,6 @@ export const settings = {
   HOST: { fallback: '127.0.0.1', meaning: 'address to listen on' },
   PORT: { fallback: '4000', meaning: 'port to listen on; 0 picks a free one' },
   THREADS: {
-    fallback: '',
     meaning: 'threads that serve, from 1 to 8',
     default: "the machine's cores less one, at least 1 and at most 8; 1 on systems other than Linux",
   },
@@ -23,13 +22,11 @@ export const settings = {
     meaning: 'milliseconds that one operation may take in the database; then the answer is 503',
   },
   BACKUP_DIR: {
-    fallback: '',
     meaning: 'folder of the backups; /metrics tells the age of the newest one',
     default: '`duet backup` needs the name of a file',
   },
   BACKUP_KEEP: { fallback: '14', meaning: 'backups that `duet backup` keeps in BACKUP_DIR' },
   REDIS_URL: {
-    fallback: '',
     meaning: 'redis://… or rediss://…: where instances share rate and login limits',
     default: 'each instance has its own limits',
   },
@@ -53,44 +50,35 @@ export const settings = {
   },
   MAINTENANCE: { fallback: 'off', meaning: 'on: every request except health gets 503; SIGUSR2 toggles it' },
   CORS_ORIGINS: {
-    fallback: '',
     meaning: 'origins that browsers may call from, separated by commas; loopback: those of this machine; *: all',
     default: 'loopback if ACCESS_POLICY is open, else *',
   },
   ALLOWED_HOSTS: {
-    fallback: '',
     meaning:
       'if ACCESS_POLICY is open: host names that requests may use beside loopback, separated by commas; else 421',
   },
   PUBLIC_DIR: { fallback: 'public', meaning: 'folder whose files are served at /app/, if it exists at the start' },
-  METRICS_TOKEN: {
-    fallback: '',
-    meaning: 'bearer token for /metrics; in production or beyond loopback /metrics is off without it',
-  },
+  METRICS_TOKEN: { meaning: 'bearer token for /metrics; in production or beyond loopback /metrics is off without it' },
   DEMO_DATA: {
-    fallback: '',
     meaning: 'fill an empty database with demo data',
     default: 'true for SQLite on loopback outside production, else false',
   },
   ACCESS_POLICY: {
-    fallback: '',
     meaning: 'open (anyone may do almost anything) or enforced (owners and admins)',
     default: 'open on loopback outside production, else enforced',
   },
   SIGN_UP: { fallback: 'open', meaning: 'who may create users: open (as the access policy says) or closed (admins)' },
   TOKEN_KEYS: {
-    fallback: '',
     meaning: 'JWK Set of Ed25519 private keys, or the path of one; the first signs, all verify',
     default: 'a key file next to the SQLite file',
   },
   TOKEN_TTL_SECONDS: { fallback: '3600', meaning: 'lifetime of a token' },
   SESSION_TTL_SECONDS: { fallback: '2592000', meaning: 'how long a login lasts, with the tokens renewed from it' },
   IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
-  LINK_PREFIX: { fallback: '', meaning: 'prefix of all addresses in Location and links' },
+  LINK_PREFIX: { meaning: 'prefix of all addresses in Location and links' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },
   RATE_LIMIT_WINDOW_MS: { fallback: '60000', meaning: 'length of the window' },
   RATE_LIMIT_PATHS: {
-    fallback: '',
     meaning: 'paths with a rate limit, separated by commas; / means all',
     default: '/api/,/graphql on loopback outside production, else /',
   },
@@ -101,24 +89,18 @@ export const settings = {
   QUERY_MAX_DEPTH: { fallback: '5', meaning: 'levels of nesting that a GraphQL operation may have' },
   QUERY_MAX_COMPLEXITY: { fallback: '1000', meaning: 'cost that a GraphQL operation may have' },
   INTROSPECTION: {
-    fallback: '',
     meaning: 'on or off: whether GraphQL clients may ask for the schema',
     default: 'off in production, else on',
   },
   EXPLORERS: {
-    fallback: '',
     meaning: 'on or off: pages for browsers: /, /console, /docs and GraphiQL',
     default: 'off in production, else on',
   },
   TRUSTED_DOCUMENTS: {
-    fallback: '',
     meaning: 'path of a JSON manifest: the only documents that GraphQL clients may run',
     default: 'any document',
   },
-  TRUST_PROXY: {
-    fallback: '',
-    meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas',
-  },
+  TRUST_PROXY: { meaning: 'addresses or CIDR ranges of proxies whose X-Forwarded-For is trusted, separated by commas' },
   LOG_LEVEL: { fallback: 'info', meaning: logLevels.join(', ') },
   LOG_REQUESTS: {
     fallback: 'all',
@@ -129,14 +111,10 @@ export const settings = {
     meaning: 'milliseconds from which on a line is a warning that tells what was waited for; 0: never',
   },
   OTEL_EXPORTER_OTLP_ENDPOINT: {
-    fallback: '',
     meaning: 'http(s) address of an OpenTelemetry collector, which traces are sent to, at /v1/traces',
     default: 'no traces',
   },
-  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: {
-    fallback: '',
-    meaning: 'the whole address for traces, instead of the one above',
-  },
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: { meaning: 'the whole address for traces, instead of the one above' },
   OTEL_SERVICE_NAME: { fallback: 'duet', meaning: 'name of the service in traces' },
   OTEL_TRACES_SAMPLER: {
     fallback: 'parentbased_always_on',
@@ -151,8 +129,8 @@ export const settings = {
 } as const satisfies Readonly<Record<string, Setting>>
 
 export interface Setting {
-  /** The value if the variable is missing or empty. */
-  readonly fallback: string
+  /** The value if the variable is missing or empty. Default: an empty text. */
+  readonly fallback?: string
   readonly meaning: string
   /** The text for the default in `--help`, if the default depends on other settings. */
   readonly default?: string
