@@ -1,6 +1,12 @@
 import type { Config } from './config.ts'
+import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
+import { Orders } from './core/orders/operations.ts'
+import { Payments } from './core/payments/operations.ts'
+import { Posts } from './core/posts/operations.ts'
 import type { Store } from './core/store.ts'
+import { Tokens } from './core/tokens/operations.ts'
+import { Users } from './core/users/operations.ts'
 import { Executor } from './graphql/execute.ts'
 import { showGraphiql } from './graphql/http/graphiql/page.ts'
 import { serveGraphQL } from './graphql/http/routes.ts'
@@ -10,6 +16,7 @@ import { TrustedProxies } from './http/client-address.ts'
 import { serveHealth } from './http/health.ts'
 import { Lifecycle, shutDown } from './http/lifecycle.ts'
 import { Metrics, serveMetrics } from './http/metrics.ts'
+import { version } from './http/pages/home.ts'
 import { refuseOtherMethods } from './http/routing.ts'
 import { createServer } from './http/server.ts'
 import { mostUnread, Unread } from './http/unread.ts'
@@ -25,10 +32,8 @@ import { createStore } from './storage/store.ts'
 import { timeoutsOf } from './storage/timeouts.ts'
 import { alone, type Base, openRequestLog } from './wiring/base.ts'
 import { documentSource } from './wiring/documents.ts'
-import { addGauges } from './wiring/gauges.ts'
 import { givenKeys } from './wiring/keys.ts'
-import { openLimits, rateLimitOf } from './wiring/limiters.ts'
-import { createOperations } from './wiring/operations.ts'
+import { loginLimits, openLimits, rateLimitOf } from './wiring/limiters.ts'
 import { findPublicFolder, serveForDevelopers } from './wiring/pages.ts'
 import { running, type ThreadApp } from './wiring/running.ts'
 import { openBus, openSockets } from './wiring/subscriptions.ts'
@@ -72,8 +77,13 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const bus = await openBus(config, base, parts)
   const limits = await openLimits(config, base, keys, parts)
   const signer = new JwtSigner({ keys, ttlSeconds: config.tokenTtlSeconds, clock, randomness })
-  const operations = createOperations(config, base, { store, bus, signer, limits })
-  const { posts, tokens } = operations
+  const access = new Access(config.accessPolicy, config.signUp)
+  const core = { ...base, store, bus, access, signer, limits: loginLimits(config.loginLimitMax, limits) }
+  const users = new Users(core)
+  const orders = new Orders(core)
+  const payments = new Payments({ ...core, keyTtlSeconds: config.idempotencyTtlSeconds })
+  const posts = new Posts(core)
+  const tokens = new Tokens({ ...core, sessionTtlSeconds: config.sessionTtlSeconds })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
 
   const lifecycle = new Lifecycle(config, common.stoppedListening)
@@ -81,9 +91,6 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const rateLimit = rateLimitOf(config, limits, common.limits, proxies)
   const unread = new Unread(mostUnread / common.threads, stalledMs)
   metrics.gauge('duet_unsent_bytes', 'Bytes that wait for clients to read them', () => unread.bytes)
-  const { backupDir } = config
-  if (backupDir !== undefined)
-    metrics.gauge('duet_backup_age_seconds', 'Age of the newest backup', () => backupAge(backupDir, clock.now()), 'max')
   const live = { store, bus, signer, tokens, executor, rateLimit, proxies, unread }
   const sockets = await openSockets(config, base, live, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
@@ -95,7 +102,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
-  await serveRest({ server, authenticate, links: new Links(config.linkPrefix), ...operations })
+  await serveRest({ server, authenticate, links: new Links(config.linkPrefix), users, orders, payments, tokens })
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
@@ -117,6 +124,17 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
     return stopped
   }
   return running(base, { url, demoLoginWorks, lifecycle, sockets, signer, readKeys, stop })
+}
+
+/** Tells what runs here, how busy the connections to the database are, and how old its backup is. */
+function addGauges({ database, backupDir }: Config, { metrics, clock }: Base, { poolUse }: OpenDatabase['engine']) {
+  metrics.buildInfo({ version, node: process.version, engine: database.kind })
+  if (backupDir !== undefined)
+    metrics.gauge('duet_backup_age_seconds', 'Age of the newest backup', () => backupAge(backupDir, clock.now()), 'max')
+  if (poolUse === undefined) return
+  const inUse = 'Connections to PostgreSQL that are in use or being opened'
+  metrics.gauge('duet_pool_connections_in_use', inUse, poolUse.inUse)
+  metrics.gauge('duet_pool_waiting', 'Reads and writes that wait for a connection', poolUse.waiting)
 }
 
 /** Writes the demo data into an empty database. Returns whether its login works. */

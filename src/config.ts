@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import { ConfigError } from './core/errors.ts'
 import {
-  ConfigError,
   parseChoice,
   parseDatabase,
   parseHosts,
@@ -15,7 +15,8 @@ import {
 } from './settings/parse.ts'
 import { logLevels, type Setting, type SettingName, settings } from './settings/table.ts'
 
-export { ConfigError, type DatabaseConfig } from './settings/parse.ts'
+export { ConfigError } from './core/errors.ts'
+export type { DatabaseConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
 
 /** All settings, read once, checked and frozen. No other module reads the environment. `settings` tells what they mean. */

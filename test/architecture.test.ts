@@ -29,7 +29,7 @@ const DIRECTIONS: Record<string, Row> = {
     outside: 'builtins',
   },
   'config.ts': { inside: ['settings', 'core'], outside: 'builtins' },
-  settings: { inside: [], outside: 'builtins' },
+  settings: { inside: ['core'], outside: 'builtins' },
   rest: { inside: ['http', 'core'], outside: 'anything' },
   graphql: { inside: ['http', 'core'], outside: 'anything' },
   http: { inside: ['core'], outside: 'anything' },

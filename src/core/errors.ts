@@ -21,6 +21,11 @@ export class AppError extends Error {
   }
 }
 
+/** An invalid setting, or a file that a setting names. The message is one line that names the variable. It never contains a secret. */
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
 export type ErrorCode =
   | 'bad-input'
   | 'unauthenticated'

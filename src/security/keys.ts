@@ -5,6 +5,7 @@ import { calculateJwkThumbprint } from 'jose/jwk/thumbprint'
 import { exportJWK } from 'jose/key/export'
 import { generateKeyPair } from 'jose/key/generate/keypair'
 import { importJWK } from 'jose/key/import'
+import { ConfigError } from '../core/errors.ts'
 
 /** An Ed25519 key pair of this service. */
 export interface TokenKey {
@@ -17,18 +18,19 @@ export interface TokenKey {
 /** The first key signs; all keys verify. */
 export type TokenKeys = readonly [TokenKey, ...TokenKey[]]
 
-/** The key set cannot be used. The message never quotes any part of it. */
-export class KeyError extends Error {
-  override name = 'KeyError'
-}
+/** Why a key set cannot be used. The message never quotes any part of it. */
+class KeyError extends Error {}
 
-/** Reads a JWK Set, given as JSON or as the path of a file that contains it. */
-export async function readKeys(setOrPath: string): Promise<TokenKeys> {
-  const json = setOrPath.trimStart().startsWith('{') ? setOrPath : readText(setOrPath)
-  const keys = parseSet(json)
-  const read = await Promise.all(keys.map(readKey))
-  if (new Set(read.map(({ id }) => id)).size !== read.length) throw new KeyError('two keys have the same kid')
-  return read as unknown as TokenKeys
+/** Reads a JWK Set, given as JSON or as the path of a file that contains it. Complaints begin with `named`. */
+export async function readKeys(setOrPath: string, named = 'TOKEN_KEYS:'): Promise<TokenKeys> {
+  try {
+    const keys = parseSet(setOrPath.trimStart().startsWith('{') ? setOrPath : readText(setOrPath))
+    const read = await Promise.all(keys.map(readKey))
+    if (new Set(read.map(({ id }) => id)).size !== read.length) throw new KeyError('two keys have the same kid')
+    return read as unknown as TokenKeys
+  } catch (error) {
+    throw error instanceof KeyError ? new ConfigError(`${named} ${error.message}`) : error
+  }
 }
 
 /** Reads the key set from a file and creates it if it does not exist. Only the owner of the file can read it. */
@@ -39,11 +41,7 @@ export async function readOrCreateKeys(path: string): Promise<TokenKeys> {
     writeFileSync(draft, await generateKeySet(), { mode: 0o600, flush: true })
     renameSync(draft, path)
   }
-  try {
-    return await readKeys(path)
-  } catch (error) {
-    throw error instanceof KeyError ? new KeyError(`its key file ${path} ${error.message}`) : error
-  }
+  return readKeys(path, `DATABASE_URL: its key file ${path}`)
 }
 
 /** A JWK Set with one new key, as text for `TOKEN_KEYS`. */

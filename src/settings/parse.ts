@@ -1,13 +1,9 @@
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
+import { ConfigError } from '../core/errors.ts'
 import type { SettingName } from './table.ts'
 
 // The values of settings, from the texts of the environment. Each function throws an error that names the variable.
-
-/** An invalid setting. The message is one line that names the variable. It never contains a secret. */
-export class ConfigError extends Error {
-  override name = 'ConfigError'
-}
 
 export type DatabaseConfig =
   | { readonly kind: 'sqlite'; readonly path: string }

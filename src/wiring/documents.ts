@@ -1,8 +1,8 @@
 import type { GraphQLSchema } from 'graphql'
-import { type Config, ConfigError } from '../config.ts'
+import type { Config } from '../config.ts'
 import { Documents } from '../graphql/language/documents.ts'
 import { AutomaticDocuments, type DocumentSource } from '../graphql/persisted/automatic.ts'
-import { ManifestError, readManifest } from '../graphql/persisted/manifest.ts'
+import { readManifest } from '../graphql/persisted/manifest.ts'
 import { TrustedDocuments } from '../graphql/persisted/trusted.ts'
 
 /** Any document, or only those of the manifest that `TRUSTED_DOCUMENTS` names. */
@@ -12,9 +12,5 @@ export async function documentSource(config: Config, schema: GraphQLSchema): Pro
   const suggestions = introspection && !production
   const documents = new Documents({ schema, maxDepth: queryMaxDepth, suggestions, introspection })
   if (trustedDocuments === undefined) return new AutomaticDocuments(documents)
-  try {
-    return new TrustedDocuments(documents, await readManifest(trustedDocuments), queryMaxComplexity)
-  } catch (error) {
-    throw error instanceof ManifestError ? new ConfigError(`TRUSTED_DOCUMENTS: ${error.message}`) : error
-  }
+  return new TrustedDocuments(documents, await readManifest(trustedDocuments), queryMaxComplexity)
 }

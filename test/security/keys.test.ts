@@ -5,7 +5,7 @@ import { after, before, describe, it, test } from 'node:test'
 import { decodeProtectedHeader, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { systemClock, systemRandomness } from '../../src/app.ts'
 import { ConfigError, type Environment } from '../../src/config.ts'
-import { generateKeySet, KeyError, readKeys } from '../../src/security/keys.ts'
+import { generateKeySet, readKeys } from '../../src/security/keys.ts'
 import { JwtSigner } from '../../src/security/tokens.ts'
 import { startTestApp } from '../support/app.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -181,7 +181,7 @@ test('an unusable key file stops the start with a message that names but does no
   for (const text of ['', '{"keys":[{"kty":"OKP","d":"secret"', '{"keys":[{"kty":"oct","k":"secret"}]}']) {
     writeFileSync(keyFile, text)
     await assert.rejects(refusedStart({ DATABASE_URL: `sqlite:${join(folder.path, 'duet.db')}` }), (error: Error) => {
-      assert.ok(error instanceof KeyError)
+      assert.ok(error instanceof ConfigError)
       assert.ok(error.message.includes(keyFile), error.message)
       assert.ok(!error.message.includes('secret'))
       return true

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { ConfigError } from '../../core/errors.ts'
 import { isObject } from '../../core/input.ts'
 
 /** A document that clients may run, with the id by which they name it. */
@@ -7,9 +8,11 @@ export interface TrustedDocument {
   readonly text: string
 }
 
-/** A manifest that cannot be used. The message is one line. */
-export class ManifestError extends Error {
-  override name = 'ManifestError'
+/** A manifest that cannot be used. */
+export class ManifestError extends ConfigError {
+  constructor(problem: string) {
+    super(`TRUSTED_DOCUMENTS: ${problem}`)
+  }
 }
 
 export async function readManifest(path: string): Promise<readonly TrustedDocument[]> {
