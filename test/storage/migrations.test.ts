@@ -3,16 +3,17 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, test } from 'node:test'
 import { promisify } from 'node:util'
 import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
 import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
+import { MigrationSession } from '../../src/storage/postgres/migration-session.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { Wire } from '../faults/wire.ts'
 import { type EngineKind, engineKinds, postgres } from '../support/engines.ts'
 import { DuetProcess } from '../support/process.ts'
 import { migrationsOf } from '../support/templates.ts'
-import { waitUntil } from '../support/wait.ts'
+import { waitUntil, within } from '../support/wait.ts'
 import { catalogue } from './contract-verbs.ts'
 
 for (const kind of engineKinds) {
@@ -85,10 +86,25 @@ describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, 
     await waitUntil(() => isMigrating)
     const told = Promise.withResolvers<string>()
     const second = migratePostgres(database.location, all, told.resolve)
-    assert.match(await told.promise, /^Another instance migrates/)
+    assert.match(await within(told.promise, 'a line of the one that waits'), /^Another instance migrates/)
     first.child.kill('SIGKILL')
     assert.deepEqual(await second, all)
   })
+})
+
+test('a migration lets others pass a moment after it has met a lock, however often it tries', {
+  skip: postgres.skip,
+}, async () => {
+  await using database = await postgres.createEmpty()
+  await using session = await MigrationSession.open(database.location)
+  const locked = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' })
+  const waits: unknown[] = []
+  const work = async () => {
+    waits.push(...(await session.query(sql`show lock_timeout`)))
+    if (waits.length < 3) throw locked
+  }
+  await session.transactWhenFree(() => {}, work)
+  assert.deepEqual(waits, [['200ms'], ['200ms'], ['200ms']])
 })
 
 describe('Migration files', () => {

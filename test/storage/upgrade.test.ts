@@ -9,6 +9,7 @@ import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
+import { Wire } from '../faults/wire.ts'
 import { type EngineKind, engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm } from '../support/form.ts'
 import { DuetProcess } from '../support/process.ts'
@@ -17,6 +18,15 @@ import { waitUntil } from '../support/wait.ts'
 import { connectTo } from './transaction.ts'
 
 const fixture = readFileSync(join(import.meta.dirname, 'fixtures', 'data-of-0.1.0.sql'), 'utf8')
+
+/** More users and posts than are mended together. Only the last hundred posts have comments. */
+const numbers = 'with recursive numbers (n) as (values (1) union all select n + 1 from numbers where n < 1100)'
+const many = `
+  ${numbers} insert into users (id, name, email, token_mark, created_at)
+    select n + 3, 'U', 'U' || n || '@Example.com', 'mark', '2026-01-31T12:00:00.000Z' from numbers;
+  ${numbers} insert into posts (author_id, title, content) select 3, 'T', 'C' from numbers;
+  insert into comments (post_id, author_id, text, created_at)
+    select id, 3, 'Text', '2026-01-31T12:00:00.000Z' from posts where id > 1002`
 
 /** A database with the schema of 0.1.0. */
 async function schemaOf010(kind: EngineKind): Promise<TestDatabase> {
@@ -29,18 +39,20 @@ for (const kind of engineKinds) {
   describe(`A database of 0.1.0 on ${kind.name}`, { skip: kind.skip }, () => {
     it('is upgraded with all its data, and new columns are filled', async () => {
       await using database = await schemaOf010(kind)
-      await execute(database, fixture)
+      await execute(database, fixture + many)
       await database.migrate()
       await using engine = database.open(catalogue)
-      assert.deepEqual(await engine.read(sql`select id, email_key from users order by id`), [
+      assert.deepEqual(await engine.read(sql`select id, email_key from users order by id limit 3`), [
         [1, 'ada@example.com'],
         [2, 'élodie@example.com'],
         [3, 'bob@example.com'],
       ])
-      assert.deepEqual(await engine.read(sql`select id, comment_count, likes from posts order by id`), [
+      assert.deepEqual(await engine.read(sql`select id, comment_count, likes from posts order by id limit 2`), [
         [1, 2, 3],
         [2, 0, 0],
       ])
+      assert.deepEqual(await engine.read(sql`select count(*) from users where email_key is null`), [[0]])
+      assert.deepEqual(await engine.read(sql`select sum(comment_count) from posts where id > 1002`), [[100]])
       const position = kind.kind === 'sqlite' ? 'id' : 'position'
       const events = { text: `select ${position}, kind, comment_id from outbox order by id`, values: [] }
       assert.deepEqual(await engine.read(events), [
@@ -55,7 +67,7 @@ for (const kind of engineKinds) {
       await using database = await kind.create()
       await execute(
         database,
-        `${fixture}; update posts set comment_count = 7; update users set email_key = 'x' where id = 2`,
+        `${fixture + many}; update posts set comment_count = 7; update users set email_key = 'x' where id in (2, 1103)`,
       )
       const repair = async () => {
         const address = kind.kind === 'sqlite' ? `sqlite:${database.location}` : database.location
@@ -63,10 +75,10 @@ for (const kind of engineKinds) {
         const { stdout } = await process.outcome()
         return [...stdout.matchAll(/: (\d+)/g)].map(([, rows]) => Number(rows))
       }
-      assert.deepEqual(await repair(), [2, kind.kind === 'sqlite' ? 3 : 1])
+      assert.deepEqual(await repair(), [1102, kind.kind === 'sqlite' ? 1103 : 2])
       assert.deepEqual(await repair(), [0, 0])
       await using engine = database.open(catalogue)
-      assert.deepEqual(await engine.read(sql`select comment_count from posts order by id`), [[2], [0]])
+      assert.deepEqual(await engine.read(sql`select comment_count from posts order by id limit 2`), [[2], [0]])
       assert.deepEqual(await engine.read(sql`select email_key from users where id = 2`), [['élodie@example.com']])
     })
   })
@@ -115,18 +127,34 @@ describe('A database of 0.1.0 on PostgreSQL that instances of 0.1.0 use', { skip
       `${done} operations beside it, the slowest took ${Math.round(slowestMs)} ms; ${seconds} s; ${told.join(' ')}`,
     )
 
+    await assertMended(database)
     await using engine = database.open(catalogue)
-    for (const mend of ['mendCommentCounts', 'mendEmailKeys'] as const) {
-      let after = 0
-      do {
-        const { rows, last } = await engine.write(mend, after)
-        assert.equal(rows, 0, mend)
-        after = last
-      } while (after > 0)
-    }
     assert.deepEqual(await engine.read(sql`select indexrelid::regclass::text from pg_index where not indisvalid`), [])
   })
+
+  it('has all its rows filled if that was interrupted among them', async () => {
+    await using database = await schemaOf010(postgres)
+    await execute(database, planted({ users: 3_000, posts: 10, comments: 10 }))
+    await using proxy = await Wire.to(new URL(database.location))
+    let portions = 0
+    proxy.fromClient = data => (data.includes('email_key from users') && ++portions === 2 ? 'cut before' : 'pass')
+    await assert.rejects(migratePostgres(proxy.through(database.location), migrationsOf('postgres')))
+    await migratePostgres(database.location, migrationsOf('postgres'))
+    await assertMended(database)
+  })
 })
+
+async function assertMended(database: TestDatabase): Promise<void> {
+  await using engine = database.open(catalogue)
+  for (const mend of ['mendCommentCounts', 'mendEmailKeys'] as const) {
+    let after = 0
+    do {
+      const { rows, last } = await engine.write(mend, after)
+      assert.equal(rows, 0, mend)
+      after = last
+    } while (after > 0)
+  }
+}
 
 async function pgDump(url: string): Promise<void> {
   await promisify(execFile)('pg_dump', ['--file=/dev/null', url])
