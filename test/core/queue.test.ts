@@ -29,3 +29,23 @@ test('a queue runs a few tasks at once, the others in their order, also after on
   gates.get('f')?.resolve('f')
   await later
 })
+
+test('a shared task runs once for all who ask before it begins, and again for whoever asks later', async () => {
+  const queue = new Queue({ atOnce: 1 })
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const
+  const begun: number[] = []
+  const share = () =>
+    queue.share('name', async () => {
+      const number = begun.push(begun.length)
+      await gates[1].promise
+      return number
+    })
+  const first = queue.run(() => gates[0].promise)
+  const early = [share(), share()]
+  gates[0].resolve()
+  await first
+  assert.deepEqual(begun, [0])
+  const late = share()
+  gates[1].resolve()
+  assert.deepEqual(await Promise.all([...early, late]), [1, 1, 2])
+})

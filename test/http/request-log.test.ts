@@ -4,6 +4,7 @@ import { describe, it } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import type { Wait } from '../../src/lib/waits.ts'
+import { execute } from '../faults/execute.ts'
 import { startTestApp, startTestAppOn } from '../support/app.ts'
 import { engineKinds, postgres, type TestDatabase } from '../support/engines.ts'
 import { query, read } from '../support/graphql.ts'
@@ -32,12 +33,12 @@ for (const kind of engineKinds) {
       const { id: user, token } = await createMember(app)
       app.logs.length = 0
       const create =
-        'mutation Write { mine: createPost(title: "t", content: "c") { id } ...more } fragment more on Mutation { __typename }'
+        'mutation Write { mine: createPost(title: "é", content: "c") { id } ...more } fragment more on Mutation { __typename }'
       const { body } = await query(app, create, { token })
       await query(app, '{ absent }')
       await send(app, `GET /users/${user}`, undefined, token)
       const client = await SocketClient.connect(app, { token })
-      await client.read('query Read { a: posts { id } b: posts { title } me { id } }')
+      const data = await client.read('query Read { a: posts { id } b: posts { title } me { id } }')
       await client.ask('query Read { absent }')
       const posts = await client
         .begin('subscription Watch { postAdded { id } }')
@@ -62,6 +63,7 @@ for (const kind of engineKinds) {
       const byWatch = known.find(({ operation }) => operation === 'Watch')
       assert.ok(Number(byWatch?.events) >= 1 && Number(byWatch?.bytes) > 50)
       const sent = { msg: 'operation ended', ...from }
+      const bytes = Buffer.byteLength(JSON.stringify({ id: 'operation-1', type: 'next', payload: { data } }))
       const answered = { msg: 'answered', client: from.client, method: 'POST', path: '/graphql' }
       const expected = [
         {
@@ -74,7 +76,7 @@ for (const kind of engineKinds) {
         },
         { ...answered, status: 400 },
         { ...answered, ...from, method: 'GET', path: `/users/${user}`, status: 200 },
-        { ...sent, operation: 'Read', fields: 'posts,me', outcome: 'ok' },
+        { ...sent, operation: 'Read', fields: 'posts,me', outcome: 'ok', bytes },
         { ...sent, outcome: 'GRAPHQL_VALIDATION_FAILED', bytes: 0 },
         { ...sent, operation: 'Watch', fields: 'postAdded', outcome: 'stopped' },
         { ...sent, fields: '__typename', outcome: 'ok' },
@@ -152,14 +154,17 @@ for (const kind of engineKinds) {
       using client = await SocketClient.connect(app)
       await client.ask('{ absent }')
       await client.read('{ posts { id } }')
+      await execute(app.database, 'alter table payments rename to lost')
+      assert.equal((await send(app, 'GET /payments/1')).status, 500)
       await app.app.toggleMaintenance()
       await client.closed
       assert.equal((await send(app, 'GET /orders/1')).status, 503)
-      const written = await lines(app, 2)
+      const written = await lines(app, 3)
       assert.deepEqual(
         written.map(({ status, path }) => [status, path]),
         [
           [503, '/users'],
+          [500, '/payments/1'],
           [503, '/orders/1'],
         ],
       )

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
+import { commentAdded, FakeSubscriber, FanOutStage, postAdded, postDeleted } from './fakes.ts'
 
 const ids = 'subscription { postAdded { id } }'
 const titles = 'subscription { postAdded { title } }'
@@ -57,6 +57,19 @@ describe('FanOut', () => {
       assert.deepEqual(subscriber.received, isDeletedFirst ? [] : ['complete'])
       assert.deepEqual([stage.fanOut.groups.size, stage.fanOut.groups.members], [0, 0])
     }
+  })
+
+  it('tells since when the oldest of the events waits that its groups are at', async () => {
+    const stage = new FanOutStage()
+    const reads = Promise.withResolvers<string>()
+    await stage.subscribe(ids)
+    await stage.subscribe(comments, { post: '5' })
+    await stage.happen()
+    stage.store.answer = () => reads.promise
+    await stage.add(Object.assign(postAdded(1), { at: 2000 }), Object.assign(commentAdded(5, 1), { at: 3000 }))
+    assert.equal(stage.fanOut.undeliveredSince, 2000)
+    reads.resolve('{}')
+    await stage.happen()
   })
 
   it('members may join and leave while an event is sent', async () => {
