@@ -91,6 +91,8 @@ describe('duet backup', () => {
     const kept = ['duet-backup-1.part', 'duet.db', 'letter.txt', 'old-duet-2026-01-01T03-00-00Z.db']
     for (const name of [...old, ...kept, 'duet-backup-0.part']) writeFileSync(join(folder.path, name), '')
     utimesSync(join(folder.path, 'duet-backup-0.part'), 1, 1)
+    const hourAgo = Date.now() / 1000 - 3600
+    utimesSync(join(folder.path, 'duet-backup-1.part'), hourAgo, hourAgo) // that backup may still run
     const settings = { ...env, BACKUP_DIR: folder.path, BACKUP_KEEP: '2' }
     const { code, stdout, stderr } = await runDuet(['backup'], { env: settings })
     assert.equal(code, 0, stderr)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, test } from 'node:test'
 import { moveToPostgres } from '../../src/storage/move.ts'
+import { sql } from '../../src/storage/sql.ts'
 import { catalogue } from '../../src/storage/verbs.ts'
 import { execute } from '../faults/execute.ts'
 import { startTestApp } from '../support/app.ts'
@@ -120,6 +121,8 @@ describe('moving a database', { skip }, () => {
       assert.deepEqual((await to.read(count))[0]?.[0], expected, table)
       assert.equal(moved.get(table), expected, table)
     }
+    // Positions go on after those of events that are purged, for clients that have them.
+    assert.deepEqual(await to.read(sql`select position from event_head`), [[rows]])
   })
 
   it('refuses a source that is served, and one of another version', async () => {
@@ -167,6 +170,8 @@ async function fillWith({ location }: TestDatabase, rows: number): Promise<void>
     ${numbers} insert into posts (author_id, title, content, published_at)
       select n, 'Title', 'Some words of content', ${at} from numbers;
     ${numbers} insert into comments (post_id, author_id, text, created_at) select n, n, 'Well said', ${at} from numbers;
+    ${numbers} insert into outbox (kind, post_id, created_at) select 'post-added', n, ${at} from numbers;
+    delete from outbox;
     update counters set next = ${rows + 1};
     commit`)
 }
