@@ -7,13 +7,8 @@ import { collect, idIn, type Merged, planShown, type Request, showOf } from './l
 import type { PlanSize } from './language/plans.ts'
 import { argumentIn, type Variables } from './language/tree.ts'
 
-/** The entries of the answer, in order. Each is a constant text or a change. */
-export type MutationPlan = readonly (PlannedText | PlannedChange)[]
-
-interface PlannedText {
-  readonly key: string
-  readonly text: string
-}
+/** The entries of the answer, in order. Each is its constant JSON or a change. */
+export type MutationPlan = readonly (string | PlannedChange)[]
 
 interface PlannedChange {
   readonly key: string
@@ -23,16 +18,18 @@ interface PlannedChange {
 /** Plans all changes of an operation. They share one size limit. */
 export function planMutation({ tree }: PreparedOperation, variables: Variables, size: PlanSize): MutationPlan {
   return [...collect([tree], variables)].map(([key, fields]) =>
-    fields[0].kind === 'typename' ? { key, text: fields[0].type } : planChange(key, fields, variables, size),
+    fields[0].kind === 'typename'
+      ? `${JSON.stringify(key)}:${JSON.stringify(fields[0].type)}`
+      : planChange(key, fields, variables, size),
   )
 }
 
 /** Makes all changes or none, and returns the JSON of the answer's data. */
 export async function runMutation(plan: MutationPlan, request: Request, posts: Posts): Promise<string> {
-  const planned = plan.filter(entry => 'change' in entry)
+  const planned = plan.filter(entry => typeof entry !== 'string')
   const results = await change(planned, request, posts)
   const entries = plan.map(entry => {
-    if ('text' in entry) return `${JSON.stringify(entry.key)}:${JSON.stringify(entry.text)}`
+    if (typeof entry === 'string') return entry
     const result = results[planned.indexOf(entry)]
     // The result is a JSON object with only this key, so its braces are removed.
     return typeof result === 'string' ? result.slice(1, -1) : `${JSON.stringify(entry.key)}:${result}`

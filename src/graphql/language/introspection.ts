@@ -18,7 +18,10 @@ export function introspect(schema: GraphQLSchema, fields: Merged, request: Reque
 
   const jsonOf = (merged: Merged, source: unknown): string => {
     const [first] = merged
-    if (++introspected.fields > introspectionBound) throw tooLarge()
+    if (++introspected.fields > introspectionBound) {
+      const message = `The answer about the schema has more than ${introspectionBound} fields.`
+      throw refusal('COMPLEXITY_LIMIT_EXCEEDED', message, { limit: introspectionBound })
+    }
     const value = resolved(first, source)
     if (first.selections.length === 0) return JSON.stringify(value ?? null)
     const selections = merged.map(field => field.selections)
@@ -44,9 +47,4 @@ export function introspect(schema: GraphQLSchema, fields: Merged, request: Reque
   }
 
   return jsonOf(fields, schema)
-}
-
-function tooLarge() {
-  const message = `The answer about the schema has more than ${introspectionBound} fields.`
-  return refusal('COMPLEXITY_LIMIT_EXCEEDED', message, { limit: introspectionBound })
 }

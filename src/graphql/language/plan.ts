@@ -1,6 +1,6 @@
 import type { Actor } from '../../core/actor.ts'
 import { idOf } from '../../core/input.ts'
-import type { SelectedField, SelectedList, Selection, SlotValues } from '../../core/selection.ts'
+import type { SelectedField, Selection, Slot, SlotValues } from '../../core/selection.ts'
 import type { Show } from '../../core/store.ts'
 import { pageIn } from './limits/cost.ts'
 import type { PlanSize } from './plans.ts'
@@ -68,24 +68,25 @@ export class Planner {
   inside(fields: readonly Field[]): readonly SelectedField[] {
     const selections = fields.map(field => field.selections)
     const collected = collect(selections, this.#variables)
-    return [...collected].map(([key, [first, ...others]]) => this.#selected(key, first, [first, ...others]))
+    return [...collected].map(([key, merged]) => this.#selected(key, merged))
   }
 
   /** A top-level field that reads: `user`, `post`, `me`, `posts`, `users`. */
   atTop(key: string, fields: Merged): SelectedField {
-    const [first] = fields
-    if (first.kind !== 'one') return this.#selected(key, first, fields)
-    this.#size.add()
-    const id = first.args.get('id')
-    const slot = this.slot(id === undefined ? ownId : ({ variables }) => idIn(id, variables))
-    return { kind: 'one', key, name: first.name, id: slot, fields: this.inside(fields) }
+    const [{ kind, args }] = fields
+    if (kind !== 'one') return this.#selected(key, fields)
+    const id = args.get('id')
+    const source: Source = id === undefined ? ownId : ({ variables }) => idIn(id, variables)
+    return this.#selected(key, fields, this.slot(source))
   }
 
   slot(source: Source): number {
     return this.slots.push(source) - 1
   }
 
-  #selected(key: string, first: Field, fields: readonly Field[]): SelectedField {
+  /** `id`: the slot of an object at the top. */
+  #selected(key: string, fields: Merged, id?: Slot): SelectedField {
+    const [first] = fields
     if (first.kind !== 'many') this.#size.add()
     switch (first.kind) {
       case 'typename':
@@ -93,37 +94,34 @@ export class Planner {
       case 'value':
         return { kind: 'value', key, name: first.name }
       case 'one':
-        return { kind: 'one', key, name: first.name, id: undefined, fields: this.inside(fields) }
+        return { kind: 'one', key, name: first.name, id, fields: this.inside(fields) }
       case 'many':
-        return this.#many(key, first, fields)
+        return this.#many(key, fields)
       case 'introspection':
         throw new Error('Introspection fields are allowed at the top level only')
     }
   }
 
-  #many(key: string, first: Field, fields: readonly Field[]): SelectedField {
-    const isEmpty = pageIn(first, this.#variables).limit === 0
-    this.#size.add(!isEmpty)
-    if (isEmpty) return { kind: 'empty list', key }
+  #many(key: string, fields: Merged): SelectedField {
+    const [first] = fields
+    const page = pageIn(first, this.#variables)
+    this.#size.add(page.limit > 0)
+    if (page.limit === 0) return { kind: 'empty list', key }
+    // Only one of the two gets a slot: PostgreSQL refuses parameters that a statement does not use.
+    const start = page.after === undefined ? 'offset' : 'after'
     const limit = this.slot(({ variables }) => pageIn(first, variables).limit)
     return {
       kind: 'many',
       key,
       name: first.name,
       limit,
-      ...this.#start(first),
+      offset: undefined,
+      after: undefined,
+      [start]: this.slot(({ variables }) => pageIn(first, variables)[start] ?? null),
       publishedAfter: this.#instant(first.args.get('publishedAfter')),
       publishedBefore: this.#instant(first.args.get('publishedBefore')),
       fields: this.inside(fields),
     }
-  }
-
-  /** Only one of the two gets a slot: PostgreSQL refuses parameters that a statement does not use. */
-  #start(field: Field): Pick<SelectedList, 'offset' | 'after'> {
-    if (pageIn(field, this.#variables).after !== undefined) {
-      return { offset: undefined, after: this.slot(({ variables }) => pageIn(field, variables).after ?? null) }
-    }
-    return { offset: this.slot(({ variables }) => pageIn(field, variables).offset), after: undefined }
   }
 
   #instant(argument: Argument | undefined): number | undefined {

@@ -28,15 +28,14 @@ export class TrustedDocuments implements DocumentSource {
   prepare(request: OperationRequest): ValidDocument {
     const { query, documentId } = request
     const hash = hashIn(request)
-    if (query === undefined) return this.#documents.prepare(this.#named(documentId ?? hash))
+    if (query === undefined) return this.#documents.prepare(this.#named(documentId ?? hash ?? ''))
     // An id of the manifest may take the place of the hash.
     if (hash !== undefined && this.#textOf.get(hash) !== query) checkHash(query, hash)
     if (!this.#texts.has(query)) throw notTrusted()
     return this.#documents.prepare(query)
   }
 
-  #named(id: string | undefined): string {
-    if (id === undefined) throw refusal('BAD_REQUEST', 'query must be a string.')
+  #named(id: string): string {
     // Clients that follow GraphQL over HTTP put the algorithm before the hash.
     const text = this.#textOf.get(id) ?? this.#textOf.get(id.replace(/^sha256:/, ''))
     if (text === undefined) throw notTrusted()

@@ -1,8 +1,7 @@
-import { badInput, idOf } from '../../../core/input.ts'
+import { badInput, idOf, integer } from '../../../core/input.ts'
+import { pageBounds } from '../../../core/page.ts'
 import { refusal } from '../../errors.ts'
 import { argumentIn, type Field, type Fragment, isIncluded, type Node, type Variables } from '../tree.ts'
-
-export const listBounds = Object.freeze({ limit: 1000, offset: 100_000, defaultLimit: 10 })
 
 export interface Cost {
   readonly cost: number
@@ -73,8 +72,8 @@ export function checkCost({ cost: sum, skipped }: Cost, limit: number): void {
 /** The page of a list that its arguments request. Either `after` or `offset` says where it starts. */
 export function pageIn({ args }: Pick<Field, 'args'>, variables: Variables) {
   const given = (name: string) => argumentIn(args.get(name), variables) ?? undefined
-  const limit = within('limit', given('limit'), listBounds.defaultLimit)
-  const offset = within('offset', given('offset'), 0)
+  const limit = integer('limit', given('limit') ?? defaultLimit, 0, pageBounds.limit)
+  const offset = integer('offset', given('offset') ?? 0, 0, pageBounds.offset)
   const text = given('after')
   if (text === undefined) return { limit, offset, after: undefined }
   const after = idOf(String(text))
@@ -84,8 +83,4 @@ export function pageIn({ args }: Pick<Field, 'args'>, variables: Variables) {
   return { limit, offset, after }
 }
 
-function within(name: 'limit' | 'offset', value: unknown, fallback: number): number {
-  const number = Number(value ?? fallback)
-  if (number >= 0 && number <= listBounds[name]) return number
-  throw badInput(`${name} must be an integer from 0 to ${listBounds[name]}`)
-}
+const defaultLimit = 10
