@@ -17,7 +17,7 @@ declare module 'fastify' {
  */
 export function authentication(server: FastifyInstance, tokens: Tokens): onRequestHookHandler {
   server.decorateRequest('actor')
-  const identify = async (authorization: string) => tokens.identify(bearerOf(authorization))
+  const identify = async (authorization: string) => (await tokens.authenticate(bearerOf(authorization))).actor
   return (request, _reply, next) => {
     const { authorization } = request.headers
     if (authorization === undefined) {

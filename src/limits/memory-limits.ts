@@ -1,12 +1,6 @@
 import { hash, randomFillSync } from 'node:crypto'
 import type { Allowance, Clock, RateLimiter, RefusedClients } from '../core/ports.ts'
 
-/** A limiter that knows its counts at once. */
-export interface LocalLimiter extends RateLimiter {
-  take(key: string): Allowance
-  giveBack(key: string): void
-}
-
 /** Creates limiters. Those with the same name count together. */
 export interface Limits {
   limiter(name: string, limit: number, windowMs: number): RateLimiter
@@ -30,13 +24,13 @@ export class MemoryLimits implements Limits {
     this.#secret = secretIn(memory).toString('hex')
   }
 
-  limiter(name: string, limit: number, windowMs: number): LocalLimiter {
+  limiter(name: string, limit: number, windowMs: number) {
     const hashOf = keyedHash(this.#secret + name)
     return {
       limit,
       windowMs,
-      take: key => this.#take(hashOf(key), limit, windowMs),
-      giveBack: key => this.#giveBack(hashOf(key)),
+      take: (key: string) => this.#take(hashOf(key), limit, windowMs),
+      giveBack: (key: string) => this.#giveBack(hashOf(key)),
     }
   }
 

@@ -83,17 +83,12 @@ export class Tokens {
     return { loggedInAt, endsAt: loggedInAt + this.#parts.sessionTtlSeconds }
   }
 
-  /** Revokes all tokens of the user. */
   async revokeAll(actor: Actor): Promise<void> {
     this.#parts.access.require(actor, 'revoke own tokens')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
     const outcome = await this.#parts.store.revokeTokens(actor, this.#parts.randomness.id())
     if (outcome === 'token revoked') throw invalidToken()
     this.#parts.bus.notify()
-  }
-
-  async identify(token: string): Promise<Actor> {
-    return (await this.authenticate(token)).actor
   }
 
   /** The user of the token must still exist, and the token version must not have changed. */
