@@ -2,7 +2,6 @@ import type { GraphQLError, GraphQLFormattedError } from 'graphql'
 import { AppError, type ErrorCode, fault } from '../core/errors.ts'
 import { withShortEchoes } from './language/echo.ts'
 
-/** All codes of errors, with the HTTP status of each. */
 export const statusOfCode = Object.freeze({
   GRAPHQL_PARSE_FAILED: 400,
   GRAPHQL_VALIDATION_FAILED: 400,
@@ -59,15 +58,14 @@ export function refusalFromGraphQL(code: Code, found: readonly GraphQLError[]): 
 const mostLocations = 10
 
 /** An error thrown by the core. `path` leads to the field that failed. */
-export function refusalFromCore(error: AppError, path: readonly string[] | undefined): Refusal {
+export function refusalFromCore(error: AppError, path?: readonly string[]): Refusal {
   const code = codeOf[error.code]
   return new Refusal(code, [{ message: error.message, ...(path && { path }), extensions: { code } }], { cause: error })
 }
 
 /** What the client of a socket is told about an error. Operators are told what it is not. */
 export function reportedRefusal(error: unknown, report: (error: AppError) => void): Refusal {
-  const known = () => refusalFromCore(error instanceof AppError ? error : fault(error), undefined)
-  const refused = error instanceof Refusal ? error : known()
+  const refused = error instanceof Refusal ? error : refusalFromCore(error instanceof AppError ? error : fault(error))
   if (refused.cause instanceof AppError) report(refused.cause)
   return refused
 }

@@ -48,19 +48,15 @@ export class Executor {
         ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#parts.posts)
         : await runQuery(this.#queries.get(operation, request.variables), request, this.#parts.posts)
     } catch (error) {
-      throw error instanceof AppError ? refusalFromCore(error, undefined) : error
+      throw error instanceof AppError ? refusalFromCore(error) : error
     }
   }
 
-  /** Plans a subscription and checks that the actor may have it. */
+  /** Plans a subscription and checks that the actor may have it. Errors of the core are thrown as they are. */
   subscription(operation: PreparedOperation, inputs: Fields, actor: Actor): Subscription {
-    try {
-      const subscription = planSubscription(operation, this.#request(operation, inputs, actor))
-      this.#parts.posts.authorise(actor, subscription.selection, subscription.values)
-      return subscription
-    } catch (error) {
-      throw error instanceof AppError ? refusalFromCore(error, undefined) : error
-    }
+    const subscription = planSubscription(operation, this.#request(operation, inputs, actor))
+    this.#parts.posts.authorise(actor, subscription.selection, subscription.values)
+    return subscription
   }
 
   /** Coerces the variables to the types of the schema. Throws if the operation costs too much with them. */

@@ -31,7 +31,7 @@ export function serveGraphQL(parts: GraphQLServer): void {
     if (operation.kind === 'subscription') throw refusal('BAD_REQUEST', 'Subscriptions run over WebSocket.')
     if (operation.kind === 'mutation' && request.method !== 'POST') {
       reply.header('allow', 'POST')
-      throw new MethodRefusal('BAD_REQUEST', refusal('BAD_REQUEST', 'A mutation must be sent by POST.').errors)
+      throw refusal('BAD_REQUEST', 'A mutation must be sent by POST.')
     }
     const data = await executor.execute(operation, asked.variables, request.actor)
     reply.type(answerType(request))
@@ -70,8 +70,6 @@ function answerType({ headers }: FastifyRequest): string {
   return `${preferredType(headers.accept, answerTypes) ?? answerTypes[0]}; charset=utf-8`
 }
 
-class MethodRefusal extends Refusal {}
-
 function parsed(name: string, text: unknown): unknown {
   if (text === undefined) return undefined
   try {
@@ -89,7 +87,7 @@ function answerFailure(error: unknown, request: FastifyRequest, reply: FastifyRe
   if (cause instanceof AppError) prepareErrorAnswer(cause, request, reply)
   const status = cause instanceof AppError ? statusOf[cause.code] : statusOfCode[refused.code]
   return reply
-    .code(refused instanceof MethodRefusal ? 405 : status)
+    .code(reply.hasHeader('allow') ? 405 : status)
     .type(answerType(request))
     .send(JSON.stringify({ errors: refused.errors }))
 }
@@ -100,12 +98,12 @@ function refusalIn(error: unknown, request: FastifyRequest): Refusal | undefined
     const isUpgrade = request.raw.socketUpgrade !== undefined
     if (error.code === 'bad-input' && !isUpgrade) return refusal('BAD_REQUEST', error.message)
     const isOperations = ofOperations.has(error.code) || (error.code === 'forbidden' && !isUpgrade)
-    return isOperations ? refusalFromCore(error, undefined) : undefined
+    return isOperations ? refusalFromCore(error) : undefined
   }
   const { code } = error as { code?: unknown }
   if (code === 'FST_ERR_CTP_INVALID_JSON_BODY') return refusal('BAD_REQUEST', 'Request body is not valid JSON')
   const isServers = typeof code === 'string' && code.startsWith('FST_')
-  return isServers || request.raw.errored !== null ? undefined : refusalFromCore(fault(error), undefined)
+  return isServers || request.raw.errored !== null ? undefined : refusalFromCore(fault(error))
 }
 
 const ofOperations = new Set<ErrorCode>(['unauthenticated', 'unavailable', 'fault'])

@@ -56,13 +56,10 @@ export interface Resume {
 }
 
 /** How a `subscribe` message wants its events: `{"positions": true}` or `{"after": "<position>"}` in its extensions. */
-export function resumeIn(payload: unknown): Resume {
-  const extensions = isObject(payload) ? payload.extensions : undefined
-  const { positions, after } = isObject(extensions) ? extensions : {}
+export function resumeIn({ extensions: { positions, after } = {} }: OperationRequest): Resume {
   return after === undefined || after === null ? { positions: positions === true } : { positions: true, after }
 }
 
-/** The answer to a `ping`: it sends the payload back. */
 export function pongTo(payload: Fields | null | undefined): string {
   const text = JSON.stringify(payload ?? undefined)
   if (text === undefined) return '{"type":"pong"}'

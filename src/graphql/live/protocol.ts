@@ -12,7 +12,6 @@ import type { OperationRequest } from '../request.ts'
 import type { FanOut } from './fan-out.ts'
 import { Login, type LoginParts } from './login.ts'
 import { isPayload, messageIn, pongTo, type Resume, requestIn, resumeIn, socketBounds, Violation } from './messages.ts'
-import { logRun } from './operation-log.ts'
 import { type Outcome, Run, type Wire } from './run.ts'
 
 export interface OperationObserver {
@@ -41,14 +40,12 @@ export interface ConversationParts extends LoginParts {
 export class Conversation {
   readonly #parts: ConversationParts
   readonly #wire: Wire
-  /** Who the client is. */
   readonly login: Login
   readonly #operations = new Map<string, Run>()
   #state: 'new' | 'initialising' | 'acknowledged' | 'over' = 'new'
   /** Settles when the client is authenticated. */
   #authentication: Promise<void> | undefined
   readonly #initTimer: NodeJS.Timeout
-  /** The number of operations that are still running. */
   #executing = 0
   #endWhenIdle: (() => void) | undefined
 
@@ -114,7 +111,6 @@ export class Conversation {
     if (this.#executing === 0) this.#endWhenIdle()
   }
 
-  /** Call it when the socket is closed. */
   closed(): void {
     this.#state = 'over'
     clearTimeout(this.#initTimer)
@@ -157,7 +153,7 @@ export class Conversation {
     if (this.#state !== 'acknowledged') throw new Violation(4401, 'Unauthorized')
     if (this.#endWhenIdle !== undefined) return
     const request = requestIn(payload)
-    const resume = resumeIn(payload)
+    const resume = resumeIn(request)
     if (typeof id !== 'string' || id === '' || id.length > socketBounds.idLength)
       throw new Violation(4400, 'Invalid message')
     if (this.#operations.has(id)) throw new Violation(4409, `Subscriber for ${id} already exists`)
@@ -187,8 +183,7 @@ export class Conversation {
     const allowance = await take()
     if (allowance?.allowed === false) throw refusal('RATE_LIMITED', 'Too many requests. Try again later.')
     const operation = executor.prepare(request)
-    run.roots = operation.roots
-    run.name = operation.name
+    run.operation = { name: operation.name, roots: operation.roots } // the rest is large, and it may last long
     const { actor } = this.login
     if (operation.kind === 'subscription') {
       const { joins } = fanOut
@@ -206,22 +201,19 @@ export class Conversation {
     run.answer(await executor.execute(operation, request.variables, actor))
   }
 
-  ended(run: Run, outcome: Outcome): void {
-    const [first = '(none)', ...others] = run.roots
+  ended(run: Run, outcome: Outcome, refused?: Refusal): void {
+    const [first = '(none)', ...others] = run.operation?.roots ?? []
     this.#parts.observer.ended(others.length === 0 ? first : '(several)', outcome)
     this.#log(run, outcome)
+    if (outcome === 'stopped') return // another operation may have its id by now
+    this.#operations.delete(run.id)
+    if (refused === undefined) this.#tell({ id: run.id, type: 'complete' })
+    else this.#tell({ id: run.id, type: 'error', payload: refused.errors })
   }
 
   #log(run: Run, outcome: Outcome | 'begun'): void {
     const { requestLog, client } = this.#parts
-    logRun(requestLog, run, outcome, client, this.login.actor)
-  }
-
-  /** Another operation may have the id of one that the client has stopped. That does not get here. */
-  finished(run: Run, refused: Refusal | undefined): void {
-    this.#operations.delete(run.id)
-    if (refused === undefined) this.#tell({ id: run.id, type: 'complete' })
-    else this.#tell({ id: run.id, type: 'error', payload: refused.errors })
+    run.log(requestLog, outcome, client, this.login.actor)
   }
 
   #tell(message: object): void {

@@ -1,5 +1,8 @@
+import type { Actor } from '../../core/actor.ts'
+import type { RequestLog } from '../../http/request-log.ts'
 import type { Waits } from '../../lib/waits.ts'
-import type { Code, Refusal } from '../errors.ts'
+import { type Code, type Refusal, statusOfCode } from '../errors.ts'
+import type { PreparedOperation } from '../language/documents.ts'
 import type { EventMessage } from './event-message.ts'
 import type { Subscriber } from './groups.ts'
 
@@ -13,10 +16,8 @@ export interface Wire {
 }
 
 interface Host extends Omit<Wire, 'close'> {
-  /** Called once, when an operation ends by itself, and not when it is stopped. */
-  finished(run: Run, refused: Refusal | undefined): void
   /** Called once, however the operation has ended. */
-  ended(run: Run, outcome: Outcome): void
+  ended(run: Run, outcome: Outcome, refused?: Refusal): void
 }
 
 /** How an operation ended: answered to its end, stopped by its client or with its socket, or refused. */
@@ -30,14 +31,13 @@ export class Run implements Subscriber {
   readonly id: string
   readonly #json: string
   readonly #host: Host
-  /** The fields of the root type that it asks for. Empty until it is known to be valid. */
-  roots: readonly string[] = []
-  name: string | undefined
-  readonly since = performance.now()
+  /** Undefined until it is known to be valid. */
+  operation: Pick<PreparedOperation, 'name' | 'roots'> | undefined
+  readonly #since = performance.now()
   waits: Waits | undefined
-  events = 0
+  #events = 0
   /** Those of its answer or its events. */
-  bytes = 0
+  #bytes = 0
   #stop: (() => void) | undefined
   #isOver = false
 
@@ -66,7 +66,7 @@ export class Run implements Subscriber {
   answer(data: string): void {
     if (this.#isOver) return
     const message = `{"id":${this.#json},"type":"next","payload":{"data":${data}}}`
-    this.bytes = Buffer.byteLength(message)
+    this.#bytes = Buffer.byteLength(message)
     this.#host.send(message)
     this.end()
   }
@@ -74,8 +74,8 @@ export class Run implements Subscriber {
   next(message: EventMessage): void {
     if (this.#isOver) return
     const frame = message.frame(this.#json)
-    this.events++
-    this.bytes += frame.length
+    this.#events++
+    this.#bytes += frame.length
     this.#host.sendFrame(frame)
   }
 
@@ -84,15 +84,36 @@ export class Run implements Subscriber {
   }
 
   end(refused?: Refusal): void {
-    if (this.#isOver) return
-    this.#end(refused?.code ?? 'ok')
-    this.#host.finished(this, refused)
+    this.#end(refused?.code ?? 'ok', refused)
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: Outcome, refused?: Refusal): void {
     if (this.#isOver) return
     this.#isOver = true
     this.#stop?.()
-    this.#host.ended(this, outcome)
+    this.#host.ended(this, outcome, refused)
+  }
+
+  /**
+   * One line when it has ended, and one when it is a subscription that has `begun` slowly, which is not slow because it
+   * lasts long.
+   */
+  log(log: RequestLog, outcome: Outcome | 'begun', client: string, actor: Actor): void {
+    const { operation, waits, hasBegun } = this
+    const ms = performance.now() - this.#since
+    const isFailure = outcome in statusOfCode && statusOfCode[outcome as Code] >= 500
+    const line = () => ({
+      traceparent: waits?.span?.traceparent,
+      client,
+      user: actor.kind === 'user' ? actor.id : undefined,
+      operation: operation?.name,
+      fields: operation?.roots.join(),
+      outcome,
+      events: hasBegun ? this.#events : undefined,
+      bytes: this.#bytes,
+      ms: Math.round(ms * 100) / 100,
+    })
+    if (outcome === 'begun') log.tell('subscription begun', ms, waits, 'minor', line)
+    else log.tell('operation ended', hasBegun ? 0 : ms, waits, isFailure ? 'failure' : 'usual', line)
   }
 }

@@ -16,7 +16,6 @@ export const subprotocol = 'graphql-transport-ws'
 export interface SocketsParts extends Omit<ConversationParts, 'take' | 'client'> {
   /** Returns the function that counts the operations of the client that sent this request. */
   readonly takeFor: (request: IncomingMessage) => ConversationParts['take']
-  /** The key of the client that sent this request. */
   readonly clientOf: (request: IncomingMessage) => string
   readonly socketsPerClient: number
   /** Averaged over ten seconds; 0: any number. */
@@ -82,18 +81,16 @@ export class Sockets implements AsyncDisposable {
 
   #open(websocket: WebSocket, request: IncomingMessage, stream: Upgrade['stream']): void {
     delete request.socketUpgrade // no longer needed, and a socket may live long
-    const { unread, observer, socketsPerClient } = this.#parts
-    const client = this.#parts.clientOf(request)
+    const { unread, observer, clientOf } = this.#parts
+    const client = clientOf(request)
     const socket = new Socket(websocket, stream, unread, observer)
-    const open = this.#perClient.add(client)
+    this.#perClient.add(client)
     websocket.on('error', () => {}) // followed by `close`
     websocket.on('close', () => {
       if (this.#perClient.add(client, -1) === 0) this.#rates.delete(client)
       this.#sockets.delete(socket)
     })
     if (websocket.protocol !== subprotocol) socket.close(4406, 'Subprotocol not acceptable')
-    // Other requests of the client may have opened sockets since the check.
-    else if (open > socketsPerClient) socket.close(1013, 'Too many open sockets')
     else if (this.#retired !== undefined) socket.close(this.#retired.code, this.#retired.reason)
     else this.#converse(websocket, socket, request, client)
   }
@@ -164,7 +161,6 @@ export class Sockets implements AsyncDisposable {
     for (const each of this.#sockets.values()) each.guarded(() => each.endSoon(code, reason))
   }
 
-  /** Checks whether the clients are still alive. */
   beat(): void {
     for (const [socket, conversation] of this.#sockets) conversation.guarded(() => socket.beat())
   }
@@ -178,5 +174,4 @@ export class Sockets implements AsyncDisposable {
 
 /** All sockets of a client together may send as much as a fiftieth of them. A thousand would take most of a core. */
 const atFullRate = (socketsPerClient: number) => Math.ceil(socketsPerClient / 50)
-/** The Retry-After time for a client with too many sockets. */
 const retrySeconds = 10
