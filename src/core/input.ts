@@ -25,7 +25,6 @@ export function text(name: string, value: unknown, longest: number): string {
   return value
 }
 
-/** Text that is not blank. */
 export function nonBlankText(name: string, value: unknown, longest: number): string {
   const result = text(name, value, longest)
   if (isBlank(result)) throw badInput(`${name} must not be empty`)

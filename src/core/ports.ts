@@ -61,7 +61,6 @@ export interface RateLimiter {
   readonly limit: number
   readonly windowMs: number
   take(key: string): Allowance | Promise<Allowance>
-  /** Undoes one `take`. */
   giveBack(key: string): void | Promise<void>
 }
 

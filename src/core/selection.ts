@@ -47,7 +47,6 @@ export interface SelectedList {
 
 export type Slot = number
 
-/** The values of the slots. */
 export type SlotValues = readonly (string | number | null)[]
 
 /**

@@ -77,7 +77,6 @@ export interface UserValues extends Profile {
 export interface WriteRights {
   readonly actor: Actor
   readonly mayChangePassword: boolean
-  /** Whether a user that does not exist may be created. */
   readonly mayCreate: boolean
 }
 

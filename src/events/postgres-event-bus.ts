@@ -34,7 +34,6 @@ export class PostgresEventBus extends MemoryEventBus implements AsyncDisposable 
     this.#running = this.#run(this.#stopping.signal)
   }
 
-  /** Whether there is a connection for notifications. */
   get listening(): boolean {
     return this.#client !== undefined
   }

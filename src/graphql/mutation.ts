@@ -73,11 +73,9 @@ interface Mutation {
   readonly id?: 'id' | 'postId' | 'commentId'
   /** The other arguments. One that is not given is null in the change. */
   readonly texts?: readonly string[]
-  /** What the selection is read from. */
   readonly shows?: 'post' | 'comment'
 }
 
-/** The change that each mutation makes. */
 export const mutations: Readonly<Record<string, Mutation>> = {
   createPost: { kind: 'create a post', texts: ['title', 'content'], shows: 'post' },
   updatePost: { kind: 'update a post', id: 'id', texts: ['title', 'content'], shows: 'post' },

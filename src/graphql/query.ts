@@ -27,7 +27,6 @@ export function planQuery(
   return { selection: { fields }, slots: planner.slots, reads }
 }
 
-/** Returns the JSON of the answer's data. */
 export function runQuery(plan: QueryPlan, request: Request, posts: Posts): string | Promise<string> {
   const values = valuesOf(plan, request)
   if (plan.reads) return posts.read(request.actor, plan.selection, values)

@@ -4,7 +4,6 @@ import { collect, idIn, planShown, type Request, showOf } from './language/plan.
 import { PlanSize, planBounds } from './language/plans.ts'
 import type { Subscription } from './live/groups.ts'
 
-/** Plans a subscription: its topic, and the selection to read for each event. */
 export function planSubscription({ tree }: PreparedOperation, request: Request): Subscription {
   const { variables } = request
   const [merged] = collect([tree], variables)

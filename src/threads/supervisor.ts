@@ -16,7 +16,6 @@ import { Serving } from './serving.ts'
 
 export interface ThreadsParts {
   readonly logger: Logger
-  /** Writes lines that threads have logged. */
   readonly write: (lines: string) => void
   /** Called if threads end again and again. */
   readonly onGiveUp: (error: Error) => void
@@ -24,7 +23,6 @@ export interface ThreadsParts {
   readonly passwords: Passwords
 }
 
-/** A server with several threads that serve. */
 export async function startThreads(config: Config, parts: ThreadsParts): Promise<App> {
   const trouble = (message: string, err: unknown) => parts.logger.error({ err }, message)
   await givenKeys(config) // keys are checked before the database is opened

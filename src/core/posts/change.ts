@@ -17,7 +17,6 @@ const postBounds = Object.freeze({ title: 300, content: 65_536, text: 65_536 })
  */
 const mostStoredBytes = 1024 * 1024
 
-/** All texts that a change stores. */
 function textsOf(change: RequestedChange): readonly (readonly [TextName, string])[] {
   const texts = change as Partial<Record<TextName, string | null>>
   const names = Object.keys(postBounds) as TextName[]

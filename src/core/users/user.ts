@@ -69,7 +69,6 @@ export type Profile = {
 
 export const profileFields = Object.keys(profileRules) as readonly (keyof Profile)[]
 
-/** A profile whose fields come from `make`. */
 export function profileOf(make: (name: keyof Profile) => string | number | null): Profile {
   return Object.fromEntries(profileFields.map(name => [name, make(name)])) as unknown as Profile
 }

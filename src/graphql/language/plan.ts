@@ -15,11 +15,9 @@ export interface Plan {
 export interface Request {
   readonly variables: Variables
   readonly actor: Actor
-  /** How many fields about the schema were answered. */
   readonly introspected: { fields: number }
 }
 
-/** Computes a slot's value from a request. */
 export type Source = (request: Request) => SlotValues[number]
 
 export function valuesOf({ slots }: Plan, request: Request): SlotValues {
@@ -64,7 +62,6 @@ export class Planner {
     this.#size = size
   }
 
-  /** The selected fields of a nested object. */
   inside(fields: readonly Field[]): readonly SelectedField[] {
     const selections = fields.map(field => field.selections)
     const collected = collect(selections, this.#variables)

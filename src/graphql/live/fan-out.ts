@@ -97,7 +97,6 @@ export class FanOut {
     }
   }
 
-  /** There is a new event. */
   wake(event: Event): void {
     const topic = topicOf(event)
     if (topic === undefined) return

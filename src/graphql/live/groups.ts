@@ -9,7 +9,6 @@ import type { EventMessage } from './event-message.ts'
 /** A subscription: the topic, and the selection to read for each event. */
 export interface Subscription {
   readonly topic: Topic
-  /** The field's key in the answer. */
   readonly key: string
   readonly selection: Selection
   readonly values: SlotValues
@@ -39,7 +38,6 @@ export interface Member {
 export class Group {
   readonly name: string
   readonly subscription: Subscription
-  /** Whether the messages carry positions. */
   readonly positions: boolean
   readonly members = new Set<Member>()
   /** All events up to this position were delivered. While the group waits for events, this may be an older position. */
@@ -103,7 +101,6 @@ export interface GroupLimits {
 /** The live group of each different subscription, and how often each subscription is in use. */
 export class Groups {
   readonly #limits: GroupLimits
-  /** By their names. */
   readonly live = new Map<string, Group>()
   readonly #listening = new Map<string, Set<Group>>()
   /** The uses of each subscription, by the name of its group, and those by each client. */

@@ -49,7 +49,6 @@ export async function showGraphiql(request: FastifyRequest, reply: FastifyReply)
   return sendCompressed(await compressedPage(), '.html', request, reply)
 }
 
-/** Serves the files of the page. */
 export function serveGraphiqlAssets(server: FastifyInstance): void {
   const bundle = once(loadBundle)
   const ofBundle = Object.entries(parts).map(([name, address]) => [address, async () => (await bundle())[name] ?? ''])
