@@ -12,20 +12,15 @@ export function createLogger(level: string, destination: DestinationStream): Log
   )
 }
 
-/** Where the log goes. */
-interface LogOutput extends DestinationStream {
-  /** Writes what is left and closes. Gives up after a second if nobody reads it, so that the process can end. */
-  finish(): void
-}
-
 /** Standard output, written without blocking. The buffer is bounded in case nobody reads it. */
-export function standardOutput(): LogOutput {
+export function standardOutput() {
   let giveUpAt = Number.POSITIVE_INFINITY
   const retryEAGAIN = () => performance.now() < giveUpAt
   const output = pino.destination({ dest: 1, sync: false, maxLength: 4 * 1024 * 1024, retryEAGAIN })
   output.on('error', () => {}) // the reader is gone; the service continues
   return {
-    write: line => output.write(line),
+    write: (line: string) => output.write(line),
+    /** Writes what is left and closes. Gives up after a second if nobody reads it, so that the process can end. */
     finish() {
       giveUpAt = performance.now() + 1000
       try {
@@ -38,19 +33,11 @@ export function standardOutput(): LogOutput {
   }
 }
 
-interface Description {
-  readonly type: string
-  readonly message: string
-  readonly code?: string
-  readonly stack?: string
-  readonly cause?: Description
-}
-
 /** Limits for the message, the stack, and the depth of causes, because an error may quote any data. */
 const longest = { message: 1_000, stack: 4_000, causes: 4 }
 
 // Only named fields are logged: the errors of database drivers have further fields that quote data.
-function describe(error: unknown, causes = longest.causes): Description {
+function describe(error: unknown, causes = longest.causes): object {
   if (!(error instanceof Error)) return { type: typeof error, message: shortened(textOf(error), longest.message) }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { once } from './files.ts'
+import { once, serveAssets } from './files.ts'
 
 /** `api/openapi.yaml`. It is read at its first use, because many processes never show it. */
 export const openApiDocument = once(async () => {
@@ -13,9 +13,5 @@ const file = join(import.meta.dirname, '..', '..', 'api', 'openapi.yaml')
 
 /** `GET /openapi.json`. */
 export function serveDocument(server: FastifyInstance): void {
-  const text = once(async () => JSON.stringify(await openApiDocument()))
-  server.get('/openapi.json', async (_request, reply) => {
-    reply.header('cache-control', 'no-cache').type('application/json; charset=utf-8')
-    return text()
-  })
+  serveAssets(server, { 'openapi.json': async () => JSON.stringify(await openApiDocument()) })
 }

@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Condition, Revised, Revisions } from '../core/condition.ts'
 import { badInput } from '../core/input.ts'
-import { headerOf } from './request.ts'
 
 /**
  * Answers with a resource and its `ETag`, or with 304 if the client has it already (RFC 9110, section 13). `mark` is the
@@ -17,7 +16,7 @@ export function sendRevised<Item>(
   const tag = `"${revision}${mark}"`
   // With `no-cache` a cache must ask each time, because the caller's access may have ended.
   reply.header('etag', tag).header('cache-control', 'private, no-cache')
-  const known = tagsIn(headerOf(request, 'if-none-match') ?? '')
+  const known = tagsIn(request.headers['if-none-match'] ?? '')
   const isKnown = known === 'any' || known?.some(each => each.tag === revision + mark) === true
   if (!isKnown) return represent(item)
   reply.code(304)
@@ -28,14 +27,13 @@ export function sendRevised<Item>(
 }
 
 /** The condition in `If-Match` and `If-None-Match` of a write. */
-export function decodeCondition(request: FastifyRequest, mark = ''): Condition {
-  const match = revisionsIn(request, 'If-Match', mark)
-  const noneMatch = revisionsIn(request, 'If-None-Match', mark)
+export function decodeCondition({ headers }: FastifyRequest, mark = ''): Condition {
+  const match = revisionsIn('If-Match', headers['if-match'], mark)
+  const noneMatch = revisionsIn('If-None-Match', headers['if-none-match'], mark)
   return { ...(match !== undefined && { match }), ...(noneMatch !== undefined && { noneMatch }) }
 }
 
-function revisionsIn(request: FastifyRequest, name: 'If-Match' | 'If-None-Match', mark: string): Revisions | undefined {
-  const header = headerOf(request, name.toLowerCase())
+function revisionsIn(name: string, header: string | undefined, mark: string): Revisions | undefined {
   if (header === undefined) return undefined
   const tags = tagsIn(header)
   // A malformed condition is not ignored, because the client relies on it.

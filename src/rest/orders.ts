@@ -3,7 +3,7 @@ import { badInput, type Fields, integer, isObject, nonBlankText } from '../core/
 import { type Order, type OrderItem, type OrderListRequest, orderBounds, orderStatuses } from '../core/orders/order.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import { checkFirst, decodeKey } from './payments.ts'
-import { decodePage, fieldsOf, idIn, queryOf, type Rest } from './request.ts'
+import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
 
 /**
  * `/users/<id>/orders` and `/orders`. Each route decodes the request, calls one operation and builds the response, with
@@ -15,7 +15,7 @@ export function serveOrders({ server, authenticate, orders, payments, links }: R
 
   server.get('/users/:id/orders', options, async (request, reply) => {
     const userId = idIn(request)
-    const page = await orders.listOf(request.actor, userId, () => decodeOrderList(queryOf(request)))
+    const page = await orders.listOf(request.actor, userId, () => decodeOrderList(request.query as Fields))
     const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)

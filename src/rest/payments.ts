@@ -4,7 +4,7 @@ import type { Payments } from '../core/payments/operations.ts'
 import { mostCents, type Payment } from '../core/payments/payment.ts'
 import type { IdempotencyKey } from '../core/store.ts'
 import { sendRevised } from './conditions.ts'
-import { fieldsOf, headerOf, idIn, type Rest } from './request.ts'
+import { fieldsOf, idIn, type Rest } from './request.ts'
 
 /** `/payments`. Each route decodes the request, calls one operation and builds the response. */
 export function servePayments({ server, authenticate, payments, links }: Rest): void {
@@ -55,24 +55,21 @@ export function decodeCents(body: unknown): number {
   throw badInput('amount must be a number above 0, at most 1000000000000, with at most two decimals')
 }
 
-/** A key is valid only for the path that it is sent to. */
-export function decodeKey(request: FastifyRequest, scope: string): IdempotencyKey | undefined {
-  const key = keyIn(headerOf(request, 'idempotency-key'))
-  return key === undefined ? undefined : { scope, key }
+/**
+ * The key in the header, if it is not empty: visible ASCII, with or without quotes. It is valid only for the path that it
+ * is sent to.
+ */
+export function decodeKey({ headers }: FastifyRequest, scope: string): IdempotencyKey | undefined {
+  const key = headers['idempotency-key']?.toString().replace(/^"(.*)"$/, '$1')
+  if (key === undefined || /^[ \t]*$/.test(key)) return undefined
+  // If the header is sent twice, its values arrive joined by a comma and a space (at the end if one of them is empty).
+  // This check rejects that.
+  if (/^[\x21-\x7e]{1,255}$/.test(key)) return { scope, key }
+  throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
 }
 
 function decodeRequiredKey(request: FastifyRequest, scope: string): IdempotencyKey {
   const key = decodeKey(request, scope)
   if (key === undefined) throw badInput('Idempotency-Key header required')
   return key
-}
-
-/** The key in the header, if it is not empty: visible ASCII, with or without quotes. */
-function keyIn(header: string | undefined): string | undefined {
-  const key = header?.replace(/^"(.*)"$/, '$1')
-  if (key === undefined || /^[ \t]*$/.test(key)) return undefined
-  // If the header is sent twice, its values arrive joined by a comma and a space (at the end if one of them is empty).
-  // This check rejects that.
-  if (/^[\x21-\x7e]{1,255}$/.test(key)) return key
-  throw badInput('Idempotency-Key must be one value of 1 to 255 visible ASCII characters')
 }

@@ -26,19 +26,10 @@ export function idIn(request: FastifyRequest): number | undefined {
   return idOf(id)
 }
 
-/** If a header was sent more than once, its values are joined. */
-export function headerOf(request: FastifyRequest, name: string): string | undefined {
-  return request.headers[name] as string | undefined
-}
-
 /** The fields of a body, which must be a JSON object. */
 export function fieldsOf(body: unknown): Fields {
   if (isObject(body)) return body
   throw badInput('Request body must be a JSON object')
-}
-
-export function queryOf(request: FastifyRequest): Fields {
-  return request.query as Fields
 }
 
 /** The page that the query string asks for. The default is the first thousand items. */

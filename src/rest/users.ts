@@ -10,14 +10,14 @@ import {
   userRules,
 } from '../core/users/user.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
-import { decodePage, fieldsOf, idIn, queryOf, type Rest } from './request.ts'
+import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
 
 /** `/users`. Each route decodes the request, calls one operation and builds the response. */
 export function serveUsers({ server, authenticate, users, links }: Rest): void {
   const options = { onRequest: authenticate }
 
   server.get('/users', options, async (request, reply) => {
-    const page = await users.list(request.actor, () => decodeUserList(queryOf(request)))
+    const page = await users.list(request.actor, () => decodeUserList(request.query as Fields))
     const pages = links.pages('/users', page, { email: page.email })
     if (pages !== undefined) reply.header('link', pages)
     reply.type('application/json; charset=utf-8')

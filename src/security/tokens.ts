@@ -23,17 +23,13 @@ const cacheSize = 10_000
 /** JSON Web Tokens signed with Ed25519. Only keys of our own set are used, whatever the header of a token says. */
 export class JwtSigner implements TokenSigner {
   #keys: TokenKeys
-  readonly #ttlSeconds: number
-  readonly #clock: Clock
-  readonly #randomness: Randomness
+  readonly #options: JwtOptions
   // A cache: verifying a signature costs a hundred times as much as this lookup.
   #known = new LruCache<string, Claims>(cacheSize)
 
-  constructor({ keys, ttlSeconds, clock, randomness }: JwtOptions) {
-    this.#keys = keys
-    this.#ttlSeconds = ttlSeconds
-    this.#clock = clock
-    this.#randomness = randomness
+  constructor(options: JwtOptions) {
+    this.#keys = options.keys
+    this.#options = options
   }
 
   /** Replaces the key set. Tokens of keys that are no longer in it become invalid. */
@@ -62,8 +58,8 @@ export class JwtSigner implements TokenSigner {
       .setIssuer(issuer)
       .setSubject(String(id))
       .setIssuedAt(now)
-      .setExpirationTime(Math.min(now + this.#ttlSeconds, endsAt))
-      .setJti(this.#randomness.id())
+      .setExpirationTime(Math.min(now + this.#options.ttlSeconds, endsAt))
+      .setJti(this.#options.randomness.id())
       .sign(privateKey)
   }
 
@@ -81,7 +77,7 @@ export class JwtSigner implements TokenSigner {
         algorithms,
         issuer,
         requiredClaims: required,
-        currentDate: new Date(this.#clock.now()),
+        currentDate: new Date(this.#options.clock.now()),
       })
       const { ver, exp, auth_time: loggedInAt = payload.iat } = payload // older tokens have no auth_time
       const userId = idOf(payload.sub ?? '')
@@ -97,7 +93,7 @@ export class JwtSigner implements TokenSigner {
   }
 
   #seconds(): number {
-    return Math.floor(this.#clock.now() / 1000)
+    return Math.floor(this.#options.clock.now() / 1000)
   }
 }
 

@@ -102,8 +102,8 @@ if (a < b && c) "x"
   }
   const { html, headings } = await renderMarkdown(text, 'docs/this.md', file => known[file])
   assert.deepEqual(headings, [
-    { id: 'two-words-here', text: 'Two <code>words</code>, here' },
-    { id: 'two-words-here-1', text: 'Two <code>words</code>, here' },
+    { id: 'two-words-here', html: 'Two <code>words</code>, here' },
+    { id: 'two-words-here-1', html: 'Two <code>words</code>, here' },
   ])
   for (const part of [
     '<h1 id="a-title">A title</h1>',

@@ -52,7 +52,7 @@ function watched() {
     stops++
     return stopped.promise
   }
-  const fail = lastResort({ logger, stop, exit: code => exits.push(code), timeoutMs: 10_000 })
+  const fail = lastResort({ logger, stop, exit: code => exits.push(code) })
   return { fail, logs, exits, stopped, stops: () => stops }
 }
 

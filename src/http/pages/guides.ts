@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
 import { compress, once, sendCompressed, serveAssets } from '../files.ts'
 import { escapeHtml, frame, type Page, pageHeaders } from './frame.ts'
-import { type Rendered, renderMarkdown } from './markdown.ts'
+import { renderMarkdown } from './markdown.ts'
 
 const projectFolder = join(import.meta.dirname, '..', '..', '..')
 
@@ -57,22 +57,22 @@ async function guidePage(guide: Guide, { chapters, images }: Contents, host: str
     const address = addresses.get(file) ?? others[file] ?? images.find(image => image === file)
     return address === undefined ? undefined : root + address
   }
-  const rendered = await renderMarkdown(guide.text.replaceAll('127.0.0.1:4000', host), guide.file, addressOf)
+  const { html, headings } = await renderMarkdown(guide.text.replaceAll('127.0.0.1:4000', host), guide.file, addressOf)
+  const sections = headings.map(({ id, html }) => `<li><a href="#${id}">${html}</a></li>`)
   const body = `<div class="guide">
 <main id="content" class="text">
-${rendered.html}</main>
+${html}</main>
 <nav class="contents" aria-label="Documentation">
-${chapters.map(chapter => contentsOf(chapter, guide, rendered, root)).join('\n')}
+${chapters.map(chapter => contentsOf(chapter, guide, sections, root)).join('\n')}
 </nav>
 </div>`
   return { title: `${guide.title} · Duet`, root, place: 'docs', body }
 }
 
 /** The links to the pages of a chapter. The present page also has links to its sections. */
-function contentsOf({ name, guides }: Chapter, present: Guide, { headings }: Rendered, root: string): string {
+function contentsOf({ name, guides }: Chapter, present: Guide, sections: readonly string[], root: string): string {
   // They are many, and only some of them matter to somebody who reads something else.
   if (name === 'Decisions' && !guides.includes(present)) return `<p><a href="${root}docs#decisions">Decisions</a></p>`
-  const sections = headings.map(({ id, text }) => `<li><a href="#${id}">${text}</a></li>`)
   const items = guides.map(guide => {
     const title = escapeHtml(guide.title)
     if (guide !== present) return `<li><a href="${root}${guide.address}">${title}</a></li>`

@@ -2,29 +2,13 @@ import { posix } from 'node:path'
 import type { Tokens } from 'marked'
 import { escapeHtml, table } from './frame.ts'
 
-export interface Heading {
-  readonly id: string
-  /** As HTML. */
-  readonly text: string
-}
-
-export interface Rendered {
-  readonly html: string
-  /** The headings of the second level. */
-  readonly headings: readonly Heading[]
-}
-
 /**
  * Renders a Markdown file of this project to HTML. `addressOf` gives the address of the file that a link names, or nothing
  * if that file is not served: then only the text of the link remains.
  */
-export async function renderMarkdown(
-  text: string,
-  file: string,
-  addressOf: (file: string) => string | undefined,
-): Promise<Rendered> {
+export async function renderMarkdown(text: string, file: string, addressOf: (file: string) => string | undefined) {
   const { Marked } = await import('marked') // only those who read the documentation pay for it
-  const headings: Heading[] = []
+  const headings: { readonly id: string; readonly html: string }[] = [] // of the second level
   const ids = new Map<string, number>()
   const targetOf = (href: string) => {
     if (/^(?:https?:|#)/.test(href)) return href
@@ -37,7 +21,7 @@ export async function renderMarkdown(
       heading({ tokens, depth, text: source }) {
         const id = uniqueId(source, ids)
         const inner = this.parser.parseInline(tokens)
-        if (depth === 2) headings.push({ id, text: inner })
+        if (depth === 2) headings.push({ id, html: inner })
         const anchor = depth === 1 ? '' : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
         return `<h${depth} id="${id}">${inner}${anchor}</h${depth}>\n`
       },
