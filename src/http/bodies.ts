@@ -19,7 +19,8 @@ export function acceptBodies(server: FastifyInstance): void {
   })
   handOverNextBodies(server.server)
   server.addHook('preParsing', (request, _reply, payload, next) => {
-    if (mayHaveManyPieces(request)) {
+    // A body of known length has at most as many pieces as bytes.
+    if (hasBody(request, mostPieces)) {
       let pieces = 0
       payload.on('data', () => {
         // The parser compares this with the limit of the body's size.
@@ -91,13 +92,9 @@ export function hasMoreValues(json: Buffer, most: number): boolean {
 
 const [quote, backslash, comma, bracket, brace] = Buffer.from('"\\,[{')
 
-/** A body of known length has at most as many pieces as bytes. */
-function mayHaveManyPieces({ headers }: FastifyRequest): boolean {
-  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? '0') > mostPieces
-}
-
-export function hasBody({ headers }: FastifyRequest): boolean {
-  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+/** Whether a request has a body that may be longer than this. */
+export function hasBody({ headers }: FastifyRequest, bytes = 0): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? '0') > bytes
 }
 
 /** A client that is still sending may have to finish before it reads the answer. Closed at once, it might lose it. */

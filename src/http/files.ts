@@ -8,20 +8,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import { AppError } from '../core/errors.ts'
 import { answerError, sendError } from './errors.ts'
 
-/** A file for browsers. Only its compressed form is kept. */
-export interface Compressed {
-  readonly zipped: Uint8Array
-  /** Identifies the content. */
-  readonly hash: string
-}
-
 type Content = string | Uint8Array
-
-/** Compresses a file outside of this thread. */
-export async function compress(content: Content): Promise<Compressed> {
-  const hash = createHash('sha256').update(content).digest('base64url').slice(0, 22)
-  return { zipped: await promisify(gzip)(content), hash }
-}
 
 /** A function that loads something at its first call, and again only if that failed. */
 export function once<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
@@ -36,8 +23,7 @@ export function once<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded>
 }
 
 /**
- * Serves files for browsers, by their addresses relative to the root. Few processes need them, so each is loaded and
- * compressed at its first request. An address without an extension is that of a page.
+ * Serves files for browsers, by their addresses relative to the root. An address without an extension is that of a page.
  */
 export function serveAssets(
   server: FastifyInstance,
@@ -45,32 +31,36 @@ export function serveAssets(
   headers: Readonly<Record<string, string>> = { 'cache-control': 'no-cache' },
 ): void {
   for (const [address, load] of Object.entries(files)) {
-    const file = once(async () => compress(await load()))
-    server.get(`/${address}`, async (request, reply) => {
-      reply.headers(headers)
-      return sendCompressed(await file(), extname(address) || '.html', request, reply)
-    })
+    const send = asset(load, extname(address))
+    server.get(`/${address}`, (request, reply) => send(request, reply.headers(headers)))
   }
 }
 
 /** For what never changes at its address, because that contains a version. Anything else browsers check each time. */
 export const immutable = { 'cache-control': 'public, max-age=31536000, immutable' }
 
-/** Sends a file with the type of its extension, compressed if the client accepts that, or 304 if it has it already. */
-export async function sendCompressed(
-  { zipped, hash }: Compressed,
-  extension: string,
-  { headers }: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const isZipped = acceptsGzip.test(headers['accept-encoding']?.toString() ?? '')
-  const tag = `"${hash}${isZipped ? '-gzip' : ''}"`
-  const known = headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, ''))
-  reply.header('etag', tag).header('vary', `${reply.getHeader('vary') ?? 'Origin'}, Accept-Encoding`)
-  if (known?.includes(tag)) return reply.code(304).send()
-  reply.type(types[extension] ?? 'text/plain; charset=utf-8')
-  if (!isZipped) return reply.send(await promisify(gunzip)(zipped))
-  return reply.header('content-encoding', 'gzip').send(Buffer.from(zipped))
+/**
+ * A file for browsers, with the type of its extension. Few processes need it, so it is loaded and compressed at its first
+ * request, outside of this thread, and only its compressed form is kept. It is sent compressed if the client accepts
+ * that, and 304 if it has it already.
+ */
+export function asset(load: () => Promise<Content>, extension: string) {
+  const file = once(async () => {
+    const content = await load()
+    const hash = createHash('sha256').update(content).digest('base64url').slice(0, 22)
+    return { zipped: await promisify(gzip)(content), hash }
+  })
+  return async ({ headers }: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { zipped, hash } = await file()
+    const isZipped = acceptsGzip.test(headers['accept-encoding']?.toString() ?? '')
+    const tag = `"${hash}${isZipped ? '-gzip' : ''}"`
+    const known = headers['if-none-match']?.split(',').map(each => each.trim().replace(/^W\//, ''))
+    reply.header('etag', tag).header('vary', `${reply.getHeader('vary') ?? 'Origin'}, Accept-Encoding`)
+    if (known?.includes(tag)) return reply.code(304).send()
+    reply.type(types[extension || '.html'] ?? 'text/plain; charset=utf-8')
+    if (!isZipped) return reply.send(await promisify(gunzip)(zipped))
+    return reply.header('content-encoding', 'gzip').send(zipped)
+  }
 }
 
 const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i

@@ -12,8 +12,8 @@ export function allowedOrigins(origins: readonly string[]): (origin: string) => 
 }
 
 function isLoopbackOrigin(origin: string): boolean {
-  const [, host] = /^https?:\/\/(.+)$/.exec(origin) ?? []
-  return host !== undefined && isLoopbackHost(host)
+  const [, host = ''] = /^https?:\/\/(.+)$/.exec(origin) ?? []
+  return loopback.test(host)
 }
 
 /** Lets pages of the given origins read our responses, errors included. */
@@ -110,21 +110,14 @@ function isForeign({ headers: { origin, host, 'sec-fetch-site': site } }: Incomi
   return origin !== undefined && !isSameHost(origin, host)
 }
 
-/**
- * Whether a host, with or without a port, is this machine for every browser. No DNS server can decide what these names
- * mean.
- */
-function isLoopbackHost(host: string): boolean {
-  return loopback.test(host)
-}
-
+/** A host, with or without a port, that is this machine for every browser. No DNS server can decide what it means. */
 const loopback = /^(?:(?:[a-z\d_-]+\.)*localhost\.?|127(?:\.(?:\d\d?|1\d\d|2[0-4]\d|25[0-5])){3}|\[::1\])(?::\d*)?$/i
 
 /** The hosts that requests may name: loopback and the given ones. One without a port stands for all of its ports. */
 function knownHosts(allowed: readonly string[]): (host: string) => boolean {
   const hosts = new Set(allowed)
   return host => {
-    if (isLoopbackHost(host)) return true
+    if (loopback.test(host)) return true
     const [, name = '', port = ''] = nameAndPort.exec(host.toLowerCase()) ?? []
     return hosts.has(name) || hosts.has(name + port)
   }

@@ -11,7 +11,7 @@ import type { MetricsOfThread } from '../http/metrics.ts'
 import { limitsMemory } from '../limits/memory-limits.ts'
 import { type SharedDatabase, shareDatabase } from '../storage/database.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
-import { givenKeys } from '../wiring/keys.ts'
+import { givenKeys } from '../wiring/base.ts'
 import { Serving } from './serving.ts'
 
 export interface ThreadsParts {

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { Logger } from 'pino'
-import type { Config } from '../config.ts'
+import { type Config, ConfigError } from '../config.ts'
 import type { EventBus } from '../core/events.ts'
 import type { Clock, Passwords, Randomness, StoreObserver } from '../core/ports.ts'
 import { MemoryEventBus } from '../events/memory-event-bus.ts'
 import type { Metrics, MetricsOfThread } from '../http/metrics.ts'
 import { RequestLog } from '../http/request-log.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
+import { readKeys, type TokenKeys } from '../security/keys.ts'
 import { type OpenDatabase, type OpenOptions, openDatabase } from '../storage/database.ts'
 
 /** What most parts of the app need. */
@@ -28,6 +29,13 @@ export async function openRequestLog(config: Config, logger: Logger, parts: Asyn
   const { Tracing } = await import('../tracing/tracing.ts')
   const tracing = parts.use(new Tracing({ ...config, tracesEndpoint }, () => logger.warn('Traces could not be sent')))
   return new RequestLog(logger, { ...config, beginSpan: (...about) => tracing.begin(...about) })
+}
+
+/** Reads the keys that `TOKEN_KEYS` contains or names. */
+export async function givenKeys({ tokenKeys, database }: Config): Promise<TokenKeys | undefined> {
+  if (tokenKeys !== undefined) return readKeys(tokenKeys)
+  if (database.kind === 'sqlite') return undefined
+  throw new ConfigError('TOKEN_KEYS: is needed with PostgreSQL; "npm run -s duet -- keys generate" prints a set')
 }
 
 export const systemClock: Clock = { now: Date.now }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { AppError } from '../../core/errors.ts'
-import { compress, once, sendCompressed, serveAssets } from '../files.ts'
+import { asset, once, serveAssets } from '../files.ts'
 import { escapeHtml, frame, type Page, pageHeaders } from './frame.ts'
 import { renderMarkdown } from './markdown.ts'
 
@@ -21,7 +21,7 @@ export function serveGuides(server: FastifyInstance): void {
       guides.map(guide => [guide.address, async () => frame(await guidePage(guide, all, hostOf(server)))] as const),
     )
     const images = all.images.map(image => [image, () => readFile(join(projectFolder, image))] as const)
-    return new Map([...pages, ...images].map(([address, load]) => [address, once(async () => compress(await load()))]))
+    return new Map([...pages, ...images].map(([address, load]) => [address, asset(load, extname(address))]))
   })
   const index = async () => {
     const body = indexPage((await contents()).chapters)
@@ -32,9 +32,9 @@ export function serveGuides(server: FastifyInstance): void {
   server.get('/docs/*', async (request, reply) => {
     const { '*': path } = request.params as { readonly '*': string }
     if (path === '') return reply.redirect('../docs', 308)
-    const load = (await files()).get(`docs/${path}`)
-    if (load === undefined) throw new AppError('not-found', 'Not found')
-    return sendCompressed(await load(), extname(path) || '.html', request, reply.headers(pageHeaders))
+    const send = (await files()).get(`docs/${path}`)
+    if (send === undefined) throw new AppError('not-found', 'Not found')
+    return send(request, reply.headers(pageHeaders))
   })
 }
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { compress, immutable, once, sendCompressed, serveAssets } from '../../../http/files.ts'
+import { asset, immutable, once, serveAssets } from '../../../http/files.ts'
 import { frame, headersFor, sharedStyles } from '../../../http/pages/frame.ts'
 
 const bundlePath = fileURLToPath(import.meta.resolve('@graphql-yoga/render-graphiql'))
@@ -41,12 +41,11 @@ const headers = headersFor(
   "connect-src 'self'",
 )
 
-const compressedPage = once(() => compress(page))
+const sendPage = asset(async () => page, '.html')
 
 /** The GraphiQL page, for trying GraphQL in a browser. It loads nothing from other hosts. */
-export async function showGraphiql(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  reply.headers(headers).header('vary', 'Origin, Accept')
-  return sendCompressed(await compressedPage(), '.html', request, reply)
+export function showGraphiql(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  return sendPage(request, reply.headers(headers).header('vary', 'Origin, Accept'))
 }
 
 export function serveGraphiqlAssets(server: FastifyInstance): void {
