@@ -50,6 +50,7 @@ export function readConfig(environment: Environment) {
   const integer = (name: SettingName, least: number, most: number) => parseInteger(name, read(name), least, most)
   const choice = <Choice extends string>(name: SettingName, choices: readonly Choice[], derived?: Choice) =>
     parseChoice(name, read(name) || derived || '', choices)
+  const isOn = (name: SettingName, derived?: 'on' | 'off') => choice(name, ['on', 'off'], derived) === 'on'
   const production = choice('NODE_ENV', ['development', 'production', 'test']) === 'production'
   // For `localhost`, Fastify starts a second server for the second address. That server would not have our responses to
   // malformed requests.
@@ -80,7 +81,7 @@ export function readConfig(environment: Environment) {
     eventRetentionSeconds: integer('EVENT_RETENTION_SECONDS', 60, 30 * 86_400),
     bodyLimitBytes: integer('BODY_LIMIT_BYTES', 1024, 64 * 1024 * 1024),
     connectionsPerClient: integer('CONNECTIONS_PER_CLIENT', 0, 1_000_000),
-    maintenance: choice('MAINTENANCE', ['off', 'on']) === 'on',
+    maintenance: isOn('MAINTENANCE'),
     corsOrigins: parseOrigins(read('CORS_ORIGINS') || (accessPolicy === 'open' ? 'loopback' : '*')),
     allowedHosts: parseHosts(read('ALLOWED_HOSTS')),
     publicDir: read('PUBLIC_DIR'),
@@ -97,7 +98,8 @@ export function readConfig(environment: Environment) {
     tracesSampler: text('OTEL_TRACES_SAMPLER', sampler, 'is not a sampler'),
     tracesRatio: Number(text('OTEL_TRACES_SAMPLER_ARG', ratio, 'must be a number from 0 to 1')),
     drainMs: integer('DRAIN_MS', 0, 8_000),
-    demoData: choice('DEMO_DATA', booleans, isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',
+    demoData:
+      choice('DEMO_DATA', ['true', 'false'], isLocal && storage.kind === 'sqlite' ? 'true' : 'false') === 'true',
     accessPolicy,
     signUp: choice('SIGN_UP', ['open', 'closed']),
     tokenKeys: read('TOKEN_KEYS') || undefined,
@@ -113,15 +115,13 @@ export function readConfig(environment: Environment) {
     loginLimitMax: integer('LOGIN_LIMIT_MAX', 0, 1_000_000),
     queryMaxDepth: integer('QUERY_MAX_DEPTH', 0, 20),
     queryMaxComplexity: integer('QUERY_MAX_COMPLEXITY', 1, 1_000_000),
-    introspection: choice('INTROSPECTION', switches, production ? 'off' : 'on') === 'on',
-    explorers: choice('EXPLORERS', switches, production ? 'off' : 'on') === 'on',
+    introspection: isOn('INTROSPECTION', production ? 'off' : 'on'),
+    explorers: isOn('EXPLORERS', production ? 'off' : 'on'),
     trustedDocuments: read('TRUSTED_DOCUMENTS') || undefined,
     trustProxy: parseProxies(read('TRUST_PROXY')),
   })
 }
 
-const switches = ['on', 'off'] as const
-const booleans = ['true', 'false'] as const
 const token = /^[\x21-\x7e]+$/
 const tokenRule = 'must be visible ASCII characters without blanks'
 const sampler = /^(parentbased_)?(always_on|always_off|traceidratio)$/

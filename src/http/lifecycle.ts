@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import { AppError } from '../core/errors.ts'
@@ -119,7 +120,7 @@ export async function shutDown(server: FastifyInstance, lifecycle: Lifecycle, ti
     // A connection becomes idle after its last response, and would stay open for a next request.
     server.server.closeIdleConnections()
     if (performance.now() > stopped + graceMs) closeUnused(lifecycle)
-    await Promise.race([closing, shortDelay()])
+    await Promise.race([closing, delay(10)])
   }
   if (!closed)
     server.log.warn(
@@ -157,11 +158,7 @@ function closeUnused({ connections }: Lifecycle): void {
 }
 
 async function until(done: () => boolean, deadline: number): Promise<void> {
-  while (!done() && performance.now() < deadline) await shortDelay()
-}
-
-function shortDelay(): Promise<unknown> {
-  return new Promise(resolve => setTimeout(resolve, 10))
+  while (!done() && performance.now() < deadline) await delay(10)
 }
 
 interface LastResort {

@@ -42,10 +42,4 @@ export class LruCache<Key, Entry> {
     this.#young.set(key, entry)
     this.#weight += weight
   }
-
-  clear(): void {
-    this.#young.clear()
-    this.#old.clear()
-    this.#weight = 0
-  }
 }

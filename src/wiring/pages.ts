@@ -25,14 +25,7 @@ export interface PageParts {
 export async function serveForDevelopers(server: FastifyInstance, config: Config, parts: PageParts): Promise<void> {
   const { proxies, demoLoginWorks, publicFolder } = parts
   const shownLogin = demoLoginWorks ? demoLogin : undefined
-  serveHome(server, {
-    withPage: config.explorers,
-    engine: config.database.kind,
-    demoLogin: shownLogin,
-    isOpen: config.accessPolicy === 'open',
-    linkPrefix: config.linkPrefix,
-    proxies,
-  })
+  serveHome(server, { ...config, demoLogin: shownLogin, proxies })
   serveDocument(server)
   if (publicFolder !== undefined) await servePublicFiles(server, publicFolder)
   // So that a page can import it without a build.

@@ -49,15 +49,6 @@ test('an entry that is used all the time stays, whatever other entries are added
   }
 })
 
-test('after clear the cache is empty, and accepts entries again', () => {
-  const cache = new LruCache<string, string>(4, { of: () => 1, most: 4 })
-  for (const key of ['a', 'b', 'c']) cache.set(key, key)
-  cache.clear()
-  for (const key of ['a', 'b', 'c']) assert.equal(cache.get(key), undefined)
-  for (const key of ['d', 'e']) cache.set(key, key)
-  assert.equal(cache.get('d'), 'd')
-})
-
 test('after any uses the cache is within its limits', () => {
   const entry = fc.record({ key: fc.nat(30).map(String), weight: fc.integer({ min: 0, max: 10 }) })
   fc.assert(

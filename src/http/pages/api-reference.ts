@@ -28,13 +28,11 @@ interface Operation {
   readonly responses: Named<Message>
 }
 
-interface Parameter {
+interface Parameter extends Media {
   readonly name: string
   readonly in: string
   readonly required?: boolean
   readonly description: string
-  readonly schema: Schema
-  readonly example?: unknown
 }
 
 interface Message {

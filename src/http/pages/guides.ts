@@ -120,12 +120,6 @@ interface Guide {
   readonly text: string
 }
 
-interface Contents {
-  readonly chapters: readonly Chapter[]
-  /** The files in `docs/images`, which are served under the same path. */
-  readonly images: readonly string[]
-}
-
 interface Chapter {
   readonly name: string
   readonly guides: readonly Guide[]
@@ -143,8 +137,10 @@ const chapters: Readonly<Record<string, readonly string[]>> = {
 /** Files whose heading says too little in a list. */
 const ownTitles: Readonly<Record<string, string>> = { 'README.md': 'Overview', 'client/README.md': 'The typed client' }
 
-/** Reads all files of the documentation. */
-export async function readContents(): Promise<Contents> {
+type Contents = Awaited<ReturnType<typeof readContents>>
+
+/** Reads all files of the documentation. The images are those in `docs/images`, which are served under the same path. */
+export async function readContents() {
   const named = Object.entries(chapters).map(async ([name, entries]) => {
     const files = (await Promise.all(entries.map(entry => filesOf(entry)))).flat()
     return { name, guides: await Promise.all(files.map(readGuide)) }

@@ -1,21 +1,20 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Policy } from '../../core/access.ts'
 import { preferredType } from '../accept.ts'
 import type { TrustedProxies } from '../client-address.ts'
 import { escapeHtml, frame, htmlType, pageHeaders } from './frame.ts'
 
 export interface HomeOptions {
-  /** The database engine that runs here. */
-  readonly engine: string
-  /** The login of the demo data, if it exists and works. */
-  readonly demoLogin: { readonly email: string; readonly password: string } | undefined
-  /** Whether callers without a token may read users. */
-  readonly isOpen: boolean
+  readonly database: { readonly kind: 'sqlite' | 'postgres' }
+  readonly accessPolicy: Policy
   /** Whether browsers get a page. */
-  readonly withPage: boolean
+  readonly explorers: boolean
   /** Goes before every path in a link. */
   readonly linkPrefix: string
+  /** The login of the demo data, if it exists and works. */
+  readonly demoLogin: { readonly email: string; readonly password: string } | undefined
   readonly proxies: TrustedProxies
 }
 
@@ -35,13 +34,13 @@ const paths = {
 
 /** `GET /` says what runs here: to browsers as a page, to other clients as JSON. `/api` and `/api/` are JSON only. */
 export function serveHome(server: FastifyInstance, options: HomeOptions): void {
-  const { withPage, linkPrefix, proxies } = options
+  const { explorers, linkPrefix, proxies } = options
   const described = () => {
     const known = Object.entries(paths).filter(([, url]) => server.hasRoute({ method: 'GET', url }))
     const links = Object.fromEntries(known.map(([name, path]) => [name, linkPrefix + path]))
     return { name: 'Duet', version, links }
   }
-  const types = withPage ? (['application/json', 'text/html'] as const) : (['application/json'] as const)
+  const types = explorers ? (['application/json', 'text/html'] as const) : (['application/json'] as const)
 
   server.get('/', { config: { unlimited: true } }, (request, reply) => {
     reply.header('vary', 'Origin, Accept').header('cache-control', 'no-cache')
@@ -64,10 +63,10 @@ function origin({ headers, raw }: FastifyRequest, proxies: TrustedProxies): stri
 
 const plainHost = /^(?:[a-z\d](?:[a-z\d.-]{0,252}[a-z\d])?|\[[\da-f:.]{2,45}\])(?::\d{1,5})?$/i
 
-const engines: Readonly<Record<string, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+const engines = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
 /** One screen: what runs here, where to go, and two requests to try. */
-function homePage({ engine, demoLogin, isOpen }: HomeOptions, base: string): string {
+function homePage({ database, demoLogin, accessPolicy }: HomeOptions, base: string): string {
   const card = (address: string, title: string, text: string) =>
     `<a class="card" href="${address}"><strong>${title}</strong><span>${text}</span></a>`
   const login =
@@ -75,13 +74,13 @@ function homePage({ engine, demoLogin, isOpen }: HomeOptions, base: string): str
       ? ''
       : `<p class="note">There is demo data to play with. Sign in as <code>${escapeHtml(demoLogin.email)}</code> with
 the password <code>${escapeHtml(demoLogin.password)}</code>.</p>`
-  const path = isOpen && demoLogin !== undefined ? '/users/1' : '/health/ready'
+  const path = accessPolicy === 'open' && demoLogin !== undefined ? '/users/1' : '/health/ready'
   return `<main id="content" class="home">
 <h1>One service, two interfaces</h1>
 <p class="lead">GraphQL for users, posts and comments. HTTP and JSON for users, orders and payments. Both work on the same
 data, with live updates.</p>
 <p class="facts"><span class="fact good">Running</span><span class="fact">Duet ${version}</span><span
-class="fact">${engines[engine] ?? escapeHtml(engine)}</span>${demoLogin === undefined ? '' : '<span class="fact">Demo data</span>'}</p>
+class="fact">${engines[database.kind]}</span>${demoLogin === undefined ? '' : '<span class="fact">Demo data</span>'}</p>
 <nav class="cards" aria-label="Start here">
 ${card('console', 'Console', 'Sign in and look around: posts as they arrive, users, orders, payments.')}
 ${card('graphql', 'GraphiQL', 'Write GraphQL operations, with completion, and run them.')}

@@ -60,7 +60,6 @@ export class SqliteConnection implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#statements.clear()
     this.database.close()
   }
 }
