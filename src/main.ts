@@ -3,7 +3,7 @@ import type { Options } from './commands/users.ts'
 import { type Config, processEnvironment, readConfig, type Setting, settings } from './config.ts'
 import { AppError } from './core/errors.ts'
 
-/** Runs a command line and returns the exit code. `serve` returns only after the server has stopped. */
+/** Runs a command line and returns the exit code. `serve` ends the process itself, after the server has stopped. */
 export async function main(args: readonly string[]): Promise<number> {
   if (args[0] === 'help' || args.includes('--help') || args.includes('-h')) {
     console.log(help())

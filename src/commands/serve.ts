@@ -44,7 +44,7 @@ export async function serve(config: Config): Promise<void> {
   logger.info('stopping')
   await app[Symbol.asyncDispose]()
   logger.info('stopped')
-  output.finish()
+  exit(0) // not only when timers have ended: OpenTelemetry tries for 30 seconds to send spans to a receiver that is away
 }
 
 function greeting(url: string, withPages: boolean, withDemoData: boolean): string {

@@ -5,6 +5,7 @@ import { engineKinds, sqlite } from '../support/engines.ts'
 import { onlyInFull } from '../support/form.ts'
 import { query } from '../support/graphql.ts'
 import { ask, sendRaw } from '../support/http.ts'
+import { freePort } from '../support/ports.ts'
 import { serveDuet } from '../support/process.ts'
 import { createMember, send } from '../support/rest.ts'
 import { SocketClient } from '../support/sockets.ts'
@@ -125,6 +126,19 @@ test('a receiver that refuses delays nothing, and is reported once', async () =>
   await app.app[Symbol.asyncDispose]()
   assert.equal(receiver.bodies.length, 2)
   assert.equal(app.logs.filter(({ msg }) => msg === 'Traces could not be sent').length, 1)
+})
+
+test('a receiver that is away does not hold up the end of the process', async () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${await freePort()}`, THREADS: '1', DRAIN_MS: '0' }
+  await using duet = serveDuet(env)
+  const { url } = await duet.address()
+  assert.equal((await ask(`${url}/users`)).status, 200)
+  const begun = performance.now()
+  duet.child.kill('SIGTERM')
+  const { code, stdout } = await duet.outcome()
+  assert.ok(performance.now() - begun < 10_000)
+  assert.equal(code, 0)
+  assert.match(stdout, /"msg":"stopped"/)
 })
 
 test('without an endpoint, none of the packages is loaded', async () => {
