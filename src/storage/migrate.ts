@@ -27,25 +27,6 @@ export class MigrationRefusal extends Error {
   override name = 'MigrationRefusal'
 }
 
-/**
- * Applies the missing migrations in order and returns them, in a database that nobody else uses meanwhile. The caller
- * runs all of it in one transaction, so that either all of them take effect or none.
- */
-export function* migrateAtOnce(
-  migrations: readonly Migration[],
-): Generator<Statement | { readonly script: string }, readonly Migration[], readonly Row[]> {
-  yield { script: versionTable }
-  const missing = missingOf(migrations, yield appliedMigrations)
-  for (const migration of missing) {
-    for (const step of stepsOf(migration)) {
-      if (step.kind !== 'run') yield { script: step.statements.replaceAll(' concurrently', '') }
-      else for (let after = -1; after !== 0; ) after = (yield* step.mend(Math.max(after, 0))).last
-    }
-    yield isApplied(migration)
-  }
-  return missing
-}
-
 export function stepsOf({ script }: Migration): readonly Step[] {
   const [first = '', ...parts] = script.split(/^-- step: /m)
   return [{ kind: 'together', statements: first }, ...parts.map(stepOf)]

@@ -1,17 +1,17 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   appliedMigrations,
   isApplied,
   type Migration,
   MigrationRefusal,
-  migrateAtOnce,
   missingOf,
   type Step,
   stepsOf,
   versionTable,
 } from '../migrate.ts'
 import { sql } from '../sql.ts'
-import { lockMigrations } from './migration-lock.ts'
 import { MigrationSession } from './migration-session.ts'
+import { drive } from './transact.ts'
 
 /**
  * Applies the missing migrations while instances of an earlier version serve. Nothing keeps these waiting for long: a lock
@@ -28,11 +28,8 @@ export async function migratePostgres(
   await requireUtf8(session)
   if (await isUpToDate(session, migrations)) return []
   await using _lock = await lockMigrations(url, tell)
-  await session.script(versionTable)
-  const applied = await session.query(appliedMigrations)
-  if (applied.length === 0) return await session.transact(() => session.drive(migrateAtOnce(migrations)))
-  const missing = missingOf(migrations, applied)
-  await session.script(progressTable)
+  await session.script(`${versionTable}; ${progressTable}`)
+  const missing = missingOf(migrations, await session.query(appliedMigrations))
   for (const migration of missing) {
     const named = `Migration ${migration.version} (${migration.name})`
     await migrateInSteps(session, migration, () => tell(`${named} waits for other transactions.`))
@@ -44,6 +41,26 @@ export async function migratePostgres(
 async function isUpToDate(session: MigrationSession, migrations: readonly Migration[]): Promise<boolean> {
   const [table] = await session.query(sql`select to_regclass('schema_migrations')`)
   return table?.[0] !== null && missingOf(migrations, await session.query(appliedMigrations)).length === 0
+}
+
+/**
+ * Waits until no other instance migrates, and keeps others from it until it is disposed. Its transaction stays open but
+ * runs nothing: an index that is being built waits for statements that run. PostgreSQL ends the transaction when it has
+ * heard nothing for a minute, so that an instance whose machine is gone stops nobody.
+ */
+async function lockMigrations(url: string, tell: (line: string) => void): Promise<AsyncDisposable> {
+  await using parts = new AsyncDisposableStack()
+  const session = parts.use(await MigrationSession.open(url))
+  await session.script(`begin; set local idle_in_transaction_session_timeout = '60s'`)
+  // Without a parameter: with one, the statement would stay open, and indexes would wait for it.
+  const tryLock = sql`select case when pg_try_advisory_xact_lock(1685415284) then 1 end`
+  for (let tries = 0; (await session.query(tryLock))[0]?.[0] !== 1; tries++) {
+    if (tries % 20 === 6) tell('Another instance migrates the database. Waiting for it.')
+    await delay(Math.min(500, 10 * 2 ** tries))
+  }
+  const timer = setInterval(() => session.script('select 1').catch(() => {}), 10_000)
+  parts.defer(() => clearInterval(timer))
+  return parts.move()
 }
 
 const progressTable = `create table if not exists migration_progress (
@@ -76,7 +93,7 @@ async function migrateInSteps(session: MigrationSession, migration: Migration, w
 
 /** Returns the id to go on after, or 0 at the end. */
 async function run(session: MigrationSession, step: Step, after: number): Promise<number> {
-  if (step.kind === 'run') return (await session.drive(step.mend(after))).last
+  if (step.kind === 'run') return (await drive(step.mend(after), statement => session.query(statement))).last
   await session.script(step.statements)
   return 0
 }

@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { Row, Statement } from '../sql.ts'
 import { failureOf } from './errors.ts'
 import { columnOf } from './exchange.ts'
-import { begin, drive } from './transact.ts'
+import { begin } from './transact.ts'
 
 /** A connection that changes the schema beside a running service. */
 export class MigrationSession implements AsyncDisposable {
@@ -30,27 +30,6 @@ export class MigrationSession implements AsyncDisposable {
     await this.#client.query(text)
   }
 
-  /** Runs steps as an engine does. */
-  drive<Outcome>(steps: Generator<Statement | { readonly script: string }, Outcome, readonly Row[]>): Promise<Outcome> {
-    return drive(steps, async step => {
-      if (!('script' in step)) return await this.query(step)
-      await this.script(step.script)
-      return []
-    })
-  }
-
-  async transact<Outcome>(work: () => Promise<Outcome>, settings = ''): Promise<Outcome> {
-    try {
-      await this.script(`${begin.text}; ${settings}`)
-      const outcome = await work()
-      await this.script('commit')
-      return outcome
-    } catch (error) {
-      await this.script('rollback').catch(() => {})
-      throw error
-    }
-  }
-
   /**
    * Runs a transaction as soon as all its locks are free. While it waits for one, all who come later wait behind it. So it
    * waits a moment, lets them pass, and tries again. Reports the first wait and then one every ten seconds.
@@ -58,8 +37,12 @@ export class MigrationSession implements AsyncDisposable {
   async transactWhenFree<Outcome>(report: () => void, work: () => Promise<Outcome>): Promise<Outcome> {
     for (let reported = Number.NEGATIVE_INFINITY; ; ) {
       try {
-        return await this.transact(work, "set local lock_timeout = '200ms'; set local statement_timeout = 0")
+        await this.script(`${begin.text}; set local lock_timeout = '200ms'; set local statement_timeout = 0`)
+        const outcome = await work()
+        await this.script('commit')
+        return outcome
       } catch (error) {
+        await this.script('rollback').catch(() => {})
         if (failureOf(error) !== 'conflict') throw error
       }
       if (performance.now() - reported > 10_000) {

@@ -3,6 +3,7 @@ import { AppError, answerTooLarge, fault, unavailable } from '../../core/errors.
 import { LruCache } from '../../lib/lru-cache.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement } from '../sql.ts'
+import type { Steps } from '../verb.ts'
 
 /** A connection with its cache of prepared statements. All methods are synchronous, because node:sqlite is. */
 export class SqliteConnection implements Disposable {
@@ -48,6 +49,13 @@ export class SqliteConnection implements Disposable {
   run(statement: Statement): readonly Row[] {
     this.#textBytes = 0
     return this.#prepared(statement.text).all(...statement.values) as unknown as readonly Row[]
+  }
+
+  /** Runs the steps of a verb, inside a transaction. */
+  take<Outcome>(steps: Steps<Outcome>): Outcome {
+    let step = steps.next([])
+    while (!step.done) step = steps.next(this.run(step.value))
+    return step.value
   }
 
   #prepared(text: string): StatementSync {

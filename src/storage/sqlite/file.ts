@@ -3,7 +3,7 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, realpathSync, 
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type Migration, migrateAtOnce } from '../migrate.ts'
+import { appliedMigrations, isApplied, type Migration, missingOf, stepsOf, versionTable } from '../migrate.ts'
 import { SqliteConnection } from './connection.ts'
 
 /** The first version without the WAL-reset bug, which could lose acknowledged writes. */
@@ -49,7 +49,7 @@ function keepPrivate(file: string): void {
   closeSync(openSync(file, 'a', 0o600))
 }
 
-/** Applies the missing migrations. Other processes that do the same wait for their turn. */
+/** Applies the missing migrations: all of them or none. Other processes that do the same wait for their turn. */
 export function migrateSqlite(path: string, migrations: readonly Migration[]): readonly Migration[] {
   if (path !== ':memory:') {
     mkdirSync(dirname(path), { recursive: true })
@@ -57,15 +57,20 @@ export function migrateSqlite(path: string, migrations: readonly Migration[]): r
   }
   using connection = new SqliteConnection(path, 'write')
   const { database } = connection
-  database.exec('begin immediate')
-  const steps = migrateAtOnce(migrations)
-  let step = steps.next([])
-  while (!step.done) {
-    if ('script' in step.value) database.exec(step.value.script)
-    step = steps.next('script' in step.value ? [] : connection.run(step.value))
+  database.exec(`begin immediate; ${versionTable}`)
+  const missing = missingOf(migrations, connection.run(appliedMigrations))
+  for (const migration of missing) {
+    for (const step of stepsOf(migration)) {
+      let after = 0
+      if (step.kind !== 'run') database.exec(step.statements)
+      else
+        do after = connection.take(step.mend(after)).last
+        while (after > 0)
+    }
+    connection.run(isApplied(migration))
   }
   database.exec('commit')
-  return step.value // after an error above, the connection is closed, which rolls everything back
+  return missing // after an error above, the connection is closed, which rolls everything back
 }
 
 /**

@@ -80,10 +80,7 @@ function outcomeOf(connection: SqliteConnection, verbs: Verbs, [, name, args, no
   const verb = verbs[name]
   if (verb === undefined) throw new Error(`No verb is called ${name}`)
   connection.setTime(now)
-  const steps = verb(...args)
-  let step = steps.next([])
-  while (!step.done) step = steps.next(connection.run(step.value))
-  return step.value
+  return connection.take(verb(...args))
 }
 
 function runInSavepoint(connection: SqliteConnection, verbs: Verbs, job: Job): Result {
