@@ -9,8 +9,6 @@ import type { ArgsOf, Catalogue, OutcomeOf, Verbs } from './verb.ts'
 export interface Engine<V extends Verbs> extends AsyncDisposable {
   /** Returns rows as arrays. The read sees every write that was acknowledged before the call. */
   read(statement: Statement): Promise<readonly Row[]>
-  /** Runs a statement that returns its whole answer as one text. Throws `answer-too-large` beyond the limit. */
-  readText(statement: Statement): Promise<string>
   /**
    * Runs a verb in one transaction. Resolves after the durable commit. If it rejects, nothing was written, unless it
    * rejects with `outcomeUnknown`.

@@ -2,7 +2,7 @@ import type { Revised } from '../core/condition.ts'
 import type { Selection } from '../core/selection.ts'
 import type { Change, Store } from '../core/store.ts'
 import { waitsNow } from '../lib/waits.ts'
-import type { Engine } from './engine.ts'
+import { answerOf, type Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
@@ -59,7 +59,7 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     readPayment: (id, reach) => oneRevised(paymentReads.byId(id, reach), paymentOf, revisionOf.payment),
     claimedPayment: claim => one(paymentReads.byKey(claim), claimedOf),
     hasPost: async id => (await engine.read(postReads.byId(id))).length > 0,
-    select: (selection, values) => engine.readText({ text: textOf(selection), values }),
+    select: async (selection, values) => answerOf(await engine.read({ text: textOf(selection), values })),
     async selectOne(selection, values) {
       const found = await this.select(selection, values)
       return found === `{"${selection.fields[0]?.key}":null}` ? undefined : found

@@ -108,7 +108,7 @@ describe('A difference from graphql-js', { skip: notInQuick }, () => {
     it(`is detected: ${what}`, async () => {
       await using stage = await Stage.open(sqlite)
       const engine = withMethods(stage.engine, {
-        readText: ({ text, values }) => stage.engine.readText({ text: sabotage(text), values }),
+        read: ({ text, values }) => stage.engine.read({ text: sabotage(text), values }),
       })
       const service = serviceOver(engine, { maxComplexity: 5000 })
       const plenty = datas({ users: 4, posts: 12, comments: 30, longest: 10 })

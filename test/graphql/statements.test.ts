@@ -127,9 +127,9 @@ async function watched(t: TestContext, kind: EngineKind): Promise<{ service: Ser
   await stage.insert(data)
   const { engine } = stage
   const watching = withMethods(engine, {
-    readText(statement) {
+    read(statement) {
       seen.statements.push(statement)
-      return engine.readText(statement)
+      return engine.read(statement)
     },
   })
   seen.clear()

@@ -3,6 +3,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { AppError } from '../../src/core/errors.ts'
 import type { SelectedField, SlotValues } from '../../src/core/selection.ts'
 import { bounds } from '../../src/storage/bounds.ts'
+import { answerOf } from '../../src/storage/engine.ts'
 import { compile } from '../../src/storage/select/select.ts'
 import { sql } from '../../src/storage/sql.ts'
 import { createStore } from '../../src/storage/store.ts'
@@ -44,7 +45,7 @@ for (const kind of engineKinds) {
           many('posts', 'y'.repeat(64), [1, 2], []),
         ]
         const selection = { fields: [one('user', 'user', 0, fields), one('user', 'o', 0, inner)] }
-        const read = await engine.readText({ text: compile(selection, engine.dialect), values: [1, 5, 0] })
+        const read = answerOf(await engine.read({ text: compile(selection, engine.dialect), values: [1, 5, 0] }))
         const user = keys.map((key, at) => [key, at % 2 === 0 ? 'Ann' : '1'])
         assert.equal(
           JSON.stringify(JSON.parse(read)),
@@ -69,7 +70,7 @@ for (const kind of engineKinds) {
           sql`update posts set content = ${full} where id = 1`,
           sql`update posts set content = ${'y'.repeat(bytes - known)} where id = 2`,
         ])
-        return engine.readText({ text, values: [1, 2] })
+        return answerOf(await engine.read({ text, values: [1, 2] }))
       }
       assert.equal(Buffer.byteLength(await read(bounds.answerBytes)), bounds.answerBytes)
       await assert.rejects(read(bounds.answerBytes + 1), tooLarge)
@@ -85,11 +86,11 @@ for (const kind of engineKinds) {
       }
       for (const [what, [wish, values]] of Object.entries(large)) {
         const statement = { text: compile({ fields: [wish] }, engine.dialect), values }
-        await assert.rejects(engine.readText(statement), tooLarge, what)
+        await assert.rejects(engine.read(statement).then(answerOf), tooLarge, what)
       }
       const [wish] = large.rows ?? assert.fail()
       const text = compile({ fields: [wish] }, engine.dialect)
-      assert.ok((await engine.readText({ text, values: [10, 0] })).length > 10 * 65_536)
+      assert.ok(answerOf(await engine.read({ text, values: [10, 0] })).length > 10 * 65_536)
     })
 
     it('is refused before it is built in the memory of the server or of the database', async t => {

@@ -5,7 +5,7 @@ import type { StoreObserver } from '../../core/ports.ts'
 import { Queue } from '../../core/queue.ts'
 import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
-import { answerOf, type Engine, type EngineOptions, type PoolUse } from '../engine.ts'
+import type { Engine, EngineOptions, PoolUse } from '../engine.ts'
 import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
@@ -63,10 +63,6 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
-  }
-
-  async readText(statement: Statement): Promise<string> {
-    return answerOf(await this.read(statement))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {

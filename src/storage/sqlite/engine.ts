@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { StoreObserver } from '../../core/ports.ts'
-import { answerOf, type Engine, type EngineOptions } from '../engine.ts'
+import type { Engine, EngineOptions } from '../engine.ts'
 import { sqliteDialect } from '../select/dialect.ts'
 import type { Row, Statement } from '../sql.ts'
 import type { ArgsOf, OutcomeOf, Verbs } from '../verb.ts'
@@ -46,10 +46,6 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     } finally {
       this.#observer.read((performance.now() - started) / 1000)
     }
-  }
-
-  async readText(statement: Statement): Promise<string> {
-    return answerOf(await this.read(statement))
   }
 
   async write<Name extends keyof V & string>(name: Name, ...args: ArgsOf<V[Name]>): Promise<OutcomeOf<V[Name]>> {
