@@ -28,10 +28,10 @@ export interface OpenDatabase extends AsyncDisposable {
 /** Opens a database for a server and brings its schema up to date. Only one server at a time may open a SQLite file. */
 export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
   await using parts = new AsyncDisposableStack()
-  const claimed = await claimDatabase(address, parts, options.observer.trouble)
-  const engine = parts.use(await newEngine(claimed, options))
+  const claimed = parts.use(await shareDatabase(address, options.timeouts, options.observer.trouble))
+  const { engine, path } = parts.use(await openShared(claimed.address, options, { ...claimed, threads: 1 }))
   const all = parts.move()
-  return { engine, path: pathOf(claimed), [Symbol.asyncDispose]: () => all.disposeAsync() }
+  return { engine, path, [Symbol.asyncDispose]: () => all.disposeAsync() }
 }
 
 /**
@@ -45,17 +45,18 @@ export interface SharedDatabase extends AsyncDisposable {
   connect(port: MessagePort): void
 }
 
+/** Locks the file of a SQLite database for this process, and brings the schema up to date. */
 export async function shareDatabase(
   address: DatabaseAddress,
-  { operation }: Timeouts,
+  { operation: busyMs }: Timeouts,
   trouble: (message: string, error: unknown) => void,
 ): Promise<SharedDatabase> {
   await using parts = new AsyncDisposableStack()
-  const claimed = await claimDatabase(address, parts, trouble)
-  const writer =
-    claimed.kind === 'sqlite'
-      ? parts.use(new WriterWorker({ path: claimed.path, catalogueUrl: verbsUrl, busyMs: operation }, trouble))
-      : undefined
+  const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
+  const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
+  await migrateDatabase(claimed, line => trouble(line, undefined))
+  const catalogueUrl = import.meta.resolve('./verbs.ts')
+  const writer = file && parts.use(new WriterWorker({ path: file.path, catalogueUrl, busyMs }, trouble))
   const all = parts.move()
   return {
     address: claimed,
@@ -71,32 +72,12 @@ export async function openShared(
   shared: SharedSqlite,
 ): Promise<OpenDatabase> {
   const engine = await newEngine(address, options, shared)
-  return { engine, path: pathOf(address), [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
-}
-
-const verbsUrl = import.meta.resolve('./verbs.ts')
-
-function pathOf(address: DatabaseAddress): string | undefined {
-  return address.kind === 'sqlite' ? address.path : undefined
-}
-
-/** Locks the file of a SQLite database for this process, and brings the schema up to date. */
-async function claimDatabase(
-  address: DatabaseAddress,
-  parts: AsyncDisposableStack,
-  trouble: (message: string, error: unknown) => void,
-): Promise<DatabaseAddress> {
-  const file = address.kind === 'sqlite' ? parts.use(claimSqliteFile(address.path)) : undefined
-  const claimed = file === undefined ? address : ({ kind: 'sqlite', path: file.path } as const)
-  await migrateDatabase(claimed, line => trouble(line, undefined))
-  return claimed
+  const path = address.kind === 'sqlite' ? address.path : undefined
+  return { engine, path, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
 }
 
 /** Opens a database for a command. A server may have the same database open at the same time. */
-export async function openForCommand(
-  address: DatabaseAddress,
-  options: OpenOptions,
-): Promise<Engine<typeof verbs> & AsyncDisposable> {
+export async function openForCommand(address: DatabaseAddress, options: OpenOptions): Promise<Engine<typeof verbs>> {
   await migrateDatabase(address, line => options.observer.trouble(line, undefined))
   return await newEngine(address, options)
 }
@@ -124,16 +105,10 @@ async function newEngine(
     return new SqliteEngine(address.path, all, shared)
   }
   const { PostgresEngine } = await import('./postgres/engine.ts')
+  const { warnOfMissingSettings } = await import('./postgres/settings.ts')
   await using parts = new AsyncDisposableStack()
   const engine = parts.use(new PostgresEngine({ ...all, ...address }))
   if (address.pooler) await warnOfMissingSettings(engine, options.observer)
   parts.move()
   return engine
-}
-
-/** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
-async function warnOfMissingSettings(engine: Engine<typeof verbs>, observer: OpenOptions['observer']): Promise<void> {
-  const { missingSettings } = await import('./postgres/settings.ts')
-  const missing = await missingSettings(statement => engine.read(statement))
-  if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }

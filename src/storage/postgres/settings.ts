@@ -1,5 +1,8 @@
-import { type Row, type Statement, sql } from '../sql.ts'
+import type { StoreObserver } from '../../core/ports.ts'
+import type { Engine } from '../engine.ts'
+import { type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
+import type { Verbs } from '../verb.ts'
 
 /**
  * Planner settings. Statements get one generic plan, which does not know the value of a limit. PostgreSQL then assumes
@@ -14,16 +17,17 @@ export const planning = {
   jit: 'off',
 } as const
 
-/** The statements that give the role of this connection the planner settings that it lacks. */
-export async function missingSettings(
-  read: (statement: Statement) => Promise<readonly Row[]>,
-): Promise<readonly string[]> {
+/** Behind a pooler, the planner settings cannot be sent with a connection. The role must have them. */
+export async function warnOfMissingSettings(
+  engine: Pick<Engine<Verbs>, 'read'>,
+  observer: StoreObserver,
+): Promise<void> {
   const missing: string[] = []
   for (const [name, value] of Object.entries(planning)) {
-    const [row] = await read(sql`select current_setting(${name}), quote_ident(current_user)`)
+    const [row] = await engine.read(sql`select current_setting(${name}), quote_ident(current_user)`)
     if (row?.[0] !== value) missing.push(`alter role ${row?.[1]} set ${name} = ${value}`)
   }
-  return missing
+  if (missing.length > 0) observer.trouble(`Reads may be slow. Run: ${missing.join('; ')}`, undefined)
 }
 
 /** The timeouts of PostgreSQL, in milliseconds. */
