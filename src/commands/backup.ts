@@ -2,8 +2,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Config, ConfigError, processEnvironment } from '../config.ts'
 import { AppError } from '../core/errors.ts'
-import { backUpDatabase } from '../storage/backup.ts'
-import { backupName, removeOldBackups } from '../storage/backups.ts'
+import { backUpDatabase, backupName, removeOldBackups } from '../storage/backup.ts'
 import { requireDatabase } from './database.ts'
 
 /** `duet backup`: to the given file, or to `BACKUP_DIR`, where the newest `BACKUP_KEEP` backups stay. */
