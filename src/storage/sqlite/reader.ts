@@ -3,23 +3,22 @@ import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
 import type { Row, Statement, Value } from '../sql.ts'
 import { isDamage, type SqliteConnection, sqliteError } from './connection.ts'
-import type { FileState } from './writer.ts'
+import type { SqliteWriter } from './writer.ts'
 
 /**
  * Collects all reads of one turn of the event loop and runs them together at its end, in one transaction. That saves
  * SQLite's implicit begin and end for each read. Equal reads run once and share the result, because inside one
- * transaction they would return the same rows. Admitted reads are
- * small, so they run in the thread that serves.
+ * transaction they would return the same rows. Admitted reads are small, so they run in the thread that serves.
  */
 export class SqliteReader implements Disposable {
   readonly #connection: SqliteConnection
-  readonly #file: FileState
+  readonly #writer: SqliteWriter
   readonly #now: () => number
   #waiting: Waiting[] = []
 
-  constructor(connection: SqliteConnection, file: FileState, now: () => number) {
+  constructor(connection: SqliteConnection, writer: SqliteWriter, now: () => number) {
     this.#connection = connection
-    this.#file = file
+    this.#writer = writer
     this.#now = now
   }
 
@@ -39,7 +38,7 @@ export class SqliteReader implements Disposable {
     this.#waiting = []
     let rest: readonly Waiting[] = []
     try {
-      if (this.#file.loss !== undefined) throw this.#file.loss
+      if (this.#writer.loss !== undefined) throw this.#writer.loss
       // A transaction that an error left open would read an old snapshot.
       if (this.#connection.database.isTransaction) this.#connection.run(rollback)
       this.#connection.run(begin)
@@ -92,7 +91,7 @@ export class SqliteReader implements Disposable {
   }
 
   #failure(error: unknown): Error {
-    if (isDamage(error)) this.#file.reportDamage()
+    if (isDamage(error)) this.#writer.reportDamage()
     return sqliteError(error)
   }
 

@@ -9,15 +9,8 @@ import type { Timeouts } from '../timeouts.ts'
 import type { Job } from './group-commit.ts'
 import type { Committed, FromWriter, SentResult, ToWriter } from './writer-thread.ts'
 
-/** What the writer thread has told about the file. */
-export interface FileState {
-  readonly loss: AppError | undefined
-  /** A read has found that the file is damaged. */
-  reportDamage(): void
-}
-
 /** A serving thread's side of the writer thread. Verbs of one turn of the event loop are sent together, a few at a time. */
-export class SqliteWriter implements FileState, AsyncDisposable {
+export class SqliteWriter implements AsyncDisposable {
   readonly #connect: (port: MessagePort) => void
   readonly #now: () => number
   readonly #observer: StoreObserver
@@ -26,9 +19,10 @@ export class SqliteWriter implements FileState, AsyncDisposable {
   #port: MessagePort | undefined
   #ended: Promise<void> = Promise.resolve()
   #outgoing: Job[] = []
-  #watch: NodeJS.Timeout | undefined
+  readonly #watch: NodeJS.Timeout
   #lastId = 0
   #closed = false
+  /** What the writer thread has told about the file. */
   loss: AppError | undefined
 
   constructor({ connect, now, observer, timeouts }: WriterOptions) {
@@ -36,6 +30,7 @@ export class SqliteWriter implements FileState, AsyncDisposable {
     this.#now = now
     this.#observer = observer
     this.#timeouts = timeouts
+    this.#watch = setInterval(() => this.#refuseForgotten(), timeouts.operation).unref()
     this.#port = this.#open()
   }
 
@@ -47,12 +42,12 @@ export class SqliteWriter implements FileState, AsyncDisposable {
     return new Promise((resolve, reject) => {
       const id = ++this.#lastId
       this.#waiting.set(id, { verb, settle: { resolve, reject }, since: performance.now(), waits: waitsNow() })
-      this.#watch ??= setInterval(() => this.#refuseForgotten(), this.#timeouts.operation).unref()
       this.#outgoing.push([id, verb, args as readonly never[], this.#now()])
       if (this.#outgoing.length === 1) setImmediate(() => this.#send())
     })
   }
 
+  /** A read has found that the file is damaged. */
   reportDamage(): void {
     this.#post('damaged')
   }
@@ -114,9 +109,6 @@ export class SqliteWriter implements FileState, AsyncDisposable {
       if (since > late) return
       this.#take(id)?.reject(outcomeUnknown(new Error('The disk does not respond')))
     }
-    if (this.#waiting.size > 0) return
-    clearInterval(this.#watch)
-    this.#watch = undefined
   }
 
   // The thread has ended. The next write starts a new one.
