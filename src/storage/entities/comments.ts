@@ -32,36 +32,29 @@ export function* updateComment(
 ): Steps<number | 'comment absent' | 'not permitted'> {
   const comment = yield* lockComment(id)
   if (comment === undefined) return 'comment absent'
-  if (reach !== 'everyone' && reach !== comment.authorId) return 'not permitted'
+  const [found, author] = comment
+  if (reach !== 'everyone' && reach !== author) return 'not permitted'
   yield queued(sql`update comments set text = ${text} where id = ${id}`)
-  return comment.id
+  return found
 }
 
 /** Returns whether there was a comment to delete. */
 export function* deleteComment(id: number | null, reach: Reach): Steps<boolean | 'not permitted'> {
   const comment = yield* lockComment(id)
   if (comment === undefined) return false
-  const { authorId, postAuthorId } = comment
-  if (reach !== 'everyone' && reach !== authorId && reach !== postAuthorId) return 'not permitted'
+  const [, author, postAuthor] = comment
+  if (reach !== 'everyone' && reach !== author && reach !== postAuthor) return 'not permitted'
   yield queued(sql`delete from comments where id = ${id}`)
   return true
 }
 
-interface LockedComment {
-  readonly id: number
-  readonly authorId: number
-  readonly postAuthorId: number
-}
-
-function* lockComment(id: number | null): Steps<LockedComment | undefined> {
+/** Returns the ids of the comment, of its author, and of the author of its post. */
+function* lockComment(id: number | null): Steps<readonly [id: number, author: number, postAuthor: number] | undefined> {
   const lock = sql`select id, author_id from posts
                    where id = (select post_id from comments where id = ${id}) for update`
   const next = sql`select id, author_id from comments where id = ${id}`
   const [post] = yield { ...lock, next }
-  if (post === undefined) return undefined
   // Read after the lock: another transaction may have deleted the comment before.
-  const [comment] = yield next
-  if (comment === undefined) return undefined
-  const [commentId, authorId] = comment.map(Number)
-  return { id: commentId, authorId, postAuthorId: Number(post[1]) } as LockedComment
+  const [comment] = post === undefined ? [] : yield next
+  return comment && [Number(comment[0]), Number(comment[1]), Number(post?.[1])]
 }

@@ -93,12 +93,12 @@ const postgresValue: Readonly<Record<Field['type'], (column: string) => string>>
 
 function postgresObject(pairs: readonly Pair[]): string {
   const members = pairs.map(([key, value], index) => `'${index === 0 ? '{' : ','}"${key}":' || ${value}`)
-  return `(${treeOf(members.length === 0 ? ["'{'"] : members, '||')} || '}')`
+  return `(${treeOf(members.length === 0 ? ["'{'"] : members)} || '}')`
 }
 
-/** Terms joined as a balanced tree. Engines limit the depth of expressions, and `a + b + c` nests one level per term. */
-function treeOf(terms: readonly string[], operator: '+' | '||'): string {
-  if (terms.length <= 2) return terms.join(` ${operator} `)
+/** Joins texts as a balanced tree. Engines limit the depth of expressions, and `a || b || c` nests one level per term. */
+function treeOf(terms: readonly string[]): string {
+  if (terms.length <= 2) return terms.join(' || ')
   const half = terms.length >> 1
-  return `(${treeOf(terms.slice(0, half), operator)}) ${operator} (${treeOf(terms.slice(half), operator)})`
+  return `(${treeOf(terms.slice(0, half))}) || (${treeOf(terms.slice(half))})`
 }

@@ -35,19 +35,14 @@ export function sqlitePage(list: List): Page {
   const sorting = published.length > 0 ? ['published_at', 'id'] : ['id']
   const sorted = orderBy(sorting, order)
   const wanted = [...equal.map(([column, value]) => `${column} = ${value}`), ...published]
-  const selected = `select ${columns(list, sorting)} from ${table}`
-  if ('after' in list) {
-    if (published.length > 0) throw unordered()
-    const following = where([...wanted, `id ${beyond[order]} ${list.after}`])
-    return { rows: `(${selected}${following} order by ${sorted} limit ${limit})`, sorting }
-  }
+  const rows = (conditions: readonly string[], skipped = '') =>
+    `(select ${columns(list, sorting)} from ${table}${where(conditions)} order by ${sorted} limit ${limit}${skipped})`
+  if ('after' in list) return { rows: rows([...wanted, `id ${beyond[order]} ${list.after}`]), sorting }
   const { offset } = list
-  if (wanted.length > 0) {
-    return { rows: `(${selected}${where(wanted)} order by ${sorted} limit ${limit} offset ${offset})`, sorting }
-  }
+  if (wanted.length > 0) return { rows: rows(wanted, ` offset ${offset}`), sorting }
   const first = `(select id from ${table} order by ${sorted} limit 1 offset ${offset})`
   const start = `case when ${offset} = 0 then ${outermost[order]} else ${first} end`
-  return { rows: `(${selected} where id ${from[order]} ${start} order by ${sorted} limit ${limit})`, sorting }
+  return { rows: rows([`id ${from[order]} ${start}`]), sorting }
 }
 
 /**
@@ -81,9 +76,9 @@ export function postgresPage(list: List): Page {
 }
 
 function postgresByPublication(list: List): Page {
-  if ('after' in list) throw unordered()
-  const { table, equal, published, order, limit, offset } = list
-  if (equal.length > 0) throw new Error('No index supports a filter by publication on the rows of one owner')
+  // The id alone does not tell where a row is in this order, and the rows of one owner have no index for it.
+  if ('after' in list || list.equal.length > 0) throw new Error('A list by publication has all rows, from an offset on')
+  const { table, published, order, limit, offset } = list
   const sorting = ['published_at', 'id']
   const sorted = orderBy(sorting, order)
   const first = `select published_at, id from ${table}${where(published)} order by ${sorted} limit 1 offset ${offset}`
@@ -106,11 +101,6 @@ const outermost = { asc: '0', desc: '9223372036854775807' } as const
 export function startingAt<Made>(parameter: string, make: (start: PageStart) => Made) {
   const [fromOffset, afterId] = [make({ offset: parameter }), make({ after: parameter })]
   return (after: number | undefined): Made => (after === undefined ? fromOffset : afterId)
-}
-
-/** The id alone does not tell where a row is in a list that is sorted by publication. */
-function unordered(): Error {
-  return new Error('A list by publication has no page after an id')
 }
 
 function columns(list: Rows, sorting: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
-import type { SelectedField, SelectedList, SelectedObject, Selection, Slot } from '../../core/selection.ts'
+import type { SelectedField, SelectedList, SelectedObject, Selection } from '../../core/selection.ts'
 import type { Dialect, Pair } from './dialect.ts'
 import type { PageStart } from './page.ts'
 
@@ -55,7 +55,8 @@ class Compiler {
       case 'empty list':
         return this.#dialect.emptyList
       case 'one':
-        return field.id === undefined ? this.#related(scope, field) : this.#byId(field, field.id)
+        if (field.id === undefined) return this.#related(scope, field)
+        return this.#byId(relationOf('Query', field.name).to, field.fields, `$${field.id + 1}`)
       case 'many':
         return this.#many(scope, field)
     }
@@ -69,30 +70,25 @@ class Compiler {
     return this.#dialect.value(`${alias}.${column}`, field)
   }
 
-  #byId({ name, fields }: SelectedObject, slot: Slot): string {
-    const { to } = relationOf('Query', name)
-    const scope = this.scope(to)
+  /** An object made of the row with this id. */
+  #byId(entity: EntityName, fields: readonly SelectedField[], id: string): string {
+    const scope = this.scope(entity)
     const pairs = this.pairs(scope, fields)
-    const from = `${entities[to].collection} as ${scope.alias}${scope.joins.join('')}`
-    return this.#dialect.one(pairs, `${from} where ${scope.alias}.id = $${slot + 1}`)
+    const from = `${entities[entity].collection} as ${scope.alias}${scope.joins.join('')}`
+    return this.#dialect.one(pairs, `${from} where ${scope.alias}.id = ${id}`)
   }
 
   #related(parent: Scope, { name, fields }: SelectedObject): string {
     const { to, by = '' } = relationOf(parent.entity, name)
-    const table = entities[to].collection
-    const column = columnOf(by)
-    parent.columns.add(column)
-    if (!this.#dialect.joins) {
-      const scope = this.scope(to)
-      const pairs = this.pairs(scope, fields)
-      return this.#dialect.one(pairs, `${table} as ${scope.alias} where ${scope.alias}.id = ${parent.alias}.${column}`)
-    }
+    const id = `${parent.alias}.${columnOf(by)}`
+    parent.columns.add(columnOf(by))
+    if (!this.#dialect.joins) return this.#byId(to, fields, id)
     // All selected fields of the same relation refer to the same row, so they share one join.
     let scope = parent.joined.get(name)
     if (scope === undefined) {
       scope = this.scope(to, parent.joins)
       parent.joined.set(name, scope)
-      parent.joins.push(` cross join ${table} as ${scope.alias} on ${scope.alias}.id = ${parent.alias}.${column}`)
+      parent.joins.push(` cross join ${entities[to].collection} as ${scope.alias} on ${scope.alias}.id = ${id}`)
     }
     return this.#dialect.object(this.pairs(scope, fields))
   }

@@ -31,8 +31,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
     const now = () => clock.now()
     const busyMs = timeouts.operation
     const reading = new SqliteConnection(path, 'read', busyMs, shared?.threads)
-    const trouble: StoreObserver['trouble'] = (message, error) => observer.trouble(message, error)
-    const worker = shared ?? new WriterWorker({ path, catalogueUrl: catalogue.url, busyMs }, trouble)
+    const worker = shared ?? new WriterWorker({ path, catalogueUrl: catalogue.url, busyMs }, observer.trouble)
     this.#worker = worker instanceof WriterWorker ? worker : undefined
     this.#writer = new SqliteWriter({ connect: port => worker.connect(port), now, observer, timeouts })
     this.#reader = new SqliteReader(reading, this.#writer, now)

@@ -40,7 +40,7 @@ export class SqliteReader implements Disposable {
     try {
       if (this.#writer.loss !== undefined) throw this.#writer.loss
       // A transaction that an error left open would read an old snapshot.
-      if (this.#connection.database.isTransaction) this.#connection.run(rollback)
+      if (this.#connection.database.isTransaction) this.#connection.database.exec('rollback')
       this.#connection.run(begin)
       this.#connection.setTime(this.#now())
       rest = this.#readSome(all)
@@ -120,4 +120,3 @@ const slice = 5
 
 const begin = { text: 'begin', values: [] }
 const commit = { text: 'commit', values: [] }
-const rollback = { text: 'rollback', values: [] }

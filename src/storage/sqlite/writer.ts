@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { type AppError, unavailable } from '../../core/errors.ts'
 import type { StoreObserver } from '../../core/ports.ts'
@@ -17,7 +18,7 @@ export class SqliteWriter implements AsyncDisposable {
   readonly #timeouts: Timeouts
   readonly #waiting = new Map<number, Waiting>()
   #port: MessagePort | undefined
-  #ended: Promise<void> = Promise.resolve()
+  #ended: Promise<unknown> = Promise.resolve()
   #outgoing: Job[] = []
   readonly #watch: NodeJS.Timeout
   #lastId = 0
@@ -66,13 +67,9 @@ export class SqliteWriter implements AsyncDisposable {
 
   #open(): MessagePort {
     const { port1, port2 } = new MessageChannel()
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#ended = promise
+    this.#ended = once(port1, 'close')
     port1.on('message', (text: string) => this.#receive(JSON.parse(text) as FromWriter))
-    port1.on('close', () => {
-      resolve()
-      this.#lost(port1)
-    })
+    port1.on('close', () => this.#lost(port1))
     this.#connect(port2)
     return port1
   }
