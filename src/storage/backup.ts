@@ -27,18 +27,18 @@ export async function backUpDatabase(
   const draft = join(folder, `duet-backup-${randomUUID()}${draftEnding}`)
   writeFileSync(draft, '', { flag: 'wx', mode: 0o600 }) // both engines fill an empty file, and keep its mode
   try {
-    if (address.kind === 'sqlite') await copySqlite({ path: address.path, draft }, stop)
-    else await (await import('./postgres/dump.ts')).dumpPostgres(address.url, draft, stop, environment)
+    if (address.kind === 'sqlite') {
+      const workerData: CopyData = { path: address.path, draft }
+      await once(new Worker(new URL('sqlite/copy-thread.ts', import.meta.url), { workerData }), 'exit', {
+        signal: stop,
+      })
+    } else await (await import('./postgres/dump.ts')).dumpPostgres(address.url, draft, stop, environment)
     await syncToDisk(draft)
     linkSync(draft, target) // unlike rename, link does not replace an existing file
   } finally {
     rmSync(draft, { force: true })
   }
   await syncToDisk(folder) // a new name is lost in a power cut until its folder is on the disk
-}
-
-async function copySqlite(workerData: CopyData, signal: AbortSignal): Promise<void> {
-  await once(new Worker(new URL('sqlite/copy-thread.ts', import.meta.url), { workerData }), 'exit', { signal })
 }
 
 async function syncToDisk(path: string): Promise<void> {

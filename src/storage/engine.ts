@@ -17,14 +17,8 @@ export interface Engine<V extends Verbs> extends AsyncDisposable {
   ping(): Promise<void>
   /** How this engine builds JSON answers in SQL. */
   readonly dialect: Dialect
-  /** Missing if the engine has no connections. */
-  readonly poolUse?: PoolUse
-}
-
-/** How many connections are in use now, and how many reads and writes wait for one. */
-export interface PoolUse {
-  inUse(): number
-  waiting(): number
+  /** How many connections are in use now, and how many reads and writes wait for one. Missing if it has none. */
+  readonly poolUse?: { inUse(): number; waiting(): number }
 }
 
 export interface EngineOptions<V extends Verbs> {

@@ -22,11 +22,6 @@ export type Step =
   | { readonly kind: 'together' | 'alone'; readonly statements: string }
   | { readonly kind: 'run'; readonly mend: (after: number) => Steps<Mended> }
 
-/** The database does not fit this version of the program. The message is shown to the operator. */
-export class MigrationRefusal extends Error {
-  override name = 'MigrationRefusal'
-}
-
 export function stepsOf({ script }: Migration): readonly Step[] {
   const [first = '', ...parts] = script.split(/^-- step: /m)
   return [{ kind: 'together', statements: first }, ...parts.map(stepOf)]
@@ -50,16 +45,17 @@ export function isApplied({ version, name, checksum }: Migration): Statement {
              values (${version}, ${name}, ${checksum}, ${new Date().toISOString()})`
 }
 
+/** Refuses a database that does not fit this version of the program. The operator is shown the message. */
 export function missingOf(migrations: readonly Migration[], applied: readonly Row[]): readonly Migration[] {
   applied.forEach(([version, name, checksum], index) => {
     const known = migrations[index]
     if (known === undefined) {
-      throw new MigrationRefusal(
+      throw new Error(
         `The database is newer than this program: it has migration ${version} (${name}), this program knows ${migrations.length}. Run the newer version.`,
       )
     }
     if (known.version !== version || known.checksum !== checksum) {
-      throw new MigrationRefusal(
+      throw new Error(
         `Migration ${known.version} (${known.name}) was changed after it was applied to this database. Restore the original file and add a new migration instead.`,
       )
     }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, test } from 'node:test'
 import { promisify } from 'node:util'
-import { loadMigrations, type Migration, MigrationRefusal } from '../../src/storage/migrate.ts'
+import { loadMigrations, type Migration } from '../../src/storage/migrate.ts'
 import { migratePostgres } from '../../src/storage/postgres/migrate.ts'
 import { MigrationSession } from '../../src/storage/postgres/migration-session.ts'
 import { sql } from '../../src/storage/sql.ts'
@@ -158,7 +158,7 @@ function migration(version: number, script: string): Migration {
 }
 
 function refusal(pattern: RegExp): (error: unknown) => boolean {
-  return error => error instanceof MigrationRefusal && pattern.test(error.message) && !error.message.includes('\n')
+  return error => error instanceof Error && pattern.test(error.message) && !error.message.includes('\n')
 }
 
 function loaded(files: Readonly<Record<string, string>>): readonly Migration[] {

@@ -14,15 +14,12 @@ export function lockPosts(ids: Iterable<number>): Statement {
 export function* lockContent(postIds: readonly number[], commentIds: readonly number[]): Steps<void> {
   const posts = new Set(postIds)
   // A comment never moves to another post, so its post can be read before the lock.
-  for (const [id] of commentIds.length > 0 ? yield postsOf(commentIds) : []) posts.add(Number(id))
+  const text = `select post_id from comments where id in (${places(commentIds)})`
+  for (const [id] of commentIds.length > 0 ? yield { text, values: commentIds } : []) posts.add(Number(id))
   if (posts.size === 0) return
   // When a row changes twice in one transaction, PostgreSQL checks its author again, which locks the author.
   yield queued(lockAuthors([...posts], commentIds))
   yield queued(lockPosts(posts))
-}
-
-function postsOf(commentIds: readonly number[]): Statement {
-  return { text: `select post_id from comments where id in (${places(commentIds)})`, values: commentIds }
 }
 
 /** One subquery for each author: given a set of them, PostgreSQL would read all users to find them in order. */

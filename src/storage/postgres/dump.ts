@@ -1,5 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { AppError } from '../../core/errors.ts'
 
 /** Dumps a database with `pg_dump`. The events of the last hour are left out: nobody can resume at them elsewhere. */
@@ -12,15 +12,13 @@ export async function dumpPostgres(
   const { address, password } = forLibpq(url)
   const args = ['--format=custom', '--no-owner', '--no-password', '--exclude-table-data=outbox', `--file=${file}`]
   const env = { ...environment, ...(password !== '' && { PGPASSWORD: password }) }
-  const dump = spawn('pg_dump', [...args, `--dbname=${address}`], { env, signal, stdio: ['ignore', 'ignore', 'pipe'] })
-  let complaint = ''
-  dump.stderr.setEncoding('utf8').on('data', text => {
-    complaint += text
-  })
-  const [code] = await once(dump, 'close').catch(error => {
-    throw error.code === 'ENOENT' ? new AppError('unavailable', 'pg_dump is not installed, or not in PATH') : error
-  })
-  if (code !== 0) throw new Error(complaint || `pg_dump ended with ${code}`)
+  try {
+    await promisify(execFile)('pg_dump', [...args, `--dbname=${address}`], { env, signal })
+  } catch (error) {
+    const { code, stderr } = error as { code: string | number; stderr: string }
+    if (code === 'ENOENT') throw new AppError('unavailable', 'pg_dump is not installed, or not in PATH')
+    throw new Error(stderr || `pg_dump ended with ${code}`)
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import type { StoreObserver } from '../../core/ports.ts'
 import { Queue } from '../../core/queue.ts'
 import { waited } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
-import type { Engine, EngineOptions, PoolUse } from '../engine.ts'
+import type { Engine, EngineOptions } from '../engine.ts'
 import { postgresDialect } from '../select/dialect.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Timeouts } from '../timeouts.ts'
@@ -15,12 +15,10 @@ import { type PoolOptions, PostgresPool } from './pool.ts'
 import { localTimeouts } from './settings.ts'
 import { transact } from './transact.ts'
 
-export type PostgresOptions<V extends Verbs> = EngineOptions<V> & PoolOptions
-
 /** The shared engine: any number of instances use one PostgreSQL, whose clock gives the time. */
 export class PostgresEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = postgresDialect
-  readonly poolUse: PoolUse = {
+  readonly poolUse = {
     inUse: () => this.#pool.inUse,
     waiting: () => this.#pool.waiting + this.#writers.waiting,
   }
@@ -37,7 +35,7 @@ export class PostgresEngine<V extends Verbs> implements Engine<V> {
   #lacksRoom = false
   readonly #fullDisk: BroadcastChannel
 
-  constructor(options: PostgresOptions<V>) {
+  constructor(options: EngineOptions<V> & PoolOptions) {
     this.#pool = new PostgresPool(options)
     this.#catalogue = options.catalogue
     this.#observer = options.observer

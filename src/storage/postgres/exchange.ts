@@ -23,6 +23,8 @@ export interface Request {
  */
 export class Exchange implements Submittable {
   readonly #done = Promise.withResolvers<readonly (readonly Row[])[]>()
+  /** The rows of each statement. */
+  readonly answers = this.#done.promise
   readonly #requests: readonly Request[]
   readonly #answers: (readonly Row[])[] = []
   #rows: Row[] = []
@@ -32,11 +34,6 @@ export class Exchange implements Submittable {
   constructor(requests: readonly Request[]) {
     this.#requests = requests
     this.#columns = requests[0]?.statement.columns
-  }
-
-  /** The rows of each statement. */
-  get answers(): Promise<readonly (readonly Row[])[]> {
-    return this.#done.promise
   }
 
   submit(connection: Connection): void {

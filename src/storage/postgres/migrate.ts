@@ -3,7 +3,6 @@ import {
   appliedMigrations,
   isApplied,
   type Migration,
-  MigrationRefusal,
   missingOf,
   type Step,
   stepsOf,
@@ -102,5 +101,5 @@ async function run(session: MigrationSession, step: Step, after: number): Promis
 async function requireUtf8(session: MigrationSession): Promise<void> {
   const [row] = await session.query(sql`show server_encoding`)
   if (row?.[0] !== 'UTF8')
-    throw new MigrationRefusal(`The database has the encoding ${row?.[0]}. Create one with the encoding UTF8.`)
+    throw new Error(`The database has the encoding ${row?.[0]}. Create one with the encoding UTF8.`)
 }

@@ -1,7 +1,7 @@
 import { unavailable } from '../../core/errors.ts'
 import { type Waits, waitsNow } from '../../lib/waits.ts'
 import { bounds } from '../bounds.ts'
-import type { Row, Statement, Value } from '../sql.ts'
+import type { Row, Statement } from '../sql.ts'
 import { isDamage, type SqliteConnection, sqliteError } from './connection.ts'
 import type { SqliteWriter } from './writer.ts'
 
@@ -61,7 +61,8 @@ export class SqliteReader implements Disposable {
    * the reads that have to wait.
    */
   #readSome(all: readonly Waiting[]): readonly Waiting[] {
-    const known = new Map<string, Known>()
+    /** The rows of each statement's last run, and the values it ran with. */
+    const known = new Map<string, { readonly values: Row; readonly rows: readonly Row[] }>()
     const rest: Waiting[] = []
     let now = performance.now()
     const end = now + slice
@@ -107,12 +108,6 @@ interface Waiting {
   readonly waits: Waits | undefined
   resolve(rows: readonly Row[]): void
   reject(error: Error): void
-}
-
-/** The rows of a statement's last run, and the values it ran with. */
-interface Known {
-  readonly values: readonly Value[]
-  readonly rows: readonly Row[]
 }
 
 /** Maximum milliseconds of reading per turn, apart from the last read. */
