@@ -10,7 +10,7 @@ import {
 } from '../migrate.ts'
 import { sql } from '../sql.ts'
 import { MigrationSession } from './migration-session.ts'
-import { drive } from './transact.ts'
+import { begin, drive } from './transact.ts'
 
 /**
  * Applies the missing migrations while instances of an earlier version serve. Nothing keeps these waiting for long: a lock
@@ -50,7 +50,7 @@ async function isUpToDate(session: MigrationSession, migrations: readonly Migrat
 async function lockMigrations(url: string, tell: (line: string) => void): Promise<AsyncDisposable> {
   await using parts = new AsyncDisposableStack()
   const session = parts.use(await MigrationSession.open(url))
-  await session.script(`begin; set local idle_in_transaction_session_timeout = '60s'`)
+  await session.script(`${begin.text}; set local idle_in_transaction_session_timeout = '60s'`)
   // Without a parameter: with one, the statement would stay open, and indexes would wait for it.
   const tryLock = sql`select case when pg_try_advisory_xact_lock(1685415284) then 1 end`
   for (let tries = 0; (await session.query(tryLock))[0]?.[0] !== 1; tries++) {
