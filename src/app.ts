@@ -65,8 +65,8 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const documents = await documentSource(config, schema)
 
   const timeouts = timeoutsOf(config.databaseTimeoutMs)
-  const { engine, path } = parts.use(await common.open({ clock, observer, timeouts }))
-  const readKeys = async () => (await givenKeys(config)) ?? (await readOrCreateKeys(`${path}-keys.json`))
+  const engine = await common.open({ clock, observer, timeouts }, parts)
+  const readKeys = async () => (await givenKeys(config)) ?? (await readOrCreateKeys(`${engine.path}-keys.json`))
   const keys = await readKeys()
   await engine.ping()
   addGauges(config, base, engine)
@@ -126,7 +126,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
 }
 
 /** Tells what runs here, how busy the connections to the database are, and how old its backup is. */
-function addGauges({ database, backupDir }: Config, { metrics, clock }: Base, { poolUse }: OpenDatabase['engine']) {
+function addGauges({ database, backupDir }: Config, { metrics, clock }: Base, { poolUse }: OpenDatabase) {
   metrics.buildInfo({ version, node: process.version, engine: database.kind })
   if (backupDir !== undefined)
     metrics.gauge('duet_backup_age_seconds', 'Age of the newest backup', () => backupAge(backupDir, clock.now()), 'max')
@@ -137,7 +137,7 @@ function addGauges({ database, backupDir }: Config, { metrics, clock }: Base, { 
 }
 
 /** Writes the demo data into an empty database. Returns whether its login works. */
-async function ensureDemoData(engine: OpenDatabase['engine'], store: Store, { passwords, randomness }: Base) {
+async function ensureDemoData(engine: OpenDatabase, store: Store, { passwords, randomness }: Base) {
   await seedDemoData(engine, passwords, randomness)
   const user = await store.credentials(demoLogin.email)
   return passwords.matches(demoLogin.password, user?.passwordHash)

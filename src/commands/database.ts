@@ -45,7 +45,7 @@ export async function seed(config: Config): Promise<void> {
 /** Opens the database for a command and closes it afterwards. A server may have it open at the same time. */
 export async function withDatabase<Outcome>(
   { database, databaseTimeoutMs }: Config,
-  work: (engine: OpenDatabase['engine']) => Promise<Outcome>,
+  work: (engine: OpenDatabase) => Promise<Outcome>,
 ): Promise<Outcome> {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const timeouts = timeoutsOf(databaseTimeoutMs)

@@ -18,20 +18,18 @@ export type DatabaseAddress =
 
 export type OpenOptions = Omit<EngineOptions<typeof verbs>, 'catalogue'>
 
-/** An open database with an up-to-date schema. Disposing it closes the engine and unlocks the file. */
-export interface OpenDatabase extends AsyncDisposable {
-  readonly engine: Engine<typeof verbs>
-  /** The database file. Only set for SQLite. */
-  readonly path: string | undefined
-}
+/** An engine with the verbs of the store, over an up-to-date schema. */
+export type OpenDatabase = Engine<typeof verbs>
 
-/** Opens a database for a server and brings its schema up to date. Only one server at a time may open a SQLite file. */
-export async function openDatabase(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
-  await using parts = new AsyncDisposableStack()
-  const claimed = parts.use(await shareDatabase(address, options.timeouts, options.observer.trouble))
-  const { engine, path } = parts.use(await openShared(claimed.address, options, { ...claimed, threads: 1 }))
-  const all = parts.move()
-  return { engine, path, [Symbol.asyncDispose]: () => all.disposeAsync() }
+/** Opens a database for a server. Only one server at a time may open a SQLite file. `parts` gets what is to be disposed. */
+export async function openDatabase(
+  address: DatabaseAddress,
+  options: OpenOptions,
+  parts: AsyncDisposableStack,
+): Promise<OpenDatabase> {
+  const { timeouts, observer } = options
+  const shared = parts.use(await shareDatabase(address, timeouts, observer.trouble))
+  return parts.use(await openEngine(shared.address, options, { ...shared, threads: 1 }))
 }
 
 /**
@@ -65,21 +63,10 @@ export async function shareDatabase(
   }
 }
 
-/** Opens, in a thread that serves, the database that the main thread has claimed. */
-export async function openShared(
-  address: DatabaseAddress,
-  options: OpenOptions,
-  shared: SharedSqlite,
-): Promise<OpenDatabase> {
-  const engine = await newEngine(address, options, shared)
-  const path = address.kind === 'sqlite' ? address.path : undefined
-  return { engine, path, [Symbol.asyncDispose]: () => engine[Symbol.asyncDispose]() }
-}
-
 /** Opens a database for a command. A server may have the same database open at the same time. */
-export async function openForCommand(address: DatabaseAddress, options: OpenOptions): Promise<Engine<typeof verbs>> {
+export async function openForCommand(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
   await migrateDatabase(address, line => options.observer.trouble(line, undefined))
-  return await newEngine(address, options)
+  return await openEngine(address, options)
 }
 
 /** Applies the missing migrations and returns them. `tell` gets lines for the operator. */
@@ -93,11 +80,12 @@ export async function migrateDatabase(
   return await migratePostgres(address.url, migrations, tell)
 }
 
-async function newEngine(
+/** Opens a database whose schema is up to date. With `shared`: in a thread that serves, after the main thread has claimed it. */
+export async function openEngine(
   address: DatabaseAddress,
   options: OpenOptions,
   shared?: SharedSqlite,
-): Promise<Engine<typeof verbs>> {
+): Promise<OpenDatabase> {
   const { catalogue } = await import('./verbs.ts')
   const all = { ...options, catalogue }
   if (address.kind === 'sqlite') {

@@ -17,6 +17,8 @@ export interface Engine<V extends Verbs> extends AsyncDisposable {
   ping(): Promise<void>
   /** How this engine builds JSON answers in SQL. */
   readonly dialect: Dialect
+  /** The database file, if there is one. */
+  readonly path?: string
   /** How many connections are in use now, and how many reads and writes wait for one. Missing if it has none. */
   readonly poolUse?: { inUse(): number; waiting(): number }
 }

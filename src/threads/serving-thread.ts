@@ -7,7 +7,7 @@ import { lastResort } from '../http/lifecycle.ts'
 import { createLogger } from '../http/logging.ts'
 import { keepTickShape, settle } from '../lib/v8.ts'
 import { MemoryLimits } from '../limits/memory-limits.ts'
-import { openShared } from '../storage/database.ts'
+import { openEngine } from '../storage/database.ts'
 import type { Common } from '../wiring/base.ts'
 import { ThreadCalls } from './thread-calls.ts'
 
@@ -79,7 +79,8 @@ const connect = (port: MessagePort) => void main.call('connectWriter', [port], [
 const common: Common = {
   threads: config.threads,
   isFirst: index === 0,
-  open: options => openShared(config.database, options, { threads: config.threads, connect }),
+  open: async (options, parts) =>
+    parts.use(await openEngine(config.database, options, { threads: config.threads, connect })),
   bus: new ThreadEventBus(`events ${group}`),
   limits: new MemoryLimits(systemClock, limits),
   stoppedListening: () => main.call('stoppedListening'),

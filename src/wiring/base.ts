@@ -46,7 +46,8 @@ export interface Common {
   readonly threads: number
   /** Whether this thread does the work that is done once for all threads. */
   readonly isFirst: boolean
-  open(options: OpenOptions): Promise<OpenDatabase>
+  /** `parts` gets what is to be disposed. */
+  open(options: OpenOptions, parts: AsyncDisposableStack): Promise<OpenDatabase>
   /** Wakes all threads. On PostgreSQL, its notifications do that. */
   readonly bus: EventBus
   readonly limits: MemoryLimits
@@ -63,7 +64,7 @@ export function alone({ database }: Config, clock: Clock): Common {
   return {
     threads: 1,
     isFirst: true,
-    open: options => openDatabase(database, options),
+    open: (options, parts) => openDatabase(database, options, parts),
     bus: new MemoryEventBus(),
     limits: new MemoryLimits(clock),
   }

@@ -21,6 +21,7 @@ export interface SharedSqlite {
 /** The embedded engine: a read connection in this thread and a write connection in a worker thread. */
 export class SqliteEngine<V extends Verbs> implements Engine<V> {
   readonly dialect = sqliteDialect
+  readonly path: string
   readonly #reader: SqliteReader
   readonly #writer: SqliteWriter
   readonly #worker: WriterWorker | undefined
@@ -28,6 +29,7 @@ export class SqliteEngine<V extends Verbs> implements Engine<V> {
 
   /** With `shared`, other threads of this process have engines on the same file, and one writer thread serves all. */
   constructor(path: string, { catalogue, clock, observer, timeouts }: EngineOptions<V>, shared?: SharedSqlite) {
+    this.path = path
     const now = () => clock.now()
     const busyMs = timeouts.operation
     const reading = new SqliteConnection(path, 'read', busyMs, shared?.threads)
