@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { type Config, ConfigError } from '../config.ts'
 import { AppError } from '../core/errors.ts'
 import { Argon2Passwords } from '../security/passwords.ts'
-import { migrateDatabase, type OpenDatabase, openForCommand } from '../storage/database.ts'
+import { migrateDatabase, type OpenDatabase, openEngine } from '../storage/database.ts'
 import { seedDemoData } from '../storage/entities/demo-data.ts'
 import { timeoutsOf } from '../storage/timeouts.ts'
 import { systemClock, systemRandomness } from '../wiring/base.ts'
@@ -49,7 +49,8 @@ export async function withDatabase<Outcome>(
 ): Promise<Outcome> {
   const observer = { read() {}, write() {}, commit() {}, trouble() {} }
   const timeouts = timeoutsOf(databaseTimeoutMs)
-  await using engine = await openForCommand(database, { clock: systemClock, observer, timeouts })
+  await migrateDatabase(database, () => {})
+  await using engine = await openEngine(database, { clock: systemClock, observer, timeouts })
   return await work(engine)
 }
 

@@ -55,18 +55,8 @@ export async function shareDatabase(
   await migrateDatabase(claimed, line => trouble(line, undefined))
   const catalogueUrl = import.meta.resolve('./verbs.ts')
   const writer = file && parts.use(new WriterWorker({ path: file.path, catalogueUrl, busyMs }, trouble))
-  const all = parts.move()
-  return {
-    address: claimed,
-    connect: port => writer?.connect(port),
-    [Symbol.asyncDispose]: () => all.disposeAsync(),
-  }
-}
-
-/** Opens a database for a command. A server may have the same database open at the same time. */
-export async function openForCommand(address: DatabaseAddress, options: OpenOptions): Promise<OpenDatabase> {
-  await migrateDatabase(address, line => options.observer.trouble(line, undefined))
-  return await openEngine(address, options)
+  const connect = (port: MessagePort) => writer?.connect(port)
+  return Object.assign(parts.move(), { address: claimed, connect })
 }
 
 /** Applies the missing migrations and returns them. `tell` gets lines for the operator. */

@@ -151,7 +151,6 @@ export const userReads = {
 }
 
 const userFields = ['id', 'name', 'email', ...profileFields] as const
-const profileColumns = profileFields.map(columnOf)
 const userColumns = userFields.map(columnOf)
 const readById = `select ${userColumns.join(', ')} from users where id = $1`
 
@@ -233,7 +232,7 @@ function* updateUser(
 }
 
 // One statement, since a login key and a password are there together or not at all.
-const updated = ['name', 'email', ...profileColumns, 'email_key', 'login_key']
+const updated = [...userColumns.slice(1), 'email_key', 'login_key']
 const update = `update users set ${updated.map((column, index) => `${column} = $${index + 2}`).join(', ')},
   password_hash = coalesce($${updated.length + 2}, password_hash), token_mark = coalesce($${updated.length + 3}, token_mark)
   where id = $1`

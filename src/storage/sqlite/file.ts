@@ -19,7 +19,9 @@ export function claimSqliteFile(path: string): Disposable & { readonly path: str
   const file = temporary === undefined ? realPath(path) : join(temporary, 'duet.db')
   keepPrivate(file)
   const lock = lockSqliteFile(file)
-  markAsClaimed(file)
+  // A new number whenever a server claims the file. With it the server notices when another file has replaced its own.
+  using connection = new SqliteConnection(file, 'write')
+  connection.database.exec(`pragma user_version = ${randomInt(1, 2 ** 31)}`)
   return {
     path: file,
     [Symbol.dispose]() {
@@ -27,15 +29,6 @@ export function claimSqliteFile(path: string): Disposable & { readonly path: str
       if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true })
     },
   }
-}
-
-/**
- * Writes a new random number to the file's header whenever a server claims the file. With it the server recognises its
- * own file and notices when another file has replaced it.
- */
-function markAsClaimed(file: string): void {
-  using connection = new SqliteConnection(file, 'write')
-  connection.database.exec(`pragma user_version = ${randomInt(1, 2 ** 31)}`)
 }
 
 /** The real path, with links resolved, so that two servers that open the same file find the same lock. */
