@@ -70,8 +70,6 @@ for (const kind of engineKinds) {
 }
 
 describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, () => {
-  const all = migrationsOf('postgres')
-
   it('wait while another instance migrates, and are applied when that one is killed', async () => {
     await using database = await postgres.createEmpty()
     const address = new URL(database.location)
@@ -85,10 +83,10 @@ describe('Migrations on an empty PostgreSQL database', { skip: postgres.skip }, 
     await using first = new DuetProcess(['migrate'], { env: { DATABASE_URL: address.href } })
     await waitUntil(() => isMigrating)
     const told = Promise.withResolvers<string>()
-    const second = migratePostgres(database.location, all, told.resolve)
+    const second = migratePostgres(database.location, migrationsOf('postgres'), told.resolve)
     assert.match(await within(told.promise, 'a line of the one that waits'), /^Another instance migrates/)
     first.child.kill('SIGKILL')
-    assert.deepEqual(await second, all)
+    assert.deepEqual(await second, migrationsOf('postgres'))
   })
 })
 
