@@ -48,6 +48,11 @@ export function isOutage(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable'
 }
 
+export function present<Item>(item: Item | undefined, absent: () => AppError): Item {
+  if (item === undefined) throw absent()
+  return item
+}
+
 /** A defect on our side. Callers never see its cause. */
 export function fault(cause: unknown): AppError {
   return new AppError('fault', 'Internal server error', { cause })

@@ -1,7 +1,7 @@
 import { type Access, invalidToken } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { type Condition, type Revised, unmetCondition } from '../condition.ts'
-import { AppError } from '../errors.ts'
+import { AppError, present } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
 import type { OrderStore } from '../store.ts'
@@ -53,7 +53,7 @@ export class Orders {
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<Order>> {
     const reach = this.#parts.access.reach(actor, 'read an order')
-    return present(id === undefined ? undefined : await this.#parts.store.readOrder(id, reach))
+    return present(id === undefined ? undefined : await this.#parts.store.readOrder(id, reach), absentOrder)
   }
 
   async items(actor: Actor, id: number | undefined): Promise<readonly StoredItem[]> {
@@ -65,7 +65,8 @@ export class Orders {
 
   async tracking(actor: Actor, id: number | undefined): Promise<Tracking> {
     const reach = this.#parts.access.reach(actor, 'read an order')
-    const { order, tracking } = present(id === undefined ? undefined : await this.#parts.store.trackOrder(id, reach))
+    const tracked = id === undefined ? undefined : await this.#parts.store.trackOrder(id, reach)
+    const { order, tracking } = present(tracked, absentOrder)
     if (!allows(order, 'track') || tracking === null) throw new AppError('not-found', 'Order is not shipped yet')
     return tracking
   }
@@ -82,9 +83,4 @@ export class Orders {
 
 export function absentOrder(): AppError {
   return new AppError('not-found', 'Order not found')
-}
-
-function present<Item>(item: Item | undefined): Item {
-  if (item === undefined) throw absentOrder()
-  return item
 }

@@ -2,7 +2,7 @@ import { waiting } from '../../lib/waits.ts'
 import { type Access, invalidToken, notPermitted } from '../access.ts'
 import type { Actor } from '../actor.ts'
 import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
-import { AppError } from '../errors.ts'
+import { AppError, present } from '../errors.ts'
 import type { EventBus } from '../events.ts'
 import { badInput, type Decode } from '../input.ts'
 import { type Page, pageOf } from '../page.ts'
@@ -34,13 +34,13 @@ export class Users {
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<User>> {
     this.#parts.access.require(actor, 'read a user', id)
-    return present(id === undefined ? undefined : await this.#parts.store.readUser(id))
+    return present(id === undefined ? undefined : await this.#parts.store.readUser(id), absentUser)
   }
 
   async readSelf(actor: Actor): Promise<Revised<User>> {
     this.#parts.access.require(actor, 'read oneself')
     if (actor.kind === 'anonymous') throw notPermitted(actor)
-    return present(await this.#parts.store.readUser(actor.id))
+    return present(await this.#parts.store.readUser(actor.id), absentUser)
   }
 
   async create(actor: Actor, decode: Decode<UserInput>): Promise<User> {
@@ -118,11 +118,6 @@ export class Users {
     const hash = await waiting('password', this.#parts.passwords.hash(password))
     return { password: { hash }, tokenVersion: this.#parts.randomness.id() }
   }
-}
-
-function present<Item>(user: Item | undefined): Item {
-  if (user === undefined) throw absentUser()
-  return user
 }
 
 /** Throws the error for an outcome that is a refusal. */
