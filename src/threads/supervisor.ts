@@ -63,13 +63,11 @@ function partOf(config: Config, { address }: SharedDatabase): Config {
 async function requireFreePort({ host, port }: Config): Promise<void> {
   if (port === 0) return
   const connection = connect({ host, port })
-  const connected = once(connection, 'connect', { signal: AbortSignal.timeout(connectMs) })
-  const answers = await connected.then(
-    () => true,
-    () => false,
-  )
+  const signal = AbortSignal.timeout(connectMs)
+  const answer = await once(connection, 'connect', { signal }).catch(() => undefined)
   connection.destroy()
-  if (answers) throw Object.assign(new Error('The port is in use'), { code: 'EADDRINUSE', syscall: 'listen' })
+  if (answer !== undefined)
+    throw Object.assign(new Error('The port is in use'), { code: 'EADDRINUSE', syscall: 'listen' })
 }
 
 /** Supervises the threads from the main thread, and has what exists only once. */
