@@ -16,12 +16,7 @@ export class EventMessage {
   /** `id` is the subscription's id as JSON. */
   frame(id: string): Buffer {
     if (this.#frame !== undefined && id === this.#id) return this.#frame
-    this.#id = id
-    this.#frame = this.#make(`{"id":${id}`)
-    return this.#frame
-  }
-
-  #make(start: string): Buffer {
+    const start = `{"id":${id}`
     const startLength = Buffer.byteLength(start)
     const length = startLength + this.#rest.length
     const head = length < 126 ? 2 : length < 65_536 ? 4 : 10
@@ -32,6 +27,8 @@ export class EventMessage {
     else if (head === 10) frame.writeBigUInt64BE(BigInt(length), 2)
     frame.write(start, head)
     frame.set(this.#rest, head + startLength)
+    this.#id = id
+    this.#frame = frame
     return frame
   }
 }

@@ -7,9 +7,7 @@ import type { EventMessage } from './event-message.ts'
 import type { Subscriber } from './groups.ts'
 
 /** The connection to the client, of any kind. */
-export interface Wire {
-  /** Resolves when the client has read most of what was sent. Undefined if it has. */
-  ready(): Promise<void> | undefined
+export interface Wire extends Pick<Subscriber, 'ready'> {
   send(message: string): void
   sendFrame(frame: Buffer): void
   close(code: number, reason: string): void
