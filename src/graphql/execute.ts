@@ -3,17 +3,16 @@ import type { Actor } from '../core/actor.ts'
 import { AppError } from '../core/errors.ts'
 import type { Fields } from '../core/input.ts'
 import type { Posts } from '../core/posts/operations.ts'
-import { refusalFromCore } from './errors.ts'
+import { refusal, refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { checkCost } from './language/limits/cost.ts'
-import type { Request } from './language/plan.ts'
-import { Plans } from './language/plans.ts'
+import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
+import { PlanSize, Plans, planBounds } from './language/plans.ts'
 import type { Subscription } from './live/groups.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import type { DocumentSource } from './persisted/automatic.ts'
 import { planQuery, type QueryPlan, runQuery } from './query.ts'
 import type { OperationRequest } from './request.ts'
-import { planSubscription } from './subscription.ts'
 
 export interface ExecutorParts {
   readonly schema: GraphQLSchema
@@ -28,12 +27,11 @@ export interface ExecutorParts {
  */
 export class Executor {
   readonly #parts: ExecutorParts
-  readonly #queries: Plans<QueryPlan>
+  readonly #queries = new Plans<QueryPlan>(planQuery)
   readonly #mutations = new Plans<MutationPlan>(planMutation)
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts
-    this.#queries = new Plans((operation, variables, size) => planQuery(parts.schema, operation, variables, size))
   }
 
   prepare(request: OperationRequest): PreparedOperation {
@@ -62,7 +60,24 @@ export class Executor {
   /** Coerces the variables to the types of the schema. Throws if the operation costs too much with them. */
   #request(operation: PreparedOperation, inputs: Fields, actor: Actor): Request {
     const variables = operation.coerce(inputs)
-    checkCost(operation.cost(variables), this.#parts.maxComplexity)
-    return { variables, actor, introspected: { fields: 0 } }
+    const { schema, maxComplexity } = this.#parts
+    checkCost(operation.cost(variables), maxComplexity)
+    return { schema, variables, actor, introspected: { fields: 0 } }
   }
+}
+
+function planSubscription({ tree }: PreparedOperation, request: Request): Subscription {
+  const { variables } = request
+  const [merged] = collect([tree], variables)
+  if (merged === undefined) throw refusal('BAD_REQUEST', 'The subscription selects nothing.')
+  const [key, fields] = merged
+  const [{ name, args }] = fields
+  const root = name === 'postAdded' ? 'post' : 'comment'
+  // An id that is not valid becomes 0, which no post has.
+  const topic =
+    root === 'post'
+      ? { kind: 'posts' as const }
+      : { kind: 'comments' as const, postId: idIn(args.get('postId'), variables) ?? 0 }
+  const plan = planShown(root, key, fields, variables, new PlanSize(planBounds.subscriptionFields))
+  return { key, topic, ...showOf(plan, request) }
 }

@@ -1,4 +1,3 @@
-import type { GraphQLSchema } from 'graphql'
 import type { Posts } from '../core/posts/operations.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { introspect } from './language/introspection.ts'
@@ -11,17 +10,12 @@ export interface QueryPlan extends Plan {
   readonly reads: boolean
 }
 
-export function planQuery(
-  schema: GraphQLSchema,
-  operation: PreparedOperation,
-  variables: Variables,
-  size: PlanSize,
-): QueryPlan {
+export function planQuery(operation: PreparedOperation, variables: Variables, size: PlanSize): QueryPlan {
   const planner = new Planner(variables, size)
   const fields = [...collect([operation.tree], variables)].map(([key, fields]) => {
     if (fields[0].kind !== 'introspection') return planner.atTop(key, fields)
     size.add()
-    return { kind: 'json', key, slot: planner.slot(request => introspect(schema, fields, request)) } as const
+    return { kind: 'json', key, slot: planner.slot(request => introspect(fields, request)) } as const
   })
   const reads = fields.some(({ kind }) => kind === 'one' || kind === 'many')
   return { selection: { fields }, slots: planner.slots, reads }

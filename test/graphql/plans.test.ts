@@ -82,8 +82,7 @@ describe('An operation with a too large plan', () => {
 })
 
 describe('Plans', () => {
-  const newPlans = () =>
-    new Plans<QueryPlan>((operation, variables, size) => planQuery(schema, operation, variables, size))
+  const newPlans = () => new Plans<QueryPlan>(planQuery)
 
   // As in a store: compiled statements live as long as their selection.
   const compiled = new WeakMap<Selection, string>()

@@ -29,8 +29,6 @@ export interface DocumentsOptions {
   readonly introspection?: boolean
 }
 
-type OperationOptions = Pick<DocumentsOptions, 'schema' | 'suggestions'>
-
 /** An LRU cache of parsed and valid documents, by their text. Invalid documents are not cached. */
 export class Documents {
   readonly #options: DocumentsOptions
@@ -59,7 +57,7 @@ export class Documents {
     const errors = validate(schema, parsed, rules, { maxErrors, hideSuggestions: !suggestions })
     if (errors.length > 0) throw refusalFromGraphQL('GRAPHQL_VALIDATION_FAILED', errors)
     // Parse again without locations, because they keep every token of the text in memory.
-    const document = new ValidDocument(text, parse(text, { noLocation: true }), { schema, suggestions })
+    const document = new ValidDocument(text, parse(text, { noLocation: true }), this.#options)
     this.#known.set(text, document)
     waited('parse', begun)
     return document
@@ -117,7 +115,7 @@ export class ValidDocument {
   /** The approximate memory in bytes. */
   readonly weight: number
 
-  constructor(text: string, document: DocumentNode, options: OperationOptions) {
+  constructor(text: string, document: DocumentNode, options: DocumentsOptions) {
     const treeOf = treesOf(options.schema, document)
     this.weight = 2 * text.length + ((document.tokenCount ?? 0) + 1) * bytesPerToken
     this.operations = document.definitions
@@ -153,11 +151,11 @@ export class PreparedOperation {
   /** The approximate memory in bytes: that of its document. */
   readonly weight: number
   readonly #definition: OperationDefinitionNode
-  readonly #options: OperationOptions
+  readonly #options: DocumentsOptions
   /** The cost without variables, which never changes. */
   #cost: Cost | undefined
 
-  constructor(definition: OperationDefinitionNode, tree: readonly Node[], weight: number, options: OperationOptions) {
+  constructor(definition: OperationDefinitionNode, tree: readonly Node[], weight: number, options: DocumentsOptions) {
     this.kind = definition.operation
     // Copied, because a part of the client's text would keep all of it in memory, as long as a subscription has the name.
     this.name = definition.name && Buffer.from(definition.name.value).toString()

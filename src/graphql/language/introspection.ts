@@ -1,4 +1,4 @@
-import { type GraphQLResolveInfo, type GraphQLSchema, isObjectType } from 'graphql'
+import { type GraphQLResolveInfo, isObjectType } from 'graphql'
 import { refusal } from '../errors.ts'
 import { type Collected, collect, type Merged, type Request } from './plan.ts'
 import { argumentIn, type Field } from './tree.ts'
@@ -10,8 +10,7 @@ export const introspectionBound = 5_000
  * Answers an introspection field with the resolvers of graphql-js. Its own executor would go on without a bound: aliases
  * of lists within lists make an answer of a million fields. All such fields of a request count together.
  */
-export function introspect(schema: GraphQLSchema, fields: Merged, request: Request): string {
-  const { variables, introspected } = request
+export function introspect(fields: Merged, { schema, variables, introspected }: Request): string {
   const info = { schema } as GraphQLResolveInfo
 
   const known = new Map<Merged, Collected>()

@@ -1,3 +1,4 @@
+import type { GraphQLSchema } from 'graphql'
 import type { Actor } from '../../core/actor.ts'
 import { idOf } from '../../core/input.ts'
 import type { SelectedField, Selection, Slot, SlotValues } from '../../core/selection.ts'
@@ -13,6 +14,7 @@ export interface Plan {
 }
 
 export interface Request {
+  readonly schema: GraphQLSchema
   readonly variables: Variables
   readonly actor: Actor
   readonly introspected: { fields: number }
