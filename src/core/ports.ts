@@ -61,7 +61,7 @@ export interface RateLimiter {
   readonly limit: number
   readonly windowMs: number
   take(key: string): Allowance | Promise<Allowance>
-  giveBack(key: string): void | Promise<void>
+  giveBack(key: string): void | Promise<unknown>
 }
 
 export interface Allowance {

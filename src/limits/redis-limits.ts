@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { Redis, type Result } from 'ioredis'
-import type { RateLimiter } from '../core/ports.ts'
+import type { Allowance, RateLimiter } from '../core/ports.ts'
 import { waiting } from '../lib/waits.ts'
 import { allowanceOf, type Limits, type MemoryLimits } from './memory-limits.ts'
 
@@ -56,35 +56,23 @@ export class RedisLimits implements Limits, Disposable {
     const local = this.#options.local.limiter(name, limit, windowMs)
     if (limit === Number.POSITIVE_INFINITY) return local // there is nothing to share
     const salt = `${this.#options.secret} ${name} `
-    const count = (key: string, amount: 1 | -1) => this.#count(hidden(salt + key), amount, windowMs)
+    const count = (key: string, amount: 1 | -1) => this.#count(hidden(salt + key), amount, limit, windowMs)
     return {
       limit,
       windowMs,
-      take: key => {
-        if (!this.#up) return local.take(key)
-        return count(key, 1).then(
-          ({ taken, leftMs }) => allowanceOf(taken, limit, leftMs),
-          () => local.take(key),
-        )
-      },
-      giveBack: key => {
-        if (!this.#up) return local.giveBack(key)
-        return count(key, -1).then(
-          () => {},
-          () => local.giveBack(key),
-        )
-      },
+      take: key => (this.#up ? count(key, 1).catch(() => local.take(key)) : local.take(key)),
+      giveBack: key => (this.#up ? count(key, -1).catch(() => local.giveBack(key)) : local.giveBack(key)),
     }
   }
 
   /** All changes of one turn of the event loop travel together: most of the cost is that of a message. */
-  async #count(key: string, amount: 1 | -1, windowMs: number) {
+  async #count(key: string, amount: 1 | -1, limit: number, windowMs: number): Promise<Allowance> {
     this.#batch ??= this.#newBatch()
     const { keys, values, sent } = this.#batch
     const index = 2 * (keys.push(key) - 1)
     values.push(amount, windowMs)
     const results = await waiting('redis', sent)
-    return { taken: results[index] ?? 0, leftMs: results[index + 1] ?? 0 }
+    return allowanceOf(results[index] ?? 0, limit, results[index + 1] ?? 0)
   }
 
   #newBatch(): Batch {
