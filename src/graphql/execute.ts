@@ -7,7 +7,7 @@ import { refusal, refusalFromCore } from './errors.ts'
 import type { PreparedOperation } from './language/documents.ts'
 import { checkCost } from './language/limits/cost.ts'
 import { collect, idIn, planShown, type Request, showOf } from './language/plan.ts'
-import { PlanSize, Plans, planBounds } from './language/plans.ts'
+import { keptPlans, PlanSize, planBounds } from './language/plans.ts'
 import type { Subscription } from './live/groups.ts'
 import { type MutationPlan, planMutation, runMutation } from './mutation.ts'
 import type { DocumentSource } from './persisted/automatic.ts'
@@ -27,8 +27,8 @@ export interface ExecutorParts {
  */
 export class Executor {
   readonly #parts: ExecutorParts
-  readonly #queries = new Plans<QueryPlan>(planQuery)
-  readonly #mutations = new Plans<MutationPlan>(planMutation)
+  readonly #queries = keptPlans<QueryPlan>(planQuery)
+  readonly #mutations = keptPlans<MutationPlan>(planMutation)
 
   constructor(parts: ExecutorParts) {
     this.#parts = parts
@@ -43,8 +43,8 @@ export class Executor {
     try {
       const request = this.#request(operation, inputs, actor)
       return operation.kind === 'mutation'
-        ? await runMutation(this.#mutations.get(operation, request.variables), request, this.#parts.posts)
-        : await runQuery(this.#queries.get(operation, request.variables), request, this.#parts.posts)
+        ? await runMutation(this.#mutations(operation, request.variables), request, this.#parts.posts)
+        : await runQuery(this.#queries(operation, request.variables), request, this.#parts.posts)
     } catch (error) {
       throw error instanceof AppError ? refusalFromCore(error) : error
     }

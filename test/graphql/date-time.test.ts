@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { dateTimeOf } from '../../src/graphql/language/date-time.ts'
+import { dateTimeOf } from '../../src/graphql/language/schema.ts'
 import { startTestApp } from '../support/app.ts'
 import { assertRefused, query, read } from '../support/graphql.ts'
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'
 import type { Selection } from '../../src/core/selection.ts'
 import { Documents, type PreparedOperation } from '../../src/graphql/language/documents.ts'
-import { Plans } from '../../src/graphql/language/plans.ts'
+import { keptPlans } from '../../src/graphql/language/plans.ts'
 import { loadSchema } from '../../src/graphql/language/schema.ts'
 import { planQuery, type QueryPlan } from '../../src/graphql/query.ts'
 import { postgresDialect } from '../../src/storage/select/dialect.ts'
@@ -82,7 +82,7 @@ describe('An operation with a too large plan', () => {
 })
 
 describe('Plans', () => {
-  const newPlans = () => new Plans<QueryPlan>(planQuery)
+  const newPlans = () => keptPlans<QueryPlan>(planQuery)
 
   // As in a store: compiled statements live as long as their selection.
   const compiled = new WeakMap<Selection, string>()
@@ -97,11 +97,11 @@ describe('Plans', () => {
     const plans = newPlans()
     const grown = growthOf(() => {
       for (let count = 0; count < 200; count++) {
-        compileAll(plans.get(prepared(`${lists(10, 20, 100)} # ${count}`), {}))
+        compileAll(plans(prepared(`${lists(10, 20, 100)} # ${count}`), {}))
       }
     })
     t.diagnostic(`200 plans took ${megabytes(grown)}`)
     assert.ok(grown < 40 * 1024 * 1024, megabytes(grown))
-    assert.ok(plans.get(prepared('{ posts { id } }'), {}))
+    assert.ok(plans(prepared('{ posts { id } }'), {}))
   })
 })

@@ -4,30 +4,22 @@ import { refusal } from '../errors.ts'
 import type { PreparedOperation } from './documents.ts'
 import type { Variables } from './tree.ts'
 
-export type MakePlan<Plan> = (operation: PreparedOperation, variables: Variables, size: PlanSize) => Plan
-
 /** An LRU cache of plans. A plan is made once for all requests of the same shape. */
-export class Plans<Plan> {
-  readonly #make: MakePlan<Plan>
-  readonly #known = new LruCache<string, { readonly plan: Plan; readonly weight: number }>(kept.plans, {
+export function keptPlans<Plan>(make: (operation: PreparedOperation, variables: Variables, size: PlanSize) => Plan) {
+  const known = new LruCache<string, { readonly plan: Plan; readonly weight: number }>(kept.plans, {
     of: ({ weight }) => weight,
     most: kept.bytes,
   })
-
-  constructor(make: MakePlan<Plan>) {
-    this.#make = make
-  }
-
-  get(operation: PreparedOperation, variables: Variables): Plan {
+  return (operation: PreparedOperation, variables: Variables): Plan => {
     const key = operation.id + shapeKey(operation.variableNames, variables)
-    const known = this.#known.get(key)
-    if (known !== undefined) return known.plan
+    const found = known.get(key)
+    if (found !== undefined) return found.plan
     const begun = performance.now()
     const size = new PlanSize()
-    const plan = this.#make(operation, variables, size)
+    const plan = make(operation, variables, size)
     // The weight includes the document, because the plan keeps it in memory even if the cache of documents drops it.
     waited('plan', begun)
-    this.#known.set(key, { plan, weight: operation.weight + size.weight + 2 * key.length })
+    known.set(key, { plan, weight: operation.weight + size.weight + 2 * key.length })
     return plan
   }
 }

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildSchema, type GraphQLSchema, isScalarType, Kind } from 'graphql'
-import { dateTimeOf } from './date-time.ts'
 
 let loaded: GraphQLSchema | undefined
 
@@ -20,3 +19,19 @@ function readSchema(): GraphQLSchema {
   dateTime.coerceInputLiteral = literal => dateTimeOf(literal.kind === Kind.STRING ? literal.value : undefined)
   return schema
 }
+
+/** Parses an ISO-8601 date and time into the one format that the store uses: 2026-01-31T12:00:00.000Z. */
+export function dateTimeOf(value: unknown): string {
+  const [, date = '', time, seconds = ':00', fraction = '', offset] =
+    (typeof value === 'string' && pattern.exec(value)) || []
+  // Digits after the milliseconds are cut off. Rounding could move the time to the next second.
+  const instant = new Date(`${date}T${time}${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}${offset}`)
+  // JavaScript would turn 31 February into a day in March, so the date is compared with the input.
+  const isDay = date !== '' && new Date(`${date}T00:00:00Z`).toJSON()?.startsWith(date)
+  // Years before 0 and after 9999 begin with a sign.
+  if (isDay && /^\d/.test(instant.toJSON() ?? '')) return instant.toJSON()
+  throw new TypeError('DateTime must be an ISO-8601 date and time with an offset or Z, such as 2026-01-31T12:00:00Z')
+}
+
+const pattern =
+  /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):[0-5]\d)(?:(:[0-5]\d)(?:[.,](\d{1,9}))?)?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)$/

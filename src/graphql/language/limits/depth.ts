@@ -18,18 +18,14 @@ export function depthOf(document: DocumentNode): number {
     return known.get(name) ?? 0
   }
 
-  const ofSelections = ({ selections }: SelectionSetNode): number => {
-    let deepest = 0
-    for (const selection of selections) {
-      let depth = 0
-      if (selection.kind === Kind.FRAGMENT_SPREAD) depth = ofFragment(selection.name.value)
-      else if (selection.kind === Kind.INLINE_FRAGMENT) depth = ofSelections(selection.selectionSet)
-      else if (selection.selectionSet !== undefined && !isIntrospection(selection.name.value))
-        depth = 1 + ofSelections(selection.selectionSet)
-      deepest = Math.max(deepest, depth)
-    }
-    return deepest
+  const ofSelection = (selection: SelectionSetNode['selections'][number]): number => {
+    if (selection.kind === Kind.FRAGMENT_SPREAD) return ofFragment(selection.name.value)
+    if (selection.kind === Kind.INLINE_FRAGMENT) return ofSelections(selection.selectionSet)
+    const { name, selectionSet } = selection
+    return selectionSet === undefined || isIntrospection(name.value) ? 0 : 1 + ofSelections(selectionSet)
   }
+
+  const ofSelections = ({ selections }: SelectionSetNode): number => Math.max(0, ...selections.map(ofSelection))
 
   const operations = document.definitions.filter(definition => definition.kind === Kind.OPERATION_DEFINITION)
   return Math.max(0, ...operations.map(({ selectionSet }) => ofSelections(selectionSet)))
