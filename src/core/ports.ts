@@ -61,7 +61,8 @@ export interface RateLimiter {
   readonly limit: number
   readonly windowMs: number
   take(key: string): Allowance | Promise<Allowance>
-  giveBack(key: string): void | Promise<unknown>
+  /** Undoes one `take`. May return a promise. */
+  giveBack(key: string): unknown
 }
 
 export interface Allowance {
