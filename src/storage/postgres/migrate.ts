@@ -28,10 +28,13 @@ export async function migratePostgres(
   if (await isUpToDate(session, migrations)) return []
   await using _lock = await lockMigrations(url, tell)
   await session.script(`${versionTable}; ${progressTable}`)
-  const missing = missingOf(migrations, await session.query(appliedMigrations))
+  const applied = await session.query(appliedMigrations)
+  const missing = missingOf(migrations, applied)
   for (const migration of missing) {
     const named = `Migration ${migration.version} (${migration.name})`
-    await migrateInSteps(session, migration, () => tell(`${named} waits for other transactions.`))
+    // In a new database there is nobody to wait for, and indexes are built at once.
+    const script = applied.length === 0 ? migration.script.replaceAll(' concurrently', '') : migration.script
+    await migrateInSteps(session, { ...migration, script }, () => tell(`${named} waits for other transactions.`))
   }
   return missing
 }
@@ -54,8 +57,8 @@ async function lockMigrations(url: string, tell: (line: string) => void): Promis
   // Without a parameter: with one, the statement would stay open, and indexes would wait for it.
   const tryLock = sql`select case when pg_try_advisory_xact_lock(1685415284) then 1 end`
   for (let tries = 0; (await session.query(tryLock))[0]?.[0] !== 1; tries++) {
-    if (tries % 20 === 6) tell('Another instance migrates the database. Waiting for it.')
-    await delay(Math.min(500, 10 * 2 ** tries))
+    if (tries % 100 === 5) tell('Another instance migrates the database. Waiting for it.')
+    await delay(100)
   }
   const timer = setInterval(() => session.script('select 1').catch(() => {}), 10_000)
   parts.defer(() => clearInterval(timer))
