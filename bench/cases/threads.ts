@@ -32,7 +32,7 @@ export const threads: Part = {
   name: 'threads',
   cases: allCases,
   async run({ folder, generator, tokens, pace, choose }) {
-    const help = spawnSync(process.execPath, [duetProgram[0], '--help'], { encoding: 'utf8' }).stdout
+    const help = spawnSync(process.execPath, [...duetProgram.slice(0, -1), '--help'], { encoding: 'utf8' }).stdout
     if (!/^\s*THREADS\b/m.test(help)) {
       skip('The comparison of serving threads', 'this Duet has no setting THREADS')
       return []
