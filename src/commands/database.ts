@@ -28,10 +28,9 @@ export async function repair(config: Config): Promise<void> {
       } while (after > 0)
       return rows
     }
-    console.log(`posts with a wrong number of comments: ${await mended('mendCommentCounts')}`)
-    console.log(`users with a wrong lower-cased e-mail: ${await mended('mendEmailKeys')}`)
+    console.log(`Posts whose number of comments was wrong, and is mended: ${await mended('mendCommentCounts')}`)
+    console.log(`Users whose lower-cased e-mail was wrong, and is mended: ${await mended('mendEmailKeys')}`)
   })
-  console.log('All of them are mended.')
 }
 
 /** `duet seed` */
