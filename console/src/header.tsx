@@ -1,7 +1,7 @@
 import { effect } from '@preact/signals'
 import { render } from 'preact'
 import { duet } from './client.ts'
-import { accountSlot, serviceUrl } from './settings.ts'
+import { accountSlot, consoleUrl } from './settings.ts'
 import { comeBackTo, question, resumeSession } from './state/session.ts'
 import { Account } from './views/account.tsx'
 
@@ -27,5 +27,5 @@ effect(() => {
   if (asked?.reason === 'ended') asked.answer(false)
   if (asked?.reason !== 'wanted') return
   comeBackTo(location.href)
-  location.assign(`${serviceUrl}/console#sign-in`)
+  location.assign(`${consoleUrl}#/sign-in`)
 })

@@ -37,7 +37,8 @@ export async function serveForDevelopers(server: FastifyInstance, config: Config
   serveGuides(server)
   serveGraphiqlAssets(server)
   const metrics = config.metricsToken !== undefined ? 'token' : config.metricsOpen ? 'open' : 'off'
-  serveConsole(server, { metrics, demoLogin: shownLogin })
+  const { accessPolicy: policy, signUp } = config
+  serveConsole(server, { metrics, policy, signUp, demoLogin: shownLogin })
 }
 
 /** The typed client. */

@@ -124,10 +124,10 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
       if (!isShown) return false
       return page.evaluate<boolean>(`(() => {
         const alert = document.querySelector('[role=alert]')
-        return /You can try again in [1-4] s\\./.test(alert.textContent) && alert.querySelector('button').disabled
+        return /You can go on in [1-4] s\\./.test(alert.textContent) && alert.querySelector('button').disabled
       })()`)
     })
-    await page.getByText('You can try again now.').waitFor()
+    await page.getByText('You can go on now.').waitFor()
     await again.click()
     await page.getByRole('row', { name: /Ada/ }).waitFor()
     assert.equal(await page.getByRole('alert').count(), 0)

@@ -67,7 +67,7 @@ describe('the console', { skip: browserMissing }, () => {
 
   it('shows new posts and comments at once, and after a lost connection those that were missed', async () => {
     await using proxy = await Wire.to(new URL(app.url))
-    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`)
+    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, { as: ada })
     await view.page.getByText('Live', { exact: true }).waitFor()
     const [answered, shown] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const late = async (route: Route) => {
@@ -239,11 +239,12 @@ describe('the console', { skip: browserMissing }, () => {
     view.assertNoTroubles()
 
     await using other = await open({ tab: 'users', offline: false }) // with its own browser context
-    await other.page.getByText('You are not signed in').waitFor()
-    await other.page.getByRole('alert').getByRole('button', { name: 'Sign in' }).click()
+    await other.page.getByText('Sign in to see this').waitFor()
+    await other.button('Sign in to go on').click()
     await other.fillIn(grace)
-    await other.page.getByText('You may not do this').waitFor()
-    other.assertNoTroubles({ refusals: true })
+    await other.page.getByText('This is for admins').waitFor()
+    assert.equal(await other.page.getByRole('link', { name: 'Users', exact: true }).count(), 0)
+    other.assertNoTroubles()
   })
 
   it('shows nothing that the former user has read, not even while the answer to the next one is under way', async () => {
@@ -259,13 +260,11 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Sign in').waitFor()
     assert.equal(await page.getByRole('row').count(), 0)
     release()
-    await page.getByText('You are not signed in').waitFor()
-    assert.equal(await page.getByRole('row').count(), 0)
-    await view.show('Payments')
-    assert.equal(await page.locator('.receipt').count(), 0)
-
+    await page.getByText('Sign in to see this').waitFor()
     await view.button('Sign in').click()
     await view.fillIn(ada)
+    await view.show('Payments')
+    assert.equal(await page.locator('.receipt').count(), 0)
     const late = [await holdOne(page, /users\?/), await holdOne(page, /payments$/)]
     const answers = [page.waitForResponse(/users\?/), page.waitForResponse(/payments$/)]
     await view.button('Pay').click()
@@ -276,12 +275,41 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Sign in').waitFor()
     for (const go of late) go()
     await Promise.all(answers)
-    await page.evaluate('new Promise(resolve => setTimeout(resolve))')
-    assert.equal(await page.locator('.receipt').count(), 0)
+    await view.button('Sign in').click()
+    await view.fillIn(ada)
+    await page.getByText('No payments from this page yet').waitFor()
     const next = await holdOne(page, /users\?/)
     await view.show('Users')
     assert.equal(await page.getByRole('row').count(), 0)
     next()
+  })
+
+  it('has an address for each view, also the former ones, and says so if an address is unknown', async () => {
+    await using view = await open({ tab: '/health' })
+    const { page } = view
+    const heading = (name: string) => page.getByRole('heading', { name, level: 1 }).waitFor()
+    await heading('Health')
+    for (const [address, title] of [
+      ['#requests', 'Requests'],
+      ['#/nowhere', 'There is nothing here'],
+      ['#/health/7', 'There is nothing here'],
+      ['#/feed', 'Feed'],
+    ] as const) {
+      await page.evaluate(`location.hash = '${address}'`)
+      await heading(title)
+      assert.equal(await page.title(), `${title} · Duet console`)
+      assert.equal(await page.evaluate('document.activeElement.tagName'), 'MAIN')
+    }
+    await page.evaluate("location.hash = '#content'") // a place on the page
+    assert.deepEqual(await page.getByRole('navigation', { name: 'Console' }).getByRole('link').allInnerTexts(), [
+      'Feed',
+    ])
+    await page.goBack()
+    await page.goBack()
+    await heading('There is nothing here')
+    await page.getByRole('link', { name: 'Go to the feed' }).click()
+    await heading('Feed')
+    view.assertNoTroubles()
   })
 
   it('listens again after its subscriptions have ended with an error', async () => {
@@ -410,8 +438,8 @@ describe('the console', { skip: browserMissing }, () => {
     await number.blur()
     await view.account.click()
     await view.button('Sign out').click()
-    await page.getByText('Whose orders?').waitFor()
-    assert.equal(await number.inputValue(), '')
+    await page.getByText('Sign in to see this').waitFor()
+    assert.equal(await number.count(), 0)
   })
 
   it('shows no orders of the user who was looked up by the former user', async () => {
@@ -424,7 +452,7 @@ describe('the console', { skip: browserMissing }, () => {
     await view.button('Refresh').first().waitFor()
     await view.account.click()
     await view.button('Sign out').click()
-    await page.getByText('You are not signed in').waitFor()
+    await page.getByText('Sign in to see this').waitFor()
     assert.equal(await page.locator('.order').count(), 0)
   })
 
@@ -526,7 +554,7 @@ describe('the console', { skip: browserMissing }, () => {
   })
 
   it('asks for the health only while its tab is shown', async () => {
-    await using view = await open()
+    await using view = await open({ as: ada })
     const { page } = view
     let asked = 0
     page.on('request', request => {

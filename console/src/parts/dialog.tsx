@@ -35,6 +35,9 @@ export function Dialog({ title, onClose, wide = false, children }: Props) {
         event.preventDefault()
         onClose()
       }}
+      onClose={event => {
+        if (event.currentTarget.isConnected) onClose() // the browser closes it at the second Escape, whatever we say
+      }}
     >
       <header>
         <h2 id={heading}>{title}</h2>

@@ -1,27 +1,76 @@
-import type { ComponentChildren, InputHTMLAttributes, LooseInputHTMLAttributes, RefObject } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { type ComponentChildren, createContext, type LooseInputHTMLAttributes, type RefObject } from 'preact'
+import { useContext, useEffect, useId, useRef } from 'preact/hooks'
+import type { Problem } from '../state/problems.ts'
 
 interface Props extends LooseInputHTMLAttributes<HTMLInputElement> {
   readonly label: string
   readonly hint?: ComponentChildren
+  /** The most characters, as the service counts them. A longer text is not cut, but said to be too long and not sent. */
+  readonly maxLength?: number
+  /** For several lines. */
+  readonly rows?: number
+  /** A button beside the input. */
+  readonly children?: ComponentChildren
 }
 
-/** An input with its label above and a hint below. */
-export function Field({ label, hint, ...input }: Props) {
+/** The problem of the form around a field. It stands at the field that the service names. */
+export const FormProblem = createContext<Problem | undefined>(undefined)
+
+/** An input with its label above, and below it a hint, what is wrong with it, and a counter near its bound. */
+export function Field({ label, hint, maxLength = Number.POSITIVE_INFINITY, rows, children, ...input }: Props) {
   const id = useId()
   const element = useFocus(input.autofocus === true)
+  const typed = useSignal<string | undefined>(undefined)
+  const length = String(input.value ?? typed.value ?? input.defaultValue ?? '').length
+  const excess = length - maxLength
+  const problem = useContext(FormProblem)
+  const dismissed = useSignal<Problem | undefined>(undefined)
+  const isRefused = problem?.field !== undefined && problem.field === input.name && problem !== dismissed.value
+  const tooLong = excess > 0 ? `${label} is ${excess} ${excess === 1 ? 'character' : 'characters'} too long.` : ''
+  const wrong = tooLong || (isRefused ? `${label} ${problem.rest}` : '')
+  useEffect(() => {
+    element.current?.setCustomValidity(tooLong) // so that the browser does not send it
+  }, [tooLong])
+  useEffect(() => {
+    if (isRefused) element.current?.focus()
+  }, [problem])
+  const attributes = {
+    ...input,
+    ref: element,
+    id,
+    onInput: (event: never) => {
+      typed.value = element.current?.value
+      dismissed.value = problem
+      input.onInput?.(event)
+    },
+    'aria-invalid': wrong !== '' || undefined,
+    'aria-describedby': [hint && `${id}-hint`, wrong && `${id}-wrong`].filter(Boolean).join(' ') || undefined,
+  }
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <input
-        {...(input as InputHTMLAttributes<HTMLInputElement>)}
-        ref={element}
-        id={id}
-        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
-      />
+      <div class={children === undefined ? undefined : 'with-button'}>
+        {rows === undefined ? (
+          <input {...(attributes as object)} />
+        ) : (
+          <textarea {...(attributes as object)} rows={rows} />
+        )}
+        {children}
+      </div>
+      {wrong !== '' && (
+        <p class="hint wrong" id={`${id}-wrong`}>
+          {wrong}
+        </p>
+      )}
       {hint !== undefined && (
         <p class="hint" id={`${id}-hint`}>
           {hint}
+        </p>
+      )}
+      {length >= maxLength * 0.8 && (
+        <p class="hint counter number">
+          {length.toLocaleString('en')} of {maxLength.toLocaleString('en')} characters
         </p>
       )}
     </div>

@@ -1,14 +1,19 @@
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 
 interface Props {
   readonly title: string
+  /** What a person can do here. */
   readonly text: string
   /** Buttons next to the title. */
   readonly children?: ComponentChildren
 }
 
-/** The header of a view. */
+/** The header of a view. Its title is also that of the page. */
 export function Head({ title, text, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · Duet console`
+  }, [title])
   return (
     <div class="head">
       <div>

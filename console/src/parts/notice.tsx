@@ -30,7 +30,7 @@ export function Notice({ problem, onAgain }: Props) {
         {text}
         {/* A screen reader hears the notice once, not every second. */}
         {kind === 'rate-limited' && (
-          <span aria-live="off">{seconds > 0 ? ` You can try again in ${seconds} s.` : ' You can try again now.'}</span>
+          <span aria-live="off">{seconds > 0 ? `You can go on in ${seconds} s.` : 'You can go on now.'}</span>
         )}
       </p>
       {kind === 'unauthenticated' || (kind === 'forbidden' && who.value === undefined) ? (

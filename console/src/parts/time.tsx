@@ -1,10 +1,13 @@
 import { ageOf, now } from '../state/now.ts'
 
-/** The age of an event. Its exact time is shown as a tooltip. */
-export function Age({ of }: { readonly of: string }) {
+const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** How long ago something happened, as everywhere in the console. Its exact time is shown as a tooltip. */
+export function Age({ of }: { readonly of: string | number }) {
+  const date = new Date(of)
   return (
-    <time dateTime={of} title={new Date(of).toLocaleString()}>
-      {ageOf(of, now.value)}
+    <time dateTime={date.toISOString()} title={exact.format(date)}>
+      {ageOf(date, now.value)}
     </time>
   )
 }

@@ -19,8 +19,8 @@ const units = [
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
 
 /** Such as "5 minutes ago". */
-export function ageOf(instant: string, at: number): string {
-  const seconds = (at - Date.parse(instant)) / 1000
+export function ageOf(instant: Date, at: number): string {
+  const seconds = (at - instant.getTime()) / 1000
   const unit = units.find(([, length]) => seconds >= length)
   return unit === undefined ? 'just now' : relative.format(-Math.floor(seconds / unit[1]), unit[0])
 }

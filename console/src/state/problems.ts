@@ -7,8 +7,11 @@ export interface Problem {
   readonly text: string
   /** Whether a retry may succeed. */
   readonly retry: boolean
-  /** The time of the next attempt, in milliseconds since 1970. */
+  /** When the user can go on, in milliseconds since 1970. */
   readonly until?: number
+  /** The input that the service refuses, as the service names it, and the rest of its sentence. */
+  readonly field?: string
+  readonly rest?: string
 }
 
 export function problemOf(error: unknown): Problem {
@@ -37,7 +40,7 @@ export function problemOf(error: unknown): Problem {
       return {
         kind: 'rate-limited',
         title: 'Too many requests',
-        text: 'The service asks for a pause.',
+        text: '',
         retry: true,
         until: Date.now() + (retryAfter ?? 1) * 1000,
       }
@@ -49,10 +52,16 @@ export function problemOf(error: unknown): Problem {
         retry: true,
       }
     default:
-      return { kind: 'other', title: 'That did not work', text: sentence(message), retry: false }
+      return { kind: 'other', title: 'That did not work', text: sentence(message), retry: false, ...fieldIn(message) }
   }
 }
 
 function sentence(text: string): string {
-  return /[.!?]$/.test(text) ? text : `${text}.`
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+/** The service names the input first: `name must not be empty`, `Email is already in use`. */
+function fieldIn(message: string): Pick<Problem, 'field' | 'rest'> {
+  const [, first = '', field = '', rest = ''] = /^(\w)([\w.[\]]*) ((?:must|is|contains) .*)$/s.exec(message) ?? []
+  return rest === '' ? {} : { field: first.toLowerCase() + field, rest: /[.!?]$/.test(rest) ? rest : `${rest}.` }
 }

@@ -1,23 +1,70 @@
 import { signal } from '@preact/signals'
 
-export const tabs = [
-  { name: 'feed', title: 'Feed' },
-  { name: 'users', title: 'Users' },
-  { name: 'orders', title: 'Orders' },
-  { name: 'payments', title: 'Payments' },
-  { name: 'requests', title: 'Requests' },
-  { name: 'health', title: 'Health' },
+/** The first part of each address of the console. `missing` stands for every other one. */
+const names = [
+  'feed',
+  'posts',
+  'users',
+  'orders',
+  'payments',
+  'requests',
+  'health',
+  'account',
+  'sign-in',
+  'sign-up',
+  'forgot',
+  'reset',
 ] as const
 
-export type TabName = (typeof tabs)[number]['name']
+export type RouteName = (typeof names)[number] | 'missing'
 
-/** The current tab, from the address: `#users`. Another address, such as that of the content, changes nothing. */
-export const tab = signal<TabName>(tabInAddress() ?? 'feed')
+export interface Route {
+  readonly name: RouteName
+  /** What follows in the address: the id of a resource, or the secret of a link. */
+  readonly id?: string
+}
 
+/** Where the user is: `#/users/7` is `{ name: 'users', id: '7' }`. */
+export const route = signal<Route>(routeOf(location.hash) ?? { name: 'feed' })
+
+// An address without a slash, such as that of the content, is a place on the page and changes nothing.
 addEventListener('hashchange', () => {
-  tab.value = tabInAddress() ?? tab.peek()
+  route.value = routeOf(location.hash) ?? route.peek()
 })
 
-function tabInAddress(): TabName | undefined {
-  return tabs.find(({ name }) => name === location.hash.slice(1))?.name
+/** The address of a view, for links. */
+export function href(name: RouteName, id?: string | number): string {
+  return id === undefined ? `#/${name}` : `#/${name}/${encodeURIComponent(id)}`
+}
+
+/** Leads to a view. With `replace`, the way back does not lead to the present one. */
+export function go(name: RouteName, id?: string | number, { replace = false } = {}): void {
+  if (replace) location.replace(href(name, id))
+  else location.assign(href(name, id))
+}
+
+/** Takes the id out of the address bar and the history, without leaving the view. It may be a secret. */
+export function hideId(): void {
+  history.replaceState(null, '', href(route.peek().name))
+}
+
+/** Earlier versions had addresses without a slash: `#users`. */
+export function routeOf(hash: string): Route | undefined {
+  if (hash === '' || hash === '#/') return { name: 'feed' }
+  const [, slash, first = '', id, more] = /^#(\/?)([^/]*)(?:\/([^/]*))?(.*)$/s.exec(hash) ?? []
+  const name = names.find(each => each === first)
+  if (slash === '') return name === undefined || id !== undefined ? undefined : { name }
+  if (name === undefined || more !== '') return { name: 'missing' }
+  if (id === undefined || id === '') return name === 'posts' ? { name: 'feed' } : { name }
+  return withId.has(name) ? { name, id: decoded(id) } : { name: 'missing' }
+}
+
+const withId: ReadonlySet<RouteName> = new Set(['posts', 'users', 'orders', 'reset'])
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

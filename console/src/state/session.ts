@@ -1,6 +1,8 @@
-import { signal } from '@preact/signals'
+import { computed, signal } from '@preact/signals'
 import { isDuetError } from '../../../client/src/index.ts'
 import { api, duet } from '../client.ts'
+import { settings } from '../settings.ts'
+import { go, route } from './route.ts'
 
 export interface Person {
   readonly id: number
@@ -11,6 +13,9 @@ export interface Person {
 
 /** The signed-in user, if any. */
 export const who = signal<Person | undefined>(undefined)
+
+/** Whether the service shows data of all users to this one. The service decides; this only hides what it would refuse. */
+export const seesAll = computed(() => settings.policy === 'open' || who.value?.role === 'admin')
 
 /** Whether there is a session whose user is not known yet. */
 export const resuming = signal(duet.session !== undefined)
@@ -56,14 +61,14 @@ export function comeBackTo(address: string): void {
   sessionStorage.setItem(backName, address)
 }
 
-/** At the address `#sign-in`, asks the user to sign in, and then leads back to the page that wanted it. */
+/** At the address `#/sign-in`, asks the user to sign in, and then leads back to the page that wanted it. */
 export async function signInIfAsked(): Promise<void> {
-  if (location.hash !== '#sign-in') return
+  if (route.peek().name !== 'sign-in') return
   const signedIn = who.peek() !== undefined || (await askToSignIn('wanted'))
   const back = sessionStorage.getItem(backName)
   sessionStorage.removeItem(backName)
   if (signedIn && back !== null) location.replace(back)
-  else location.replace('#feed')
+  else go('feed', undefined, { replace: true })
 }
 
 /** After a reload the token is still stored. */

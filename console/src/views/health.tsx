@@ -34,7 +34,7 @@ export function Health() {
   const [tone, title, text] = states[readiness.value]
   return (
     <>
-      <Head title="Health" text="How the instance that answers this page is, every two seconds." />
+      <Head title="Health" text="Watch how the instance that answers this page is doing, every two seconds." />
       <div class="card ready" role="status">
         <span class={`dot ${tone}`} />
         <p>

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
+import { Age } from '../parts/time.tsx'
 import { toast } from '../state/messages.ts'
 import { clearRequests, curl, type LoggedRequest, requests } from '../state/requests.ts'
 
@@ -11,7 +12,7 @@ export function Requests() {
   const shown = requests.value.filter(({ background }) => withBackground.value || !background)
   return (
     <>
-      <Head title="Requests" text="What this page has asked the service. Events come over a socket and are not listed.">
+      <Head title="Requests" text="See what this page has asked the service, and copy any of it for your shell.">
         <button type="button" disabled={requests.value.length === 0} onClick={clearRequests}>
           Clear
         </button>
@@ -66,7 +67,9 @@ function Row({ request }: { readonly request: LoggedRequest }) {
   const { method, path, status, durationMs, rateLimit, startedAt, attempt, replayed } = request
   return (
     <tr>
-      <td class="number muted">{new Date(startedAt).toLocaleTimeString('en-GB')}</td>
+      <td class="muted">
+        <Age of={startedAt} />
+      </td>
       <td class="request">
         <span class="method">{method}</span>
         <span class="path mono" title={`Request id ${request.requestId ?? 'unknown'}`}>

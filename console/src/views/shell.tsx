@@ -1,62 +1,53 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { api } from '../client.ts'
+import { Empty } from '../parts/empty.tsx'
+import { Head } from '../parts/head.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { connection, online } from '../state/connection.ts'
 import { announcement, toasts } from '../state/messages.ts'
 import { now } from '../state/now.ts'
-import { type TabName, tab, tabs } from '../state/route.ts'
-import { question } from '../state/session.ts'
+import { href, route } from '../state/route.ts'
+import { askToSignIn, question, resuming, who } from '../state/session.ts'
 import { Account } from './account.tsx'
-import { Feed } from './feed.tsx'
-import { Health } from './health.tsx'
-import { Orders } from './orders.tsx'
-import { Payments } from './payments.tsx'
-import { Requests } from './requests.tsx'
+import { maySee, places, tabs } from './places.tsx'
 import { SignIn } from './sign-in.tsx'
-import { Users } from './users.tsx'
 
-const views: Readonly<Record<TabName, () => unknown>> = {
-  feed: Feed,
-  users: Users,
-  orders: Orders,
-  payments: Payments,
-  requests: Requests,
-  health: Health,
-}
-
-/** The page below the header: navigation, and the view of the current tab. */
+/** The page below the header: navigation, and the view of the current address. */
 export function Shell() {
   const main = useRef<HTMLElement>(null)
-  const shown = useRef(tab.value)
-  const { name, title } = tabs.find(each => each.name === tab.value) ?? tabs[0]
-  const View = views[name] as () => null
+  const { name, id } = route.value
+  const address = href(name, id)
+  const shown = useRef(address)
   useEffect(() => {
-    document.title = `${title} · Duet console`
-    if (shown.current === name) return
-    shown.current = name
+    if (shown.current === address) return
+    shown.current = address
     main.current?.focus() // screen readers continue there
     scrollTo(0, 0)
-  }, [name, title])
+  }, [address])
+  // A post belongs to the feed.
+  const current = name === 'posts' ? 'feed' : name
   return (
     <>
       <div class="shell">
         <div class="side">
           <nav aria-label="Console">
             <ul class="tabs">
-              {tabs.map(each => (
-                <li key={each.name}>
-                  <a href={`#${each.name}`} aria-current={each.name === name ? 'page' : undefined}>
-                    <Icon name={each.name} />
-                    {each.title}
-                  </a>
-                </li>
-              ))}
+              {tabs
+                .filter(({ audience }) => maySee(audience))
+                .map(tab => (
+                  <li key={tab.name}>
+                    <a href={href(tab.name)} aria-current={tab.name === current ? 'page' : undefined}>
+                      <Icon name={tab.name} />
+                      {tab.title}
+                    </a>
+                  </li>
+                ))}
             </ul>
           </nav>
         </div>
-        <main id="content" ref={main} class={name === 'feed' ? 'narrow' : ''} tabIndex={-1}>
+        <main id="content" ref={main} class={places[name]?.narrow ? 'narrow' : ''} tabIndex={-1}>
           <Away />
-          <View key={name} />
+          <Place key={address} />
         </main>
       </div>
       {question.value !== undefined && <SignIn reason={question.value.reason} onDone={question.value.answer} />}
@@ -72,6 +63,46 @@ export function Shell() {
         {announcement}
       </p>
     </>
+  )
+}
+
+/** The view of the current address, if there is one and this person may see it. */
+function Place() {
+  const { name, id } = route.value
+  const place = places[name]
+  const View = id === undefined ? place?.view : place?.item
+  if (place === undefined || View === undefined) return <Missing />
+  if (maySee(place.audience)) return <View id={id ?? ''} />
+  if (resuming.value) return <p class="muted">Reading…</p>
+  return who.value === undefined ? <ForUsers /> : <ForAdmins />
+}
+
+function Missing() {
+  return (
+    <>
+      <Head title="There is nothing here" text="No page of the console has this address. It may be misspelt." />
+      <a href={href('feed')}>Go to the feed</a>
+    </>
+  )
+}
+
+function ForUsers() {
+  return (
+    <Empty icon="lock" title="Sign in to see this">
+      <p>What is here belongs to somebody. Posts can be read without an account.</p>
+      <button type="button" class="primary" onClick={() => askToSignIn('wanted')}>
+        Sign in to go on
+      </button>
+    </Empty>
+  )
+}
+
+function ForAdmins() {
+  return (
+    <Empty icon="lock" title="This is for admins">
+      <p>Your own orders and payments are under Orders and Payments.</p>
+      <a href={href('feed')}>Go to the feed</a>
+    </Empty>
   )
 }
 

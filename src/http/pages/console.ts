@@ -14,6 +14,9 @@ export interface ConsoleSettings {
   readonly demoLogin?: { readonly email: string; readonly password: string } | undefined
   /** Whether `/metrics` answers everybody, only those with its token, or nobody. */
   readonly metrics: 'open' | 'token' | 'off'
+  readonly policy: 'open' | 'enforced'
+  /** Who may create accounts: everybody, or admins. */
+  readonly signUp: 'open' | 'closed'
 }
 
 /**

@@ -1,0 +1,58 @@
+import type { ComponentType } from 'preact'
+import type { IconName } from '../parts/icon.tsx'
+import { settings } from '../settings.ts'
+import type { RouteName } from '../state/route.ts'
+import { seesAll, who } from '../state/session.ts'
+import { Feed } from './feed.tsx'
+import { Health } from './health.tsx'
+import { Orders } from './orders.tsx'
+import { Payments } from './payments.tsx'
+import { Requests } from './requests.tsx'
+import { Users } from './users.tsx'
+
+type View = ComponentType<{ readonly id: string }>
+
+interface Place {
+  readonly view: View
+  /** For an address with an id. */
+  readonly item?: View
+  readonly audience: Audience
+  /** Whether its lines of text should stay short. */
+  readonly narrow?: boolean
+}
+
+/** Who may see a place. The service decides; this spares a person a view that is only an error. */
+type Audience = 'everybody' | 'users' | 'admins'
+
+/** What each address shows. */
+export const places: Readonly<Partial<Record<RouteName, Place>>> = {
+  feed: { view: Feed, audience: 'everybody', narrow: true },
+  'sign-in': { view: Feed, audience: 'everybody', narrow: true },
+  users: { view: Users, audience: 'admins' },
+  orders: { view: Orders, audience: 'users' },
+  payments: { view: Payments, audience: 'users' },
+  requests: { view: Requests, audience: 'everybody' },
+  health: { view: Health, audience: 'everybody' },
+}
+
+/** Under the open policy, the service shows everything to everybody. */
+export function maySee(audience: Audience): boolean {
+  if (audience === 'admins') return seesAll.value
+  return audience === 'everybody' || settings.policy === 'open' || who.value !== undefined
+}
+
+interface Tab {
+  readonly name: RouteName & IconName
+  readonly title: string
+  readonly audience: Audience
+}
+
+/** The navigation, as far as a person may see its places and has a use for them. */
+export const tabs: readonly Tab[] = [
+  { name: 'feed', title: 'Feed', audience: 'everybody' },
+  { name: 'users', title: 'Users', audience: 'admins' },
+  { name: 'orders', title: 'Orders', audience: 'users' },
+  { name: 'payments', title: 'Payments', audience: 'users' },
+  { name: 'requests', title: 'Requests', audience: 'admins' },
+  { name: 'health', title: 'Health', audience: 'admins' },
+]
