@@ -24,6 +24,8 @@ export interface Route {
   readonly id?: string
 }
 
+const withId: ReadonlySet<RouteName> = new Set(['posts', 'users', 'orders', 'reset'])
+
 /** Where the user is: `#/users/7` is `{ name: 'users', id: '7' }`. */
 export const route = signal<Route>(routeOf(location.hash) ?? { name: 'feed' })
 
@@ -50,16 +52,15 @@ export function hideId(): void {
 
 /** Earlier versions had addresses without a slash: `#users`. */
 export function routeOf(hash: string): Route | undefined {
-  if (hash === '' || hash === '#/') return { name: 'feed' }
-  const [, slash, first = '', id, more] = /^#(\/?)([^/]*)(?:\/([^/]*))?(.*)$/s.exec(hash) ?? []
+  const [path = ''] = hash.split('?') // after it stands what a list is filtered by
+  if (path === '' || path === '#/') return { name: 'feed' }
+  const [, slash, first = '', id, more] = /^#(\/?)([^/]*)(?:\/([^/]*))?(.*)$/s.exec(path) ?? []
   const name = names.find(each => each === first)
   if (slash === '') return name === undefined || id !== undefined ? undefined : { name }
   if (name === undefined || more !== '') return { name: 'missing' }
   if (id === undefined || id === '') return name === 'posts' ? { name: 'feed' } : { name }
   return withId.has(name) ? { name, id: decoded(id) } : { name: 'missing' }
 }
-
-const withId: ReadonlySet<RouteName> = new Set(['posts', 'users', 'orders', 'reset'])
 
 function decoded(text: string): string {
   try {
