@@ -1,12 +1,12 @@
 -- The demo data, for both engines. $1 is the password hash of those who can log in, $2 begins the token version of each user.
 -- A text contains no semicolon, because one ends a statement here.
 
-insert into users (id, name, email, age, role, email_key, login_key, password_hash, token_mark, created_at) values
-  (1, 'Ada Lovelace', 'ada@example.com', 36, 'admin', 'ada@example.com', 'ada@example.com', cast($1 as text), cast($2 as text) || '-0', now_plus(-60 * 86400)),
-  (2, 'Grace Hopper', 'grace@example.com', 85, 'member', 'grace@example.com', 'grace@example.com', cast($1 as text), cast($2 as text) || '-1', now_plus(-59 * 86400)),
-  (3, 'Alan Turing', 'alan@example.com', 41, 'member', 'alan@example.com', null, null, cast($2 as text) || '-2', now_plus(-58 * 86400)),
-  (4, 'Katherine Johnson', 'katherine@example.com', 101, 'member', 'katherine@example.com', null, null, cast($2 as text) || '-3', now_plus(-57 * 86400)),
-  (5, 'Edsger Dijkstra', 'edsger@example.com', 72, 'member', 'edsger@example.com', null, null, cast($2 as text) || '-4', now_plus(-56 * 86400));
+insert into users (id, name, email, age, role, email_key, name_key, login_key, password_hash, token_mark, created_at) values
+  (1, 'Ada Lovelace', 'ada@example.com', 36, 'admin', 'ada@example.com', 'ada lovelace', 'ada@example.com', cast($1 as text), cast($2 as text) || '-0', now_plus(-60 * 86400)),
+  (2, 'Grace Hopper', 'grace@example.com', 85, 'member', 'grace@example.com', 'grace hopper', 'grace@example.com', cast($1 as text), cast($2 as text) || '-1', now_plus(-59 * 86400)),
+  (3, 'Alan Turing', 'alan@example.com', 41, 'member', 'alan@example.com', 'alan turing', null, null, cast($2 as text) || '-2', now_plus(-58 * 86400)),
+  (4, 'Katherine Johnson', 'katherine@example.com', 101, 'member', 'katherine@example.com', 'katherine johnson', null, null, cast($2 as text) || '-3', now_plus(-57 * 86400)),
+  (5, 'Edsger Dijkstra', 'edsger@example.com', 72, 'member', 'edsger@example.com', 'edsger dijkstra', null, null, cast($2 as text) || '-4', now_plus(-56 * 86400));
 
 update counters set next = 6 where name = 'users';
 

@@ -60,12 +60,12 @@ const tests: Readonly<Record<string, string | readonly string[]>> = {
     'security/passwords: logins beyond the queue limit get 503 with Retry-After, and the others their usual answer',
     'security/passwords: few passwords are hashed at once, few wait, and further ones are rejected at once',
   ],
-  'users or orders of a page': [
-    'rest/lists: an id that cannot name a row, after together with offset, and a limit or offset out of range are refused with 400, also for an absent user',
+  'users, orders or payments of a page': [
+    'rest/lists: an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user',
     'rest/users: a page has as many users as its limit, however long their texts are, and at most 8.2 MB',
   ],
   'rows that a page skips':
-    'rest/lists: an id that cannot name a row, after together with offset, and a limit or offset out of range are refused with 400, also for an absent user',
+    'rest/lists: an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user',
   'content of a user that one transaction deletes':
     'storage/deleted-users: is deleted in several steps of at most a few thousand rows each',
   'names and e-mails, an avatar, a password':

@@ -4,7 +4,7 @@ export { DuetError, type ErrorKind, isDuetError } from './errors.ts';
 export { type GraphDocument, type GraphQL, graphql } from './graphql.ts';
 export type { Answer, CallOptions, RequestEntry } from './http.ts';
 export { type Live, type LiveState, live, type Subscription, type Watcher } from './live.ts';
-export { actionsOf, type Followed, type Link, type NewItem, type Order, type OrderItem, type OrderLink, type OrderStatus, type Orders, orders, type PaidOrder, type Tracking, } from './orders.ts';
+export { actionsOf, type Followed, type Link, type NewItem, type Order, type OrderItem, type OrderLink, type OrderListOptions, type OrderStatus, type Orders, orders, type PaidOrder, type Tracking, } from './orders.ts';
 export type { PageOptions, Pages } from './pages.ts';
 export { type MadePayment, type Payment, type PaymentOptions, type Payments, payments } from './payments.ts';
 export type * as Schema from './schema.ts';

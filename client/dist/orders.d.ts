@@ -13,6 +13,9 @@ export interface Order extends Versioned {
     readonly id: number;
     readonly status: OrderStatus;
     readonly amount: number;
+    readonly created_at: string;
+    /** `null` if the user is deleted. */
+    readonly user_id: number | null;
     readonly links: {
         readonly self: Link;
         readonly pay?: Link;
@@ -49,10 +52,13 @@ export interface Followed {
     readonly track: Tracking;
 }
 export type OrderLink = keyof Followed;
+export interface OrderListOptions extends PageOptions {
+    readonly status?: OrderStatus;
+}
 export interface Orders {
-    list(userId: number, options?: PageOptions & {
-        readonly status?: OrderStatus;
-    }): Pages<Order>;
+    list(userId: number, options?: OrderListOptions): Pages<Order>;
+    /** The orders of all users. */
+    all(options?: OrderListOptions): Pages<Order>;
     create(userId: number, items: readonly NewItem[]): Promise<Order>;
     get(id: number, options?: {
         readonly signal?: AbortSignal;

@@ -16,6 +16,8 @@ export interface PageOptions {
     readonly limit?: number;
     /** Only items after the one with this id. */
     readonly after?: number;
+    /** `-id`: the newest items first. */
+    readonly sort?: 'id' | '-id';
     readonly signal?: AbortSignal;
 }
 /** A list of the service. The `Link` header leads to the next page. */

@@ -1,5 +1,6 @@
 import type { Duet } from './connect.ts';
 import type { Link } from './orders.ts';
+import { type PageOptions, type Pages } from './pages.ts';
 import { type Versioned } from './versions.ts';
 export interface Payment extends Versioned {
     readonly id: number;
@@ -30,6 +31,8 @@ export interface MadePayment extends PaymentOutcome {
  */
 export interface Payments {
     pay(amount: number, options?: PaymentOptions): Promise<MadePayment>;
+    /** All payments for an admin, and under the policy `open`; else those that the user made. */
+    list(options?: PageOptions): Pages<Payment>;
     get(payment: number | Link, options?: {
         readonly signal?: AbortSignal;
     }): Promise<Payment>;

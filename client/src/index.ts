@@ -12,6 +12,7 @@ export {
   type Order,
   type OrderItem,
   type OrderLink,
+  type OrderListOptions,
   type OrderStatus,
   type Orders,
   orders,

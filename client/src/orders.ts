@@ -18,6 +18,9 @@ export interface Order extends Versioned {
   readonly id: number
   readonly status: OrderStatus
   readonly amount: number
+  readonly created_at: string
+  /** `null` if the user is deleted. */
+  readonly user_id: number | null
   readonly links: { readonly self: Link; readonly pay?: Link; readonly cancel?: Link; readonly track?: Link }
 }
 
@@ -56,8 +59,14 @@ export interface Followed {
 
 export type OrderLink = keyof Followed
 
+export interface OrderListOptions extends PageOptions {
+  readonly status?: OrderStatus
+}
+
 export interface Orders {
-  list(userId: number, options?: PageOptions & { readonly status?: OrderStatus }): Pages<Order>
+  list(userId: number, options?: OrderListOptions): Pages<Order>
+  /** The orders of all users. */
+  all(options?: OrderListOptions): Pages<Order>
   create(userId: number, items: readonly NewItem[]): Promise<Order>
   get(id: number, options?: { readonly signal?: AbortSignal }): Promise<Order>
   items(order: Order): Promise<readonly OrderItem[]>
@@ -112,6 +121,7 @@ export function orders(duet: Duet): Orders {
     }
   return {
     list: (userId, options = {}) => pagesOf(duet, `/users/${userId}/orders`, options, orderOf),
+    all: (options = {}) => pagesOf(duet, '/orders', options, orderOf),
     create: async (userId, items) =>
       orderOf(
         (await duet.request<RawOrder>('POST', `/users/${userId}/orders`, { body: { items }, expect: 'json' })).body,

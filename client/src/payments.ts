@@ -1,6 +1,7 @@
 import type { Duet } from './connect.ts'
 import { underOneKey } from './one-key.ts'
 import type { Link } from './orders.ts'
+import { type PageOptions, type Pages, pagesOf } from './pages.ts'
 import { type Versioned, versioned } from './versions.ts'
 
 export interface Payment extends Versioned {
@@ -36,6 +37,8 @@ export interface MadePayment extends PaymentOutcome {
  */
 export interface Payments {
   pay(amount: number, options?: PaymentOptions): Promise<MadePayment>
+  /** All payments for an admin, and under the policy `open`; else those that the user made. */
+  list(options?: PageOptions): Pages<Payment>
   get(payment: number | Link, options?: { readonly signal?: AbortSignal }): Promise<Payment>
 }
 
@@ -48,6 +51,7 @@ export function payments(duet: Duet): Payments {
       })
       return { payment: answer.body, ...outcome }
     },
+    list: (options = {}) => pagesOf(duet, '/payments', options, (payment: Payment) => payment),
     async get(payment, { signal } = {}) {
       const target = typeof payment === 'number' ? `/payments/${payment}` : new URL(payment.href, duet.url)
       const answer = await duet.request<Payment>('GET', target, { signal, expect: 'json' })

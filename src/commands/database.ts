@@ -19,7 +19,7 @@ export async function migrate({ database }: Config): Promise<void> {
 export async function repair(config: Config): Promise<void> {
   requireDatabase(config)
   await withDatabase(config, async engine => {
-    const mended = async (verb: 'mendCommentCounts' | 'mendEmailKeys') => {
+    const mended = async (verb: 'mendCommentCounts' | 'mendEmailKeys' | 'mendNameKeys') => {
       let [rows, after] = [0, 0]
       do {
         const some = await engine.write(verb, after)
@@ -30,6 +30,7 @@ export async function repair(config: Config): Promise<void> {
     }
     console.log(`Posts whose number of comments was wrong, and is mended: ${await mended('mendCommentCounts')}`)
     console.log(`Users whose lower-cased e-mail was wrong, and is mended: ${await mended('mendEmailKeys')}`)
+    console.log(`Users whose lower-cased name was wrong, and is mended: ${await mended('mendNameKeys')}`)
   })
 }
 

@@ -24,11 +24,13 @@ export const accessTable = {
   'delete a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'revoke own tokens': { open: 'anyone with a token', enforced: 'anyone with a token' },
   'list orders': { open: 'anyone', enforced: 'the owner or an admin' },
+  'list all orders': { open: 'anyone', enforced: 'an admin' },
   'create an order': { open: 'anyone', enforced: 'the owner or an admin' },
   'read an order': { open: 'anyone', enforced: 'the owner or an admin' },
   'pay an order': { open: 'anyone', enforced: 'the owner or an admin' },
   'cancel an order': { open: 'anyone', enforced: 'the owner or an admin' },
   'make a payment': { open: 'anyone', enforced: 'anyone with a token' },
+  'list payments': { open: 'anyone', enforced: 'the owner or an admin' }, // others list their own
   'read a payment': { open: 'anyone', enforced: 'the owner or an admin' },
   'read posts': { open: 'anyone', enforced: 'anyone' },
   "read others' e-mails": { open: 'anyone', enforced: 'an admin' },

@@ -7,9 +7,14 @@ export type Page<Item, Request extends PageRequest = PageRequest> = Request & {
 export interface PageRequest {
   readonly limit: number
   readonly offset: number
-  /** Only items with larger ids are listed, whether or not there is an item with this id. Then `offset` is 0. */
+  /** Only items that follow this id are listed, whether or not there is an item with it. Then `offset` is 0. */
   readonly after?: number
+  readonly sort?: Sort
 }
+
+/** Ids ascend, as without it, or descend: then the newest item is the first. */
+export type Sort = (typeof sorts)[number]
+export const sorts = ['id', '-id'] as const
 
 /** `offset` is bounded because skipping rows costs work. */
 export const pageBounds = Object.freeze({ limit: 1000, offset: 100_000 })

@@ -3,6 +3,7 @@ import type { Actor, IdentifiedUser, Role } from './actor.ts'
 import type { Condition, Revised, Unmet } from './condition.ts'
 import type { EventLog } from './events.ts'
 import type { Order, OrderItem, OrderListRequest, StoredItem, Tracking } from './orders/order.ts'
+import type { PageRequest } from './page.ts'
 import type { Payment } from './payments/payment.ts'
 import type { Selection, Slot, SlotValues } from './selection.ts'
 import type { Profile, TokenState, User, UserListRequest } from './users/user.ts'
@@ -91,6 +92,7 @@ export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked
 export interface OrderStore {
   /** Sorted by id. Returns one row more than the limit if there are more. */
   listOrders(userId: number, request: OrderListRequest): Promise<readonly Order[] | 'absent'>
+  listAllOrders(request: OrderListRequest): Promise<readonly Order[]>
   readOrder(id: number, reach: Reach): Promise<Revised<Order> | undefined>
   orderItems(id: number, reach: Reach): Promise<readonly StoredItem[]>
   trackOrder(id: number, reach: Reach): Promise<TrackedOrder | undefined>
@@ -109,6 +111,8 @@ export interface TrackedOrder {
 }
 
 export interface PaymentStore {
+  /** The payments that a user made, or all of them, sorted by id. Returns one row more than the limit if there are more. */
+  listPayments(reach: Reach, request: PageRequest): Promise<readonly Payment[]>
   readPayment(id: number, reach: Reach): Promise<Revised<Payment> | undefined>
   /** The payment that this key was used for, if the key has not expired. */
   claimedPayment(claim: Claim): Promise<Payment | undefined>

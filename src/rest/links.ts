@@ -29,10 +29,12 @@ export class Links {
    * this one, so that no item is missed or listed twice if others are created or deleted meanwhile.
    */
   pages(path: string, page: Page<{ readonly id: number }>, filter: Filter = {}): string | undefined {
-    const { items, limit, offset, after, more } = page
+    const { items, limit, offset, after, sort, more } = page
     const last = items.at(-1)
     if (!more && offset === 0 && after === undefined) return undefined
-    const filters = Object.entries(filter).map(([name, value]) => value && `${name}=${encodeURIComponent(value)}&`)
+    const filters = Object.entries({ ...filter, sort }).map(
+      ([name, value]) => value && `${name}=${encodeURIComponent(value)}&`,
+    )
     const list = `${this.#prefix}${path}?${filters.join('')}limit=${limit}`
     const link = (from: string, rel: string) => `<${list}&${from}>; rel="${rel}"`
     return [

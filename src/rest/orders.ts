@@ -3,7 +3,7 @@ import { badInput, type Fields, integer, isObject, nonBlankText } from '../core/
 import { type Order, type OrderItem, type OrderListRequest, orderBounds, orderStatuses } from '../core/orders/order.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
 import { checkFirst, decodeKey } from './payments.ts'
-import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
+import { decodePage, fieldsOf, idIn, oneOf, type Rest } from './request.ts'
 
 /**
  * `/users/<id>/orders` and `/orders`. Each route decodes the request, calls one operation and builds the response, with
@@ -11,12 +11,22 @@ import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
  */
 export function serveOrders({ server, authenticate, orders, payments, links }: Rest): void {
   const options = { onRequest: authenticate }
-  const represent = (order: Order) => ({ ...order, _links: links.ofOrder(order) })
+  const represent = (order: Order) => {
+    const { createdAt, userId, ...rest } = order
+    return { ...rest, created_at: createdAt, user_id: userId, _links: links.ofOrder(order) }
+  }
 
   server.get('/users/:id/orders', options, async (request, reply) => {
     const userId = idIn(request)
     const page = await orders.listOf(request.actor, userId, () => decodeOrderList(request.query as Fields))
     const pages = links.pages(`/users/${userId}/orders`, page, { status: page.status })
+    if (pages !== undefined) reply.header('link', pages)
+    return page.items.map(represent)
+  })
+
+  server.get('/orders', options, async (request, reply) => {
+    const page = await orders.listAll(request.actor, () => decodeOrderList(request.query as Fields))
+    const pages = links.pages('/orders', page, { status: page.status })
     if (pages !== undefined) reply.header('link', pages)
     return page.items.map(represent)
   })
@@ -61,10 +71,7 @@ export function serveOrders({ server, authenticate, orders, payments, links }: R
 /** Reads the page and the filter from the query string. */
 function decodeOrderList(query: Fields): OrderListRequest {
   const page = decodePage(query)
-  if (query.status === undefined) return page
-  const status = orderStatuses.find(each => each === query.status)
-  if (status === undefined) throw badInput(`status must be one of ${orderStatuses.join(', ')}`)
-  return { ...page, status }
+  return query.status === undefined ? page : { ...page, status: oneOf('status', query.status, orderStatuses) }
 }
 
 function decodeItems(body: unknown): readonly OrderItem[] {

@@ -1,13 +1,20 @@
 import type { FastifyRequest, onRequestHookHandler } from 'fastify'
-import { badInput } from '../core/input.ts'
+import { badInput, type Fields } from '../core/input.ts'
 import type { Payments } from '../core/payments/operations.ts'
 import { mostCents, type Payment } from '../core/payments/payment.ts'
 import type { IdempotencyKey } from '../core/store.ts'
 import { sendRevised } from './conditions.ts'
-import { fieldsOf, idIn, type Rest } from './request.ts'
+import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
 
 /** `/payments`. Each route decodes the request, calls one operation and builds the response. */
 export function servePayments({ server, authenticate, payments, links }: Rest): void {
+  server.get('/payments', { onRequest: authenticate }, async (request, reply) => {
+    const page = await payments.list(request.actor, () => decodePage(request.query as Fields))
+    const pages = links.pages('/payments', page)
+    if (pages !== undefined) reply.header('link', pages)
+    return page.items.map(represent)
+  })
+
   const keyOf = (request: FastifyRequest) => decodeRequiredKey(request, '/payments')
   const creating = { onRequest: [authenticate, checkFirst(payments, 'make a payment', keyOf)] }
   server.post('/payments', creating, async (request, reply) => {

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fast
 import { AppError } from '../core/errors.ts'
 import { badInput, type Fields, idOf, isObject } from '../core/input.ts'
 import type { Orders } from '../core/orders/operations.ts'
-import { type PageRequest, pageBounds } from '../core/page.ts'
+import { type PageRequest, pageBounds, sorts } from '../core/page.ts'
 import type { Payments } from '../core/payments/operations.ts'
 import type { Tokens } from '../core/tokens/operations.ts'
 import type { Users } from '../core/users/operations.ts'
@@ -33,16 +33,23 @@ export function fieldsOf(body: unknown): Fields {
 }
 
 /** The page that the query string asks for. The default is the first thousand items. */
-export function decodePage({ limit, offset, after }: Fields): PageRequest {
+export function decodePage({ limit, offset, after, sort }: Fields): PageRequest {
   const page = {
     limit: wholeNumber('limit', limit, 1, pageBounds.limit, pageBounds.limit),
     offset: wholeNumber('offset', offset, 0, pageBounds.offset, 0),
+    ...(sort !== undefined && { sort: oneOf('sort', sort, sorts) }),
   }
   if (after === undefined) return page
   if (offset !== undefined) throw badInput('after and offset cannot be used together')
   const id = typeof after === 'string' ? idOf(after) : undefined
   if (id === undefined) throw badInput(`after must be an integer from 1 to ${Number.MAX_SAFE_INTEGER}`)
   return { ...page, after: id }
+}
+
+export function oneOf<Choice>(name: string, value: unknown, choices: readonly Choice[]): Choice {
+  const choice = choices.find(each => each === value)
+  if (choice === undefined) throw badInput(`${name} must be one of ${choices.join(', ')}`)
+  return choice
 }
 
 function wholeNumber(name: string, value: unknown, least: number, most: number, fallback: number): number {

@@ -7,7 +7,7 @@ import type { Row } from './sql.ts'
 /** The revision of a resource: a hash of everything that is shown of it. */
 export const revisionOf = {
   user: (user: User) => digest([user.id, user.name, user.email, ...profileFields.map(field => user[field])]),
-  order: ({ id, status, amount }: Order) => digest([id, status, amount]),
+  order: ({ id, status, amount, createdAt, userId }: Order) => digest([id, status, amount, createdAt, userId]),
   payment: ({ id, amountCents, orderId, createdAt }: Payment) => digest([id, amountCents, orderId, createdAt]),
 }
 

@@ -7,7 +7,8 @@ import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.t
 import { createEventLog } from './entities/outbox.ts'
 import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
-import { accountOf, credentialsOf, listedUserOf, tokenStateOf, userOf, userReads } from './entities/users.ts'
+import { listedUserOf, listOfUsers, userOf } from './entities/user-lists.ts'
+import { accountOf, credentialsOf, tokenStateOf, userReads } from './entities/users.ts'
 import { revisionOf } from './revision.ts'
 import { compile } from './select/select.ts'
 import type { Row, Statement } from './sql.ts'
@@ -39,8 +40,10 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     const { selection, values, id } = change.show
     return { ...change, show: { text: textOf(selection), values, id } }
   }
-  const listUsers = userReads.list(engine.dialect)
+  const listUsers = listOfUsers(engine.dialect)
   const listOrdersOf = orderReads.listOf(engine.dialect)
+  const listOrders = orderReads.listAll(engine.dialect)
+  const listPayments = paymentReads.list(engine.dialect)
   return {
     ...writesOf(engine),
     ping: () => engine.ping(),
@@ -53,9 +56,11 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
       const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))
       return rows.length === 0 ? 'absent' : rows.filter(([id]) => id !== null).map(orderOf)
     },
+    listAllOrders: request => many(listOrders({ ...request, limit: request.limit + 1 }), orderOf),
     readOrder: (id, reach) => oneRevised(orderReads.byId(id, reach), orderOf, revisionOf.order),
     orderItems: (id, reach) => many(orderReads.items(id, reach), itemOf),
     trackOrder: (id, reach) => one(orderReads.byId(id, reach), trackedOrderOf),
+    listPayments: (reach, request) => many(listPayments(reach, { ...request, limit: request.limit + 1 }), paymentOf),
     readPayment: (id, reach) => oneRevised(paymentReads.byId(id, reach), paymentOf, revisionOf.payment),
     claimedPayment: claim => one(paymentReads.byKey(claim), claimedOf),
     hasPost: async id => (await engine.read(postReads.byId(id))).length > 0,

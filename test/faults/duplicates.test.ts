@@ -4,7 +4,7 @@ import pg from 'pg'
 import { postgres, type TestDatabase } from '../support/engines.ts'
 import { inForm, onlyOneThread } from '../support/form.ts'
 import { ask } from '../support/http.ts'
-import { bodyOf, createUser, send } from '../support/rest.ts'
+import { bodyOf, createUser, type OrderBody, send } from '../support/rest.ts'
 import { assertSound, History, type Intent, summarise } from './history.ts'
 import { Instance } from './instance.ts'
 import { judgeOn } from './judgement.ts'
@@ -16,7 +16,8 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
   const history = new History()
   await using database = await postgres.create()
   await using instance = await Instance.start(database)
-  const { id } = await newOrder(instance, 500_000)
+  const order = await newOrder(instance, 500_000)
+  const { id } = order
   const slow = history.intend({ orderId: id, cents: 500_000_00 })
   await using lock = await OrderLock.take(database, id)
   const duplicates = Array.from({ length: 500 }, () => payDespite503(history, instance, slow))
@@ -30,7 +31,7 @@ test('F7: five hundred requests with one key whose payment has to wait use one d
   )
   assert.equal(lock.most, 1)
   assert.deepEqual([...new Set(others.statuses)].sort(), [200, 201])
-  assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(id, 500_000))])
+  assert.deepEqual([...new Set(answers)], [JSON.stringify(shipped(order))])
   const verdict = await judgeOn(database, history)
   t.diagnostic(summarise(verdict))
   assertSound(verdict)
@@ -110,18 +111,17 @@ async function payDespite503(history: History, { url }: Instance, intent: Intent
   }
 }
 
-async function newOrder(instance: Instance, price: number): Promise<{ id: number }> {
+async function newOrder(instance: Instance, price: number): Promise<OrderBody> {
   const user = await createUser(instance)
   const items = [{ name: 'Thing', quantity: 1, price }]
   return bodyOf(await send(instance, `POST /users/${user.id}/orders`, { items }), 201)
 }
 
-function shipped(id: number, amount: number): object {
-  const self = `/orders/${id}`
+function shipped(order: OrderBody): object {
+  const self = `/orders/${order.id}`
   return {
-    id,
+    ...order,
     status: 'shipped',
-    amount,
     _links: { self: { href: self }, track: { href: `${self}/tracking`, method: 'GET' } },
   }
 }

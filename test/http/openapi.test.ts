@@ -295,7 +295,9 @@ test('successful orders and payments are answered as documented, and the example
   await using app = await startTestApp({ DEMO_DATA: 'true' })
   const check = checkOn(app)
   await check('GET /users/{id}/orders', 200)
-  for (const query of ['?after=1', '?status=shipped']) await check('GET /users/{id}/orders', 200, { query })
+  for (const query of ['?after=1', '?status=shipped', '?sort=-id'])
+    for (const name of ['GET /users/{id}/orders', 'GET /orders']) await check(name, 200, { query })
+  await check('GET /payments', 200, { query: '?sort=-id&limit=1' })
   const page = await check('GET /users/{id}/orders', 200, { query: '?limit=1&offset=1' })
   assert.match(page.headers.get('link') ?? '', /rel="prev"/)
   for (const body of bodiesOf('POST /users/{id}/orders')) await check('POST /users/{id}/orders', 201, { body })
@@ -338,7 +340,7 @@ test('refused orders and payments are answered as documented, with every documen
   const grace = await logIn(app.url, 'grace@example.com')
   const check = checkOn(app, { token: ada })
   const operationsHere = tagged('Orders', 'Payments')
-  assert.equal(operationsHere.length, 9)
+  assert.equal(operationsHere.length, 11)
   for (const name of operationsHere) {
     assertDocumented(name, 401, await send(app.url, name))
     if (name.includes('{id}')) await check(name, 400, { id: '%zz' })
@@ -355,8 +357,9 @@ test('refused orders and payments are answered as documented, with every documen
     await check(name, 412, { headers: { 'if-match': '"x"' } })
     await check(name, 400, { headers: { 'if-match': 'x' } })
   }
-  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?status=paid'])
-    await check('GET /users/{id}/orders', 400, { query })
+  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?sort=name'])
+    for (const name of ['GET /users/{id}/orders', 'GET /orders', 'GET /payments']) await check(name, 400, { query })
+  for (const name of ['GET /users/{id}/orders', 'GET /orders']) await check(name, 400, { query: '?status=paid' })
   const item = { name: 'x', quantity: 1, price: 1 }
   const bad = [{}, { items: [{ ...item, quantity: 0 }] }, { items: [{ ...item, price: 0 }] }, '[]', '{']
   for (const body of bad) await check('POST /users/{id}/orders', 400, { body })
@@ -389,7 +392,7 @@ test('requests that operations refuse are answered as documented', async () => {
   await check('POST /tokens', 401, { body: { email: 'ada@example.com', password: 'wrong' } })
   await check('POST /tokens', 400, { body: {} })
   await check('GET /metrics', 401)
-  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?email=ada'])
+  for (const query of ['?limit=0', '?after=0', '?after=1&offset=1', '?sort=name', '?email=ada'])
     await check('GET /users', 400, { token: ada, query })
   await check('GET /users/me', 401)
   await check('POST /tokens', 401, { token: 'dead' })

@@ -94,13 +94,22 @@ const createOrder = fc
   })
 
 const listOrders = fc
-  .tuple(callers, owners, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 3 }))
-  .map(([caller, owner, limit, offset]) =>
-    step(`${caller} lists orders of ${owner}, ${limit} from ${offset}`, async (model, session) => {
-      const path = `/users/${userId(session, owner)}/orders?limit=${limit}&offset=${offset}`
-      compare(await session.send(`GET ${path}`, caller), model.listOrders(caller, known(owner), limit, offset))
+  .tuple(callers, owners, fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 3 }), fc.constantFrom('id', '-id'))
+  .map(([caller, owner, limit, offset, sort]) =>
+    step(`${caller} lists orders of ${owner}, ${limit} from ${offset} by ${sort}`, async (model, session) => {
+      const path = `/users/${userId(session, owner)}/orders?sort=${sort}&limit=${limit}&offset=${offset}`
+      compare(await session.send(`GET ${path}`, caller), model.listOrders(caller, known(owner), limit, offset, sort))
     }),
   )
+
+/** The payments of other runs follow those of this one in the list of all. */
+const listPayments = callers.map(caller =>
+  step(`${caller} lists the newest payments`, async (model, session) => {
+    const limit = Math.max(1, model.payments.length)
+    const { status, body } = await session.send(`GET /payments?sort=-id&limit=${limit}`, caller)
+    if (model.payments.length > 0) compare({ status, body }, model.listPayments(caller, limit, body))
+  }),
+)
 
 const readOrder = onOrder('reads', async (model, session, caller, id) => {
   compare(await session.send(`GET /orders/${id}`, caller), model.readOrder(caller, id))
@@ -189,7 +198,7 @@ const pass = fc.constantFrom(3_600, 43_200, 86_340, 86_400).map(seconds =>
 export const steps = fc.commands(
   [
     ...of(16, createOrder, payOrder),
-    ...of(8, listOrders, readOrder, track, cancel, pay, payAgain, readPayment, pass),
+    ...of(8, listOrders, readOrder, track, cancel, pay, payAgain, readPayment, listPayments, pass),
     ...of(4, readItems, payAtOnce, payAndCancelAtOnce),
     ...of(1, restart),
   ],

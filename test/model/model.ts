@@ -24,6 +24,7 @@ export const someSentence = Symbol('some sentence')
 export interface ModelOrder {
   readonly id: number
   readonly owner: Owner
+  readonly createdAt: string | undefined
   readonly items: readonly Item[]
   itemIds: readonly number[] | undefined
   status: 'pending_payment' | 'shipped' | 'gone'
@@ -81,30 +82,36 @@ export class Model {
     if (owner === undefined) return refusal(404, 'User not found')
     const id = newId(actual, this.orders)
     const unknown = { itemIds: undefined, shippedAt: undefined, tracking: undefined }
-    const order: ModelOrder = { id, owner, items, status: 'pending_payment', ...unknown }
+    const createdAt = this.#options.instant() ?? instantIn(actual, 'created_at')
+    const order: ModelOrder = { id, owner, createdAt, items, status: 'pending_payment', ...unknown }
     this.orders.push(order)
-    return { status: 201, body: represent(order), location: `/orders/${id}` }
+    return { status: 201, body: this.#represent(order), location: `/orders/${id}` }
   }
 
-  listOrders(caller: Caller, owner: Owner | undefined, limit: number, offset: number): Answer {
+  listOrders(caller: Caller, owner: Owner | undefined, limit: number, offset: number, sort: 'id' | '-id'): Answer {
     const refused = this.#refusedFor(caller, owner)
     if (refused !== undefined) return refused
     if (owner === undefined) return refusal(404, 'User not found')
     const all = this.orders.filter(order => order.owner === owner && order.status !== 'gone')
+    if (sort === '-id') all.reverse()
     const page = all.slice(offset, offset + limit)
     const last = page.at(-1)
     const more = all.length > offset + limit
-    const link = (from: string) => `/users/${this.#options.userIds[owner]}/orders?limit=${limit}&${from}`
+    const link = (from: string) => `/users/${this.#options.userIds[owner]}/orders?sort=${sort}&limit=${limit}&${from}`
     const links = {
       ...(more && last !== undefined && { next: link(`after=${last.id}`) }),
       ...(offset > 0 && { prev: link(`offset=${Math.max(0, offset - limit)}`) }),
       ...((more || offset > 0) && { first: link('offset=0') }),
     }
-    return { status: 200, body: page.map(represent), ...(Object.keys(links).length > 0 && { links }) }
+    return {
+      status: 200,
+      body: page.map(order => this.#represent(order)),
+      ...(Object.keys(links).length > 0 && { links }),
+    }
   }
 
   readOrder(caller: Caller, id: number): Answer {
-    return this.#withOrder(caller, id, order => ({ status: 200, body: represent(order) }))
+    return this.#withOrder(caller, id, order => ({ status: 200, body: this.#represent(order) }))
   }
 
   readItems(caller: Caller, id: number, actual: unknown): Answer {
@@ -141,11 +148,11 @@ export class Model {
     return this.#withOrder(caller, id, order => {
       const name = key === undefined ? undefined : `${caller} /orders/${id}/payment ${key}`
       const known = this.#paidWith(name)
-      if (known !== undefined) return { ...paidOrder(order, known), replayed: true }
+      if (known !== undefined) return { ...this.#paidOrder(order, known), replayed: true }
       if (order.status === 'shipped') return refusal(409, 'Order is already paid')
       order.status = 'shipped'
       order.shippedAt = this.#options.instant()
-      return paidOrder(order, this.#pay(caller, amountOf(order.items), id, newId(actual, this.payments), name))
+      return this.#paidOrder(order, this.#pay(caller, amountOf(order.items), id, newId(actual, this.payments), name))
     })
   }
 
@@ -160,6 +167,18 @@ export class Model {
     if (amount === undefined) return refusal(400, someSentence)
     const payment = this.#pay(caller, amount, null, newId(actual, this.payments), name)
     return { status: 201, body: this.#bodyOf(payment, actual), location: `/payments/${payment.id}` }
+  }
+
+  /** The newest payments that the caller may list, of this run alone. */
+  listPayments(caller: Caller, limit: number, actual: unknown): Answer {
+    if (this.#mustLogIn(caller)) return notLoggedIn
+    const all = this.payments.filter(({ payer }) => this.#reaches(caller, payer))
+    const items = Array.isArray(actual) ? actual : []
+    const body = all
+      .toReversed()
+      .slice(0, limit)
+      .map((payment, index) => this.#bodyOf(payment, items[index]))
+    return { status: 200, body }
   }
 
   readPayment(caller: Caller, id: number, actual: unknown): Answer {
@@ -196,6 +215,20 @@ export class Model {
     return order === undefined ? refusal(404, 'Order not found') : answer(order)
   }
 
+  #represent({ id, status, items, createdAt, owner }: ModelOrder): object {
+    const self = `/orders/${id}`
+    const links =
+      status === 'shipped'
+        ? { track: { href: `${self}/tracking`, method: 'GET' } }
+        : { pay: { href: `${self}/payment`, method: 'POST' }, cancel: { href: self, method: 'DELETE' } }
+    const told = { created_at: createdAt, user_id: this.#options.userIds[owner] }
+    return { id, status, amount: amountOf(items), ...told, _links: { self: { href: self }, ...links } }
+  }
+
+  #paidOrder(order: ModelOrder, { id }: ModelPayment): Answer {
+    return { status: 200, body: this.#represent(order), links: { payment: `/payments/${id}` } }
+  }
+
   #find(caller: Caller, id: number): ModelOrder | undefined {
     return this.orders.find(order => order.id === id && order.status !== 'gone' && this.#reaches(caller, order.owner))
   }
@@ -216,19 +249,6 @@ export class Model {
 
 export function amountOf(items: readonly Item[]): number {
   return items.reduce((sum, { quantity, price }) => sum + quantity * price, 0)
-}
-
-function represent({ id, status, items }: ModelOrder): object {
-  const self = `/orders/${id}`
-  const links =
-    status === 'shipped'
-      ? { track: { href: `${self}/tracking`, method: 'GET' } }
-      : { pay: { href: `${self}/payment`, method: 'POST' }, cancel: { href: self, method: 'DELETE' } }
-  return { id, status, amount: amountOf(items), _links: { self: { href: self }, ...links } }
-}
-
-function paidOrder(order: ModelOrder, { id }: ModelPayment): Answer {
-  return { status: 200, body: represent(order), links: { payment: `/payments/${id}` } }
 }
 
 function refusal(status: number, error: string | typeof someSentence): Answer {

@@ -3,10 +3,20 @@ import { describe, it } from 'node:test'
 import { execute } from '../faults/execute.ts'
 import { startTestAppOn } from '../support/app.ts'
 import { engineKinds } from '../support/engines.ts'
-import type { RawResponse } from '../support/http.ts'
+import type { RawResponse, Served } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import type { OrderBody, UserBody } from '../support/rest.ts'
-import { bodyOf, createMember, createOrder, createUser, impossibleIds, payOrder, send } from '../support/rest.ts'
+import type { OrderBody, PaymentBody, UserBody } from '../support/rest.ts'
+import {
+  bodyOf,
+  createMember,
+  createOrder,
+  createUser,
+  impossibleIds,
+  newKey,
+  pay,
+  payOrder,
+  send,
+} from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 const idsOf = (response: RawResponse) => bodyOf<readonly { id: number }[]>(response).map(({ id }) => id)
@@ -20,10 +30,14 @@ for (const kind of engineKinds) {
     const get = (path: string) => send(app, `GET ${path}`)
 
     /** The ids of all pages. `between` is called between two pages. */
-    async function walk(path: string, between: () => Promise<unknown> = async () => {}): Promise<readonly number[]> {
+    async function walk(
+      path: string,
+      between: () => Promise<unknown> = async () => {},
+      on: Served = app,
+    ): Promise<readonly number[]> {
       const ids: number[] = []
       for (let next: string | undefined = path; next !== undefined; ) {
-        const response = await get(next)
+        const response = await send(on, `GET ${next}`)
         ids.push(...idsOf(response))
         assert.ok(ids.length < 100, 'the pages do not end')
         next = linkOf(response, 'next')
@@ -32,15 +46,17 @@ for (const kind of engineKinds) {
       return ids
     }
 
-    it('a list has limit items from offset on, and its Link header leads to the other pages', async () => {
+    it('a list has limit items from offset on, by ascending or descending ids, and its Link header leads to the other pages', async () => {
       await using empty = await startTestAppOn(kind)
       const user = await createUser(empty)
       const lists = {
         '/users': () => createUser(empty),
         [`/users/${user.id}/orders`]: () => createOrder(empty, user.id),
+        '/orders': () => createOrder(empty, user.id),
+        '/payments': async () => bodyOf<PaymentBody>(await pay(empty, newKey()), 201),
       }
       for (const [path, create] of Object.entries(lists)) {
-        const all: unknown[] = path === '/users' ? [user] : []
+        const all = bodyOf<unknown[]>(await send(empty, `GET ${path}`))
         while (all.length < 5) all.push(await create())
         const page = async (query: string, expected: readonly unknown[], rels: Readonly<Record<string, string>>) => {
           const response = await send(empty, `GET ${path}${query}`)
@@ -58,6 +74,14 @@ for (const kind of engineKinds) {
         await page('?limit=2&offset=100000', [], { prev: '2&offset=99998', first })
         await page(`?limit=${after(3)}`, all.slice(4), { first })
         await page('?offset=3', all.slice(3), { prev: '1000&offset=0', first: '1000&offset=0' })
+        const down = await walk(`${path}?sort=-id&limit=2`, async () => {}, empty)
+        assert.deepEqual(down, (all as { id: number }[]).map(({ id }) => id).reverse())
+        const from = await send(empty, `GET ${path}?sort=-id&limit=2&after=${down[0]}`)
+        assert.deepEqual(idsOf(from), down.slice(1, 3))
+        assert.equal(linkOf(from, 'next'), `${path}?sort=-id&limit=2&after=${down[2]}`)
+        assert.equal(linkOf(from, 'first'), `${path}?sort=-id&limit=2&offset=0`)
+        assert.deepEqual(idsOf(await send(empty, `GET ${path}?sort=-id&limit=2&offset=1`)), down.slice(1, 3))
+        assert.deepEqual(await walk(`${path}?sort=id&limit=2`, async () => {}, empty), down.toReversed())
       }
     })
 
@@ -96,9 +120,9 @@ for (const kind of engineKinds) {
       assert.deepEqual(idsOf(await get(`/users/${user.id}/orders?after=${created}`)), [])
     })
 
-    it('an id that cannot name a row, after together with offset, and a limit or offset out of range are refused with 400, also for an absent user', async () => {
+    it('an id that cannot name a row, after together with offset, another sort, and a limit or offset out of range are refused with 400, also for an absent user', async () => {
       const { id } = await createUser(app)
-      for (const path of ['/users', `/users/${id}/orders`, '/users/4711/orders']) {
+      for (const path of ['/users', `/users/${id}/orders`, '/users/4711/orders', '/orders', '/payments']) {
         for (const value of [...impossibleIds, '']) {
           assertRefusal(await get(`${path}?after=${value}`), 400, 'after must be an integer from 1 to 9007199254740991')
         }
@@ -106,6 +130,8 @@ for (const kind of engineKinds) {
         assertRefusal(await get(`${path}?after=1&offset=0`), 400, 'after and offset cannot be used together')
         for (const query of ['limit=0', 'limit=1001', 'limit=x', 'limit=', 'limit=1&limit=1', 'after=1&limit=0'])
           assertRefusal(await get(`${path}?${query}`), 400, 'limit must be an integer from 1 to 1000')
+        for (const query of ['sort=', 'sort=name', 'sort=ID', 'sort=--id', 'sort=id&sort=id', 'sort=+id'])
+          assertRefusal(await get(`${path}?${query}`), 400, 'sort must be one of id, -id')
         for (const query of ['offset=-1', 'offset=1.5', 'offset=100001', 'offset=1&offset=1'])
           assertRefusal(await get(`${path}?${query}`), 400, 'offset must be an integer from 0 to 100000')
       }
@@ -171,7 +197,42 @@ for (const kind of engineKinds) {
       assertRefusal(await get('/users/4711/orders?status=shipped'), 404, 'User not found')
       for (const status of ['', 'paid', 'SHIPPED', 'shipped,pending_payment', 'shipped&status=shipped', '__proto__']) {
         assertRefusal(await get(path + status), 400, 'status must be one of pending_payment, shipped')
+        assertRefusal(await get(`/orders?status=${status}`), 400, 'status must be one of pending_payment, shipped')
       }
+    })
+
+    it('GET /orders lists the orders of all users like single ones, also those of deleted users, and by status', async () => {
+      const [user, gone] = [await createUser(app), await createUser(app)]
+      const { id: start } = await createOrder(app, user.id)
+      const orders = [await createOrder(app, user.id), await createOrder(app, gone.id), await createOrder(app, user.id)]
+      const [first, second, third] = orders.map(({ id }) => id) as [number, number, number]
+      await payOrder(app, second)
+      const etag = async () => (await get(`/orders/${second}`)).headers.get('etag')
+      const before = await etag()
+      await send(app, `DELETE /users/${gone.id}`)
+      assert.notEqual(await etag(), before, 'the ETag belongs to another representation')
+      const all = bodyOf<OrderBody[]>(await get(`/orders?sort=-id&limit=3`))
+      assert.deepEqual(
+        all.map(({ user_id }) => user_id),
+        [user.id, null, user.id],
+      )
+      for (const order of all) assert.deepEqual(bodyOf<OrderBody>(await get(`/orders/${order.id}`)), order)
+      assert.deepEqual(idsOf(await get(`/orders?status=pending_payment&after=${start}`)), [first, third])
+      const shipped = await get('/orders?status=shipped&sort=-id&limit=1')
+      assert.deepEqual(idsOf(shipped), [second])
+      assert.deepEqual(await walk(`/orders?status=pending_payment&after=${start}&limit=1`), [first, third])
+    })
+
+    it('GET /payments lists all payments like single ones, with the orders that they paid', async () => {
+      const order = await createOrder(app, (await createUser(app)).id)
+      await payOrder(app, order.id)
+      await pay(app, newKey())
+      const newest = bodyOf<PaymentBody[]>(await get('/payments?sort=-id&limit=2'))
+      assert.deepEqual(
+        newest.map(({ order_id }) => order_id),
+        [null, order.id],
+      )
+      for (const payment of newest) assert.deepEqual(bodyOf<PaymentBody>(await get(`/payments/${payment.id}`)), payment)
     })
   })
 
@@ -192,6 +253,22 @@ for (const kind of engineKinds) {
       await execute(app.database, `update users set role = 'admin' where id = ${other.id}`)
       const found = await send(app, `GET /users?email=${owner.email.toUpperCase()}`, undefined, other.token)
       assert.deepEqual(idsOf(found), [owner.id])
+    })
+
+    it('a user lists the own payments only, and an admin all of them', async () => {
+      await using app = await startTestAppOn(kind, { ACCESS_POLICY: 'enforced' })
+      const [ann, bob, admin] = [await createMember(app), await createMember(app), await createMember(app)]
+      await execute(app.database, `update users set role = 'admin' where id = ${admin.id}`)
+      const ids: number[] = []
+      for (const { token } of [ann, bob, ann, admin, ann])
+        ids.push(bodyOf<PaymentBody>(await pay(app, newKey(), { amount: 5 }, token), 201).id)
+      const list = async (token: string, query: string) =>
+        idsOf(await send(app, `GET /payments?${query}`, undefined, token))
+      assert.deepEqual(await list(ann.token, 'sort=-id'), [ids[4], ids[2], ids[0]])
+      assert.deepEqual(await list(ann.token, `sort=-id&after=${ids[4]}&limit=1`), [ids[2]])
+      assert.deepEqual(await list(ann.token, 'offset=1'), [ids[2], ids[4]])
+      assert.deepEqual(await list(bob.token, ''), [ids[1]])
+      assert.deepEqual(await list(admin.token, 'sort=-id'), ids.toReversed())
     })
   })
 }

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import pg from 'pg'
 import type { OrderListRequest } from '../../src/core/orders/order.ts'
+import type { PageRequest } from '../../src/core/page.ts'
 import type { SelectedField, SelectedList, Selection } from '../../src/core/selection.ts'
 import type { UserListRequest } from '../../src/core/users/user.ts'
 import { orderReads } from '../../src/storage/entities/orders.ts'
+import { paymentReads } from '../../src/storage/entities/payments.ts'
 import { lockContent } from '../../src/storage/entities/post-locks.ts'
-import { userReads } from '../../src/storage/entities/users.ts'
+import { listOfUsers } from '../../src/storage/entities/user-lists.ts'
 import { planning } from '../../src/storage/postgres/settings.ts'
 import { postgresDialect, sqliteDialect } from '../../src/storage/select/dialect.ts'
 import { compile } from '../../src/storage/select/select.ts'
@@ -48,6 +50,8 @@ const listsAfter: Readonly<Record<string, (typeof lists)[string] & { readonly se
 }
 
 const page = { limit: 1, offset: 1 }
+const pages: readonly PageRequest[] = [page, { limit: 1, offset: 0, after: 1 }]
+const sorted = [{}, { sort: '-id' }] as const
 
 /** The lists over HTTP. */
 const userLists: Readonly<Record<string, { readonly request: UserListRequest; readonly index: string }>> = {
@@ -59,13 +63,21 @@ const userLists: Readonly<Record<string, { readonly request: UserListRequest; re
     index: 'users_by_email',
   },
 }
-const orderLists: Readonly<Record<string, { readonly request: OrderListRequest; readonly index: string }>> = {
-  'from an offset on': { request: page, index: 'orders_by_user' },
-  'after an id': { request: { limit: 1, offset: 0, after: 1 }, index: 'orders_by_user' },
-  'with a status': { request: { ...page, status: 'shipped' }, index: 'orders_by_status' },
+/** Of one user, and of all. */
+const orderLists: Readonly<
+  Record<string, { readonly request: OrderListRequest; readonly index: string; readonly indexOfAll: string }>
+> = {
+  'from an offset on': { request: page, index: 'orders_by_user', indexOfAll: 'orders_pkey' },
+  'after an id': { request: { limit: 1, offset: 0, after: 1 }, index: 'orders_by_user', indexOfAll: 'orders_pkey' },
+  'with a status': {
+    request: { ...page, status: 'shipped' },
+    index: 'orders_by_status',
+    indexOfAll: 'orders_of_status',
+  },
   'with a status, after an id': {
     request: { limit: 1, offset: 0, after: 1, status: 'shipped' },
     index: 'orders_by_status',
+    indexOfAll: 'orders_of_status',
   },
 }
 
@@ -88,17 +100,35 @@ describe('A list on PostgreSQL', { skip: postgres.skip }, () => {
             assertOrdered(nodes, what)
             assert.deepEqual(scansOf(nodes, index), ['Index Scan'], what)
           }
-          for (const [list, { request, index }] of Object.entries(userLists)) {
-            const what = `users ${list}, ${statistics}`
-            const users = await planted.plan(userReads.list(postgresDialect)(request).text)
-            assertOrdered(users, what)
-            assert.deepEqual(scansOf(users, index), scansFor(request), what)
-          }
-          for (const [list, { request, index }] of Object.entries(orderLists)) {
-            const what = `orders ${list}, ${statistics}`
-            const orders = await planted.plan(orderReads.listOf(postgresDialect)(1, request).text)
-            assert.deepEqual(scansOf(orders, index), scansFor(request), what)
-            assert.deepEqual(scansOf(orders, 'orders_pkey'), [], what)
+          for (const sort of sorted) {
+            for (const [list, { request, index }] of Object.entries(userLists)) {
+              const what = `users ${list}, ${statistics}`
+              const users = await planted.plan(listOfUsers(postgresDialect)({ ...request, ...sort }).text)
+              assertOrdered(users, what)
+              assert.deepEqual(scansOf(users, index), scansFor(request), what)
+            }
+            for (const [list, { request, index, indexOfAll }] of Object.entries(orderLists)) {
+              const what = `orders ${list}, ${statistics}`
+              const orders = await planted.plan(orderReads.listOf(postgresDialect)(1, { ...request, ...sort }).text)
+              assert.deepEqual(scansOf(orders, index), scansFor(request), what)
+              assert.deepEqual(scansOf(orders, 'orders_pkey'), [], what)
+              const all = await planted.plan(orderReads.listAll(postgresDialect)({ ...request, ...sort }).text)
+              assertOrdered(all, what)
+              assert.deepEqual(scansOf(all, indexOfAll), scansFor(request), what)
+            }
+            for (const request of pages) {
+              const list = paymentReads.list(postgresDialect)
+              for (const [reach, index] of [
+                ['everyone', 'payments_pkey'],
+                [1, 'payments_of_payer'],
+              ] as const) {
+                const what = `payments of ${reach}, ${JSON.stringify(request)}, ${statistics}`
+                const payments = await planted.plan(list(reach, { ...request, ...sort }).text)
+                assertOrdered(payments, what)
+                assert.deepEqual(scansOf(payments, index), scansFor(request), what)
+                assert.deepEqual(scansOf(payments, 'orders_payment_id_key'), ['Index Scan'], what)
+              }
+            }
           }
           await assertLocks(planted, statistics)
         }
@@ -113,10 +143,20 @@ describe('A list on SQLite', () => {
     using connection = new SqliteConnection(database.location, 'read')
     const statements = [
       ...Object.entries(lists).map(([what, { selection }]) => [what, compile(selection, sqliteDialect)] as const),
-      ['GET /users', userReads.list(sqliteDialect)(page).text] as const,
-      ['orders', orderReads.listOf(sqliteDialect)(1, page).text] as const,
-      ['users with an e-mail', userReads.list(sqliteDialect)({ ...page, email: 'a@b' }).text] as const,
-      ['orders with a status', orderReads.listOf(sqliteDialect)(1, { ...page, status: 'shipped' }).text] as const,
+      ...sorted.flatMap(sort => [
+        ['GET /users', listOfUsers(sqliteDialect)({ ...page, ...sort }).text] as const,
+        ['orders', orderReads.listOf(sqliteDialect)(1, { ...page, ...sort }).text] as const,
+        ['users with an e-mail', listOfUsers(sqliteDialect)({ ...page, ...sort, email: 'a@b' }).text] as const,
+        [
+          'orders with a status',
+          orderReads.listOf(sqliteDialect)(1, { ...page, ...sort, status: 'shipped' }).text,
+        ] as const,
+        [
+          'all orders with a status',
+          orderReads.listAll(sqliteDialect)({ ...page, ...sort, status: 'shipped' }).text,
+        ] as const,
+        ["a user's payments", paymentReads.list(sqliteDialect)(1, { ...page, ...sort }).text] as const,
+      ]),
     ]
     for (const [what, statement] of statements) {
       const values = Array.from({ length: slotsIn(statement) }, () => 1)
@@ -152,7 +192,7 @@ describe('A list on SQLite', () => {
       return steps.filter(step => !/^(SCAN listed|CO-ROUTINE|MATERIALIZE)/.test(String(step)))
     }
     const after = { limit: 1, offset: 0, after: 1 }
-    const users = userReads.list(sqliteDialect)
+    const users = listOfUsers(sqliteDialect)
     assert.deepEqual(planOf(users(after)), ['SEARCH users USING INTEGER PRIMARY KEY (rowid>?)'])
     assert.deepEqual(planOf(users({ ...after, email: 'a@b' })), [
       'SEARCH users USING INDEX users_by_email (email_key=? AND id>?)',
@@ -164,6 +204,20 @@ describe('A list on SQLite', () => {
       withStatus.includes('SEARCH orders USING INDEX orders_by_status (status=? AND user_id=? AND id>?)'),
       withStatus.join('; '),
     )
+    const down = { ...after, sort: '-id' } as const
+    const lookUp = 'SEARCH orders USING COVERING INDEX sqlite_autoindex_orders_1 (payment_id=?)'
+    assert.deepEqual(planOf(users(down)), ['SEARCH users USING INTEGER PRIMARY KEY (rowid<?)'])
+    const all = orderReads.listAll(sqliteDialect)
+    assert.deepEqual(planOf(all(down)), ['SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)'])
+    assert.deepEqual(planOf(all({ ...down, status: 'shipped' })), [
+      'SEARCH orders USING INDEX orders_of_status (status=? AND id<?)',
+    ])
+    const payments = paymentReads.list(sqliteDialect)
+    for (const [reach, search] of [
+      ['everyone', 'SEARCH payments USING INTEGER PRIMARY KEY (rowid<?)'],
+      [1, 'SEARCH payments USING INDEX payments_by_payer (payer_id=? AND rowid<?)'],
+    ] as const)
+      assert.deepEqual(planOf(payments(reach, down)), [search, 'CORRELATED SCALAR SUBQUERY 1', lookUp])
   })
 })
 
@@ -227,6 +281,7 @@ async function plantedPostgres(rows: number, owners: number) {
     `alter table posts set (autovacuum_enabled = off)`,
     `alter table comments set (autovacuum_enabled = off)`,
     `alter table orders set (autovacuum_enabled = off)`,
+    `alter table payments set (autovacuum_enabled = off)`,
     `insert into users (id, name, email, email_key, token_mark, created_at)
      select i, 'User', 'user@example.com', 'user@example.com', 'mark', ${at} from generate_series(1, ${owners}) as i`,
     `insert into posts (author_id, title, content, published_at)
@@ -234,6 +289,8 @@ async function plantedPostgres(rows: number, owners: number) {
     `insert into comments (post_id, author_id, text, created_at)
      select i % ${owners} + 1, i % ${owners} + 1, 'Text', ${at} from generate_series(1, ${rows}) as i`,
     `insert into orders (user_id, amount_cents, created_at)
+     select i % ${owners} + 1, 100, ${at} from generate_series(1, ${rows}) as i`,
+    `insert into payments (payer_id, amount_cents, created_at)
      select i % ${owners} + 1, 100, ${at} from generate_series(1, ${rows}) as i`,
   ]) {
     await client.query(statement)

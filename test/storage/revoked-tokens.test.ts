@@ -93,6 +93,7 @@ const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 
   seedDemoData: 'takes no actor',
   mendCommentCounts: 'takes no actor',
   mendEmailKeys: 'takes no actor',
+  mendNameKeys: 'takes no actor',
   givePositions: 'takes no actor',
 }
 

@@ -13,6 +13,8 @@ export interface OrderBody {
   readonly id: number
   readonly status: string
   readonly amount: number
+  readonly created_at: string
+  readonly user_id: number | null
   readonly _links: Readonly<Record<string, { readonly href: string; readonly method?: string }>>
 }
 

@@ -41,6 +41,12 @@ export class Orders {
     return pageOf(orders, request)
   }
 
+  async listAll(actor: Actor, decode: Decode<OrderListRequest>): Promise<Page<Order, OrderListRequest>> {
+    this.#parts.access.require(actor, 'list all orders')
+    const request = decode()
+    return pageOf(await this.#parts.store.listAllOrders(request), request)
+  }
+
   async create(actor: Actor, userId: number | undefined, decode: Decode<readonly OrderItem[]>): Promise<Order> {
     this.#parts.access.require(actor, 'create an order', userId)
     const items = decode()

@@ -5,9 +5,12 @@ export interface Order {
   readonly id: number
   readonly status: OrderStatus
   readonly amount: number
+  readonly createdAt: string
+  /** Missing if the user is deleted. */
+  readonly userId: number | null
 }
 
-/** A part of the orders of a user, or of those with this status. */
+/** A part of a list of orders, or of those among them with this status. */
 export interface OrderListRequest extends PageRequest {
   readonly status?: OrderStatus
 }

@@ -5,6 +5,7 @@ import { AppError, isOutage } from '../errors.ts'
 import type { Decode } from '../input.ts'
 import { absentOrder } from '../orders/operations.ts'
 import type { Order } from '../orders/order.ts'
+import { type Page, type PageRequest, pageOf } from '../page.ts'
 import type { Claim, IdempotencyKey, Paid, PaymentStore, Purpose } from '../store.ts'
 import type { Payment } from './payment.ts'
 
@@ -60,6 +61,13 @@ export class Payments {
     const { order, ...paid } = await (claim === null ? work() : this.#once(claim, work))
     if (order === null) throw absentOrder()
     return { order, ...paid }
+  }
+
+  /** Users who may not see the payments of everyone get those that they made. */
+  async list(actor: Actor, decode: Decode<PageRequest>): Promise<Page<Payment>> {
+    const reach = this.#parts.access.reach(actor, 'list payments')
+    const request = decode()
+    return pageOf(await this.#parts.store.listPayments(reach, request), request)
   }
 
   async read(actor: Actor, id: number | undefined): Promise<Revised<Payment>> {

@@ -87,3 +87,8 @@ export function absentUser(): AppError {
 export function loginKeyOf(email: string): string {
   return email.toLowerCase()
 }
+
+/** Finding users by name disregards case, and which of the two small sigmas a word has. */
+export function nameKeyOf(name: string): string {
+  return name.toLowerCase().replaceAll('ς', 'σ')
+}

@@ -1,4 +1,4 @@
-import { loginKeyOf } from '../../core/users/user.ts'
+import { loginKeyOf, nameKeyOf } from '../../core/users/user.ts'
 import { type Row, type Statement, sql } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { outboxVerbs } from './outbox.ts'
@@ -19,16 +19,9 @@ export const mends = {
     return mended(wrong.length, posts)
   },
 
-  *mendEmailKeys(after: number): Steps<Mended> {
-    const users = yield sql`select id, email, email_key from users
-                            where id > ${after} order by id limit ${together} for no key update`
-    const wrong = users.flatMap(([id = null, email, key]) => {
-      const right = loginKeyOf(String(email))
-      return key === right ? [] : [[id, right]]
-    })
-    if (wrong.length > 0) yield keyed(wrong)
-    return mended(wrong.length, users)
-  },
+  mendEmailKeys: (after: number) => mendKeys('email', after, loginKeyOf),
+
+  mendNameKeys: (after: number) => mendKeys('name', after, nameKeyOf),
 
   /** Of events, in PostgreSQL. They are found by having none. */
   *givePositions(): Steps<Mended> {
@@ -50,10 +43,23 @@ function mended(rows: number, seen: readonly Row[]): Mended {
   return { rows, last: seen.length < together ? 0 : Number(seen.at(-1)?.[0]) }
 }
 
-function keyed(users: readonly Row[]): Statement {
+function* mendKeys(column: 'email' | 'name', after: number, keyOf: (text: string) => string): Steps<Mended> {
+  const users = yield {
+    text: `select id, ${column}, ${column}_key from users where id > $1 order by id limit ${together} for no key update`,
+    values: [after],
+  }
+  const wrong = users.flatMap(([id = null, text, key]) => {
+    const right = keyOf(String(text))
+    return key === right ? [] : [[id, right]]
+  })
+  if (wrong.length > 0) yield keyed(column, wrong)
+  return mended(wrong.length, users)
+}
+
+function keyed(column: 'email' | 'name', users: readonly Row[]): Statement {
   const places = users.map((_, at) => `($${2 * at + 1}, $${2 * at + 2})`)
   return {
-    text: `update users set email_key = given.column2 from (values ${places.join(', ')}) as given
+    text: `update users set ${column}_key = given.column2 from (values ${places.join(', ')}) as given
            where users.id = cast(given.column1 as bigint)`,
     values: users.flat(),
   }

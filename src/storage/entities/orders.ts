@@ -13,7 +13,7 @@ import {
 import type { TrackedOrder } from '../../core/store.ts'
 import { revisionOf } from '../revision.ts'
 import type { Dialect } from '../select/dialect.ts'
-import { type List, type PageStart, startingAt } from '../select/page.ts'
+import { type Beginning, type List, orderBy, startingAt } from '../select/page.ts'
 import { queued, type Row, recordOf, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { unlessRevoked } from './actors.ts'
@@ -30,11 +30,11 @@ function* createOrder(userId: number, items: readonly OrderItem[]): Steps<Order 
   const amount = amountOf(items)
   const [row] = yield sql`insert into orders (user_id, amount_cents, created_at)
                           select id, cast(${amount * 100} as bigint), now_plus(0) from users where id = ${userId}
-                          returning id`
+                          returning id, created_at`
   if (row === undefined) return 'absent'
   const id = Number(row[0])
   yield queued(itemRows(id, items))
-  return { id, status: 'pending_payment', amount }
+  return { id, status: 'pending_payment', amount, createdAt: String(row[1]), userId }
 }
 
 function* cancelOrder(id: number, reach: Reach, condition: Condition): Steps<'gone' | 'already shipped' | Unmet> {
@@ -59,7 +59,7 @@ export function ship(id: number, paymentId: number): Statement {
  * second one sees the result of the first.
  */
 export function* lockOrder(id: number, reach: Reach, next?: Statement): Steps<Order | undefined> {
-  const lock = sql`select id, status, amount_cents from orders
+  const lock = sql`select id, status, amount_cents, created_at, user_id from orders
                    where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0) for update`
   const [row] = yield { ...lock, next }
   return row === undefined ? undefined : orderOf(row)
@@ -71,32 +71,55 @@ export const orderReads = {
    * are no orders.
    */
   listOf(dialect: Pick<Dialect, 'page'>) {
-    const columns = ['id', 'user_id', 'status', 'amount_cents']
-    const select = (equal: List['equal'], start: PageStart) => {
-      const list = { table: 'orders', columns, equal, published: [], order: 'asc', limit: '$2' } as const
-      const { rows, sorting } = dialect.page({ ...list, ...start })
-      return `select listed.id, status, amount_cents from users left join ${rows} as listed
-              on listed.user_id = users.id where users.id = $1
-              order by ${sorting.map(column => `listed.${column}`).join(', ')}`
-    }
+    const select = (equal: List['equal'], beginning: Beginning) =>
+      listed(
+        dialect,
+        { equal, limit: '$2', ...beginning },
+        rows => `users left join ${rows} on listed.user_id = users.id where users.id = $1`,
+      )
     const owner = ['user_id', '$1'] as const
-    const texts = startingAt('$3', start => ({
-      all: select([owner], start),
-      withStatus: select([['status', '$4'], owner], start),
+    const texts = startingAt('$3', beginning => ({
+      all: select([owner], beginning),
+      withStatus: select([['status', '$4'], owner], beginning),
     }))
-    return (userId: number, { limit, offset, after, status }: OrderListRequest): Statement => {
-      const { all, withStatus } = texts(after)
-      const values = [userId, limit, after ?? offset]
-      return status === undefined ? { text: all, values } : { text: withStatus, values: [...values, status] }
-    }
+    return (userId: number, request: OrderListRequest) => filtered(texts(request), request, userId)
+  },
+  /** The orders of all users, or those with a status, by id. */
+  listAll(dialect: Pick<Dialect, 'page'>) {
+    const texts = startingAt('$2', beginning => ({
+      all: listed(dialect, { equal: [], limit: '$1', ...beginning }),
+      withStatus: listed(dialect, { equal: [['status', '$3']], limit: '$1', ...beginning }),
+    }))
+    return (request: OrderListRequest) => filtered(texts(request), request)
   },
   byId: (id: number, reach: Reach) =>
-    sql`select id, status, amount_cents, tracking_carrier, tracking_number, shipped_at from orders
+    sql`select id, status, amount_cents, created_at, user_id, tracking_carrier, tracking_number, shipped_at from orders
         where id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0)`,
   items: (id: number, reach: Reach) =>
     sql`select order_items.id, name, quantity, price from order_items join orders on orders.id = order_id
         where order_id = ${id} and coalesce(${ownerIn(reach)}, user_id, 0) = coalesce(user_id, 0)
         order by order_items.id`,
+}
+
+const columns = ['id', 'status', 'amount_cents', 'created_at', 'user_id']
+
+function listed(
+  dialect: Pick<Dialect, 'page'>,
+  part: Pick<List, 'equal' | 'limit'> & Beginning,
+  from = (rows: string) => rows,
+): string {
+  const { rows, sorting } = dialect.page({ table: 'orders', columns, published: [], ...part })
+  return `select ${columns.map(column => `listed.${column}`).join(', ')} from ${from(`${rows} as listed`)}
+          order by ${orderBy(sorting, part.order, 'listed')}`
+}
+
+function filtered(
+  { all, withStatus }: Readonly<Record<'all' | 'withStatus', string>>,
+  { limit, offset, after, status }: OrderListRequest,
+  ...owner: readonly number[]
+): Statement {
+  const values = [...owner, limit, after ?? offset]
+  return status === undefined ? { text: all, values } : { text: withStatus, values: [...values, status] }
 }
 
 /**
@@ -107,15 +130,21 @@ export function ownerIn(reach: Reach): number | null {
   return reach === 'everyone' ? null : reach
 }
 
-export function orderOf([id, status, cents]: Row): Order {
-  return { id: Number(id), status: status as Order['status'], amount: Number(cents) / 100 }
+export function orderOf([id, status, cents, createdAt, userId]: Row): Order {
+  return {
+    id: Number(id),
+    status: status as Order['status'],
+    amount: Number(cents) / 100,
+    createdAt: String(createdAt),
+    userId: userId as Order['userId'],
+  }
 }
 
 const trackingOf = recordOf<Omit<Tracking, 'orderId'>>('carrier', 'number', 'shippedAt')
 
 export function trackedOrderOf(row: Row): TrackedOrder {
   const order = orderOf(row)
-  return { order, tracking: row[4] === null ? null : { orderId: order.id, ...trackingOf(row.slice(3)) } }
+  return { order, tracking: row[5] === null ? null : { orderId: order.id, ...trackingOf(row.slice(5)) } }
 }
 
 export const itemOf = recordOf<StoredItem>('id', 'name', 'quantity', 'price')

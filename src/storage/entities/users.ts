@@ -1,30 +1,13 @@
 import { type Actor, anonymous, type IdentifiedUser, type Role } from '../../core/actor.ts'
 import { type Condition, type Unmet, unconditional, unmet } from '../../core/condition.ts'
-import type {
-  Account,
-  Credentials,
-  ListedUser,
-  Replaced,
-  UserValues,
-  WriteRefusal,
-  WriteRights,
-} from '../../core/store.ts'
-import {
-  loginKeyOf,
-  profileFields,
-  profileOf,
-  type TokenState,
-  type User,
-  type UserListRequest,
-} from '../../core/users/user.ts'
+import type { Account, Credentials, Replaced, UserValues, WriteRefusal, WriteRights } from '../../core/store.ts'
+import { loginKeyOf, nameKeyOf, profileFields, profileOf, type TokenState, type User } from '../../core/users/user.ts'
 import { revisionOf } from '../revision.ts'
-import type { Dialect } from '../select/dialect.ts'
-import { type List, type PageStart, startingAt } from '../select/page.ts'
-import { columnOf } from '../select/select.ts'
 import { queued, type Row, recordOf, type Statement, sql, type Value } from '../sql.ts'
 import type { Steps } from '../verb.ts'
 import { revoked, unlessRevoked } from './actors.ts'
 import { deleteSomeContent } from './user-content.ts'
+import { userColumns, userOf } from './user-lists.ts'
 
 export const userVerbs = {
   createUser: (values: UserValues, actor: Actor = anonymous, role: Role = 'member') =>
@@ -124,23 +107,6 @@ function* deleteUser(id: number, condition: Condition): Steps<'gone' | 'more' | 
 }
 
 export const userReads = {
-  /** All users, or those with an e-mail, sorted by id. */
-  list(dialect: Pick<Dialect, 'page' | 'name'>) {
-    const select = (equal: List['equal'], start: PageStart) => {
-      const list = { table: 'users', columns: userColumns, equal, published: [], order: 'asc', limit: '$1' } as const
-      const { rows, sorting } = dialect.page({ ...list, ...start })
-      return `select ${listedColumns[dialect.name]} from ${rows} as listed order by ${sorting.join(', ')}`
-    }
-    const texts = startingAt('$2', start => ({
-      all: select([], start),
-      withEmail: select([['email_key', '$3']], start),
-    }))
-    return ({ limit, offset, after, email }: UserListRequest): Statement => {
-      const { all, withEmail } = texts(after)
-      const values = [limit, after ?? offset]
-      return email === undefined ? { text: all, values } : { text: withEmail, values: [...values, loginKeyOf(email)] }
-    }
-  },
   byId: (id: number): Statement => ({ text: readById, values: [id] }),
   accounts: (after: number, limit: number) =>
     sql`select id, role, email, name, case when login_key is null then 0 else 1 end from users
@@ -150,32 +116,12 @@ export const userReads = {
     sql`select role, token_mark, id, password_hash from users where login_key = ${loginKey}`,
 }
 
-const userFields = ['id', 'name', 'email', ...profileFields] as const
-const userColumns = userFields.map(columnOf)
 const readById = `select ${userColumns.join(', ')} from users where id = $1`
-
-/**
- * SQLite writes the JSON: `concat` leaves null out, so fields that are not set are missing. PostgreSQL returns the
- * columns: it takes three times as long to quote a text as Node.
- */
-const listedColumns: Readonly<Record<Dialect['name'], string>> = {
-  sqlite: `id, cast(concat('{"id":', id, ${userFields
-    .slice(1)
-    .map(field => [field, columnOf(field)])
-    .map(([field, column]) => `',"${field}":' || iif(${column} is null, null, json_quote(${column}))`)
-    .join(', ')}, '}') as blob)`,
-  postgres: userColumns.join(', '),
-}
 
 export function tokenStateOf([role, tokenVersion]: Row): TokenState {
   return { role: role as Role, tokenVersion: String(tokenVersion) }
 }
 
-export const userOf = recordOf<User>(...userFields)
-export const listedUserOf: Readonly<Record<Dialect['name'], (row: Row) => ListedUser>> = {
-  sqlite: recordOf<{ id: number; json: Uint8Array }>('id', 'json'),
-  postgres: userOf,
-}
 export const credentialsOf = recordOf<Credentials>('role', 'tokenVersion', 'id', 'passwordHash')
 
 const identityOf = recordOf<Omit<Account, 'canLogIn'>>('id', 'role', 'email', 'name')
@@ -196,20 +142,23 @@ function* lockUser(id: number): Steps<KnownUser | undefined> {
   return row === undefined ? undefined : { user: userOf(row), hasPassword: row[userColumns.length] !== null }
 }
 
+const keyColumns = ['email_key', 'name_key', 'login_key']
+
 function* insertUser(id: number, values: UserValues, role: Role): Steps<User | 'email taken' | 'id taken'> {
   const { name, email, password, tokenVersion } = values
   const emailKey = loginKeyOf(email)
   const loginKey = password === null ? null : emailKey
+  const keys = [emailKey, nameKeyOf(name), loginKey]
   const profile = profileFields.map(field => values[field])
   const created = yield {
     text: insertion,
-    values: [id, name, email, ...profile, emailKey, loginKey, password?.hash ?? null, tokenVersion, role],
+    values: [id, name, email, ...profile, ...keys, password?.hash ?? null, tokenVersion, role],
   }
   if (created.length > 0) return { id, name, email, ...profileOf(field => values[field]) }
   return (yield* isTaken(loginKey, id)) ? 'email taken' : 'id taken'
 }
 
-const inserted = [...userColumns, 'email_key', 'login_key', 'password_hash', 'token_mark', 'role']
+const inserted = [...userColumns, ...keyColumns, 'password_hash', 'token_mark', 'role']
 const insertion = `insert into users (${inserted.join(', ')}, created_at)
   values (${inserted.map((_, index) => `$${index + 1}`).join(', ')}, now_plus(0)) on conflict do nothing returning id`
 
@@ -226,13 +175,13 @@ function* updateUser(
   if (yield* isTaken(loginKey, id)) return 'email taken'
   const profile = profileFields.map(field => values[field])
   const secret = [password?.hash ?? null, password === null ? null : tokenVersion]
-  yield queued({ text: update, values: [id, name, email, ...profile, emailKey, loginKey, ...secret] })
+  yield queued({ text: update, values: [id, name, email, ...profile, emailKey, nameKeyOf(name), loginKey, ...secret] })
   if (password !== null) yield revoked(id)
   return { id, name, email, ...profileOf(field => values[field]) }
 }
 
 // One statement, since a login key and a password are there together or not at all.
-const updated = [...userColumns.slice(1), 'email_key', 'login_key']
+const updated = [...userColumns.slice(1), ...keyColumns]
 const update = `update users set ${updated.map((column, index) => `${column} = $${index + 2}`).join(', ')},
   password_hash = coalesce($${updated.length + 2}, password_hash), token_mark = coalesce($${updated.length + 3}, token_mark)
   where id = $1`

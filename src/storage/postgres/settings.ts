@@ -13,6 +13,7 @@ export const planning = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_sort: 'off',
+  enable_incremental_sort: 'off',
   max_parallel_workers_per_gather: '0',
   jit: 'off',
 } as const

@@ -1,3 +1,5 @@
+import type { PageRequest } from '../../core/page.ts'
+
 /** One page of a list: at most `limit` rows, from the start of the page on. */
 export type List = Rows & PageStart
 
@@ -16,6 +18,9 @@ interface Rows {
 
 /** The parameter that says where a page starts: after so many rows, or after an id, whether or not a row has it. */
 export type PageStart = { readonly offset: string } | { readonly after: string }
+
+/** The same, with the order of the list. */
+export type Beginning = PageStart & Pick<Rows, 'order'>
 
 export interface Page {
   /** A select in parentheses. */
@@ -97,10 +102,15 @@ const to = { asc: '<=', desc: '>=' } as const
 /** An id that comes before all others in this order. */
 const outermost = { asc: '0', desc: '9223372036854775807' } as const
 
-/** What is made for a list that starts after so many rows, and for one that starts after an id. */
-export function startingAt<Made>(parameter: string, make: (start: PageStart) => Made) {
-  const [fromOffset, afterId] = [make({ offset: parameter }), make({ after: parameter })]
-  return (after: number | undefined): Made => (after === undefined ? fromOffset : afterId)
+/** What is made for each beginning of a list: after so many rows or after an id, in either order. */
+export function startingAt<Made>(parameter: string, make: (beginning: Beginning) => Made) {
+  const inOrder = (order: 'asc' | 'desc') => ({
+    fromOffset: make({ order, offset: parameter }),
+    afterId: make({ order, after: parameter }),
+  })
+  const [ascending, descending] = [inOrder('asc'), inOrder('desc')]
+  return ({ after, sort }: PageRequest): Made =>
+    (sort === '-id' ? descending : ascending)[after === undefined ? 'fromOffset' : 'afterId']
 }
 
 function columns(list: Rows, sorting: readonly string[]): string {
@@ -111,6 +121,7 @@ function where(conditions: readonly string[]): string {
   return conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`
 }
 
-function orderBy(sorting: readonly string[], order: 'asc' | 'desc'): string {
-  return sorting.map(column => `${column} ${order}`).join(', ')
+/** `name` is that of the rows, if more than one table has these columns. */
+export function orderBy(sorting: readonly string[], order: 'asc' | 'desc', name?: string): string {
+  return sorting.map(column => `${name === undefined ? '' : `${name}.`}${column} ${order}`).join(', ')
 }

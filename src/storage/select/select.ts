@@ -1,7 +1,7 @@
 import { type EntityName, entities, type Relation, roots } from '../../core/entities.ts'
 import type { SelectedField, SelectedList, SelectedObject, Selection } from '../../core/selection.ts'
 import type { Dialect, Pair } from './dialect.ts'
-import type { PageStart } from './page.ts'
+import { orderBy, type PageStart } from './page.ts'
 
 /**
  * Compiles a selection to the one statement that returns the finished JSON. Values are bound by their slots. The keys
@@ -107,7 +107,7 @@ class Compiler {
       limit: `$${field.limit + 1}`,
       ...startOf(field),
     })
-    const sorted = page.sorting.map(column => `${scope.alias}.${column} ${order}`).join(', ')
+    const sorted = orderBy(page.sorting, order, scope.alias)
     return this.#dialect.many(pairs, `${page.rows} as ${scope.alias}${scope.joins.join('')}`, sorted)
   }
 }
