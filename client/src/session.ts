@@ -153,7 +153,7 @@ export class SessionKeeper {
       if (this.#token === old) this.#change(renewed, 'renewed')
     } catch (error) {
       if (this.#token !== old) return // the user has signed in or out meanwhile
-      if (isDuetError(error, 'unauthenticated')) return this.#change(undefined, 'ended')
+      if (isDuetError(error, 'unauthenticated')) return this.#adoptOrEnd(old)
       this.#token = { ...old, renewAt: this.#clock.now() + retryMs * (0.5 + Math.random()) }
       this.#schedule()
     }
@@ -162,6 +162,13 @@ export class SessionKeeper {
   #change(token: Token | undefined, change: SessionChange): void {
     notify([() => this.#storage.set(token?.text)]) // without storage the session is only in memory
     this.#take(token, change)
+  }
+
+  /** Another tab may have signed in already, and its token must not be deleted. */
+  #adoptOrEnd(refused: Token): void {
+    const stored = tokenIn(this.#storage.get())
+    if (stored === undefined || stored.text === refused.text) this.#change(undefined, 'ended')
+    else this.#adopt(stored)
   }
 
   /** Takes over what another tab did. */

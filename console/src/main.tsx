@@ -6,10 +6,10 @@ import './styles/views.css'
 import { render } from 'preact'
 import { accountSlot, root } from './settings.ts'
 import { watchFeed } from './state/feed.ts'
-import { resumeSession, signInIfAsked } from './state/session.ts'
+import { resumeSession } from './state/session.ts'
 import { Shell, Status } from './views/shell.tsx'
 
 render(<Status />, accountSlot)
 render(<Shell />, root)
-resumeSession().then(signInIfAsked)
+resumeSession()
 watchFeed()

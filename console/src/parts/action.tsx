@@ -12,8 +12,11 @@ export interface Action {
   clear(): void
 }
 
-/** An action that the user started: whether it is running, and its error. */
-export function useAction(): Action {
+/**
+ * An action that the user started: whether it is running, and its error. `anonymous`: it needs no session, so that
+ * nobody is asked to sign in again for it.
+ */
+export function useAction({ anonymous = false } = {}): Action {
   const busy = useSignal(false)
   const problem = useSignal<Problem | undefined>(undefined)
   const latest = useSignal<() => Promise<unknown>>(() => Promise.resolve())
@@ -22,7 +25,7 @@ export function useAction(): Action {
     latest.value = work
     busy.value = true
     try {
-      await withSession(work)
+      await (anonymous ? work() : withSession(work))
       problem.value = undefined
       return true
     } catch (error) {

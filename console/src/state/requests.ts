@@ -19,9 +19,13 @@ let count = 0
 export function logRequest(entry: RequestEntry): void {
   const background = /\/(health\/\w+|metrics)$/.test(entry.path)
   const room = { ...kept }
-  requests.value = [{ ...entry, id: ++count, background }, ...requests.peek()].filter(
-    each => room[each.background ? 'background' : 'foreground']-- > 0,
-  )
+  const shown = { ...entry, path: withoutSecret(entry.path), url: withoutSecret(entry.url), id: ++count, background }
+  requests.value = [shown, ...requests.peek()].filter(each => room[each.background ? 'background' : 'foreground']-- > 0)
+}
+
+/** The secret of a link is as good as a password. */
+function withoutSecret(address: string): string {
+  return address.replace(/(\/password-resets\/).+/, '$1…')
 }
 
 export function clearRequests(): void {

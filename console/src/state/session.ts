@@ -1,8 +1,9 @@
 import { computed, signal } from '@preact/signals'
-import { isDuetError } from '../../../client/src/index.ts'
+import { connect, DuetError, isDuetError } from '../../../client/src/index.ts'
 import { api, duet } from '../client.ts'
-import { settings } from '../settings.ts'
-import { go, route } from './route.ts'
+import { serviceUrl, settings } from '../settings.ts'
+import { logRequest } from './requests.ts'
+import { go } from './route.ts'
 
 export interface Person {
   readonly id: number
@@ -34,24 +35,77 @@ export const question = signal<{ readonly reason: Reason; readonly answer: (sign
 export function askToSignIn(reason: Reason): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const earlier = question.peek()
-  question.value = {
+  const asked = {
     reason: earlier?.reason ?? reason,
-    answer: signedIn => {
-      question.value = undefined
+    answer: (signedIn: boolean) => {
+      if (question.peek() === asked) question.value = undefined
       resolve(signedIn)
       earlier?.answer(signedIn)
     },
   }
+  question.value = asked
   return promise
 }
 
 export async function signIn(email: string, password: string): Promise<void> {
-  await duet.signIn({ email, password })
+  try {
+    await duet.signIn({ email, password })
+  } catch (error) {
+    if (!isDuetError(error, 'unauthenticated')) throw error
+    throw new DuetError('badInput', 'The e-mail or the password is wrong')
+  }
   await reading
 }
 
 export async function signOut(everywhere: boolean): Promise<void> {
   await duet.signOut({ everywhere })
+}
+
+/** Changes the password of the signed-in user. This ends all sessions of the user, so a new one is begun here. */
+export async function changePassword(present: string, next: string): Promise<void> {
+  const { id, email } = await confirmPassword(present)
+  await whileSessionEnds(async () => {
+    await api.users.update(id, { password: next })
+    await duet.signIn({ email, password: next })
+  })
+}
+
+export async function deleteAccount(present: string): Promise<void> {
+  const { id } = await confirmPassword(present)
+  await whileSessionEnds(async () => {
+    await api.users.delete(id)
+    await duet.signOut()
+    see(undefined)
+  })
+}
+
+/** Rejects if this is not the password of the signed-in user. The sign-in that finds out is not the page's session. */
+async function confirmPassword(password: string): Promise<Person> {
+  const person = who.peek()
+  if (person === undefined) throw new DuetError('unauthenticated', 'Nobody is signed in')
+  const other = connect({ url: serviceUrl, onRequest: logRequest })
+  try {
+    await other.signIn({ email: person.email, password })
+  } catch (error) {
+    if (!isDuetError(error, 'unauthenticated')) throw error
+    throw new DuetError('badInput', 'present is wrong') // the name of the field
+  } finally {
+    other.close()
+  }
+  return person
+}
+
+/** Whether the end of the session is the user's own wish, so that nobody is asked to sign in again. */
+let isEnding = false
+
+async function whileSessionEnds(work: () => Promise<void>): Promise<void> {
+  isEnding = true
+  try {
+    await work()
+  } finally {
+    isEnding = false
+    if (who.peek() !== undefined && duet.session === undefined) askAfterEnd()
+  }
 }
 
 /** The page that sent the user here to sign in. */
@@ -61,14 +115,12 @@ export function comeBackTo(address: string): void {
   sessionStorage.setItem(backName, address)
 }
 
-/** At the address `#/sign-in`, asks the user to sign in, and then leads back to the page that wanted it. */
-export async function signInIfAsked(): Promise<void> {
-  if (route.peek().name !== 'sign-in') return
-  const signedIn = who.peek() !== undefined || (await askToSignIn('wanted'))
+/** Leads a user who has signed in back to the page that wanted it. */
+export function comeBack(): void {
   const back = sessionStorage.getItem(backName)
   sessionStorage.removeItem(backName)
-  if (signedIn && back !== null) location.replace(back)
-  else go('feed', undefined, { replace: true })
+  if (back === null) go('feed', undefined, { replace: true })
+  else location.replace(back)
 }
 
 /** After a reload the token is still stored. */
@@ -121,14 +173,16 @@ let reading = Promise.resolve()
 
 // Users may also sign in and out on another page.
 duet.onSession((_session, change) => {
-  if (change === 'signedOut') see(undefined)
+  if (change === 'signedOut' && !isEnding) see(undefined)
   if (change === 'signedIn') {
     reading = readOneself()
-    reading.catch(() => {}) // `signIn` reports it; after a sign-in elsewhere the user stays unknown
+    // `signIn` reports an error; after a sign-in elsewhere the user stays unknown.
+    reading.then(() => question.peek()?.answer(true)).catch(() => {})
   }
-  if (change !== 'ended' || who.peek() === undefined) return
-  // The user name stays until the user signs in or declines, so that no draft disappears.
-  askToSignIn('ended').then(signedIn => {
-    if (!signedIn) see(undefined)
-  })
+  if (change === 'ended' && who.peek() !== undefined && !isEnding) askAfterEnd()
 })
+
+/** The user name stays until the user signs in or declines, so that no draft disappears. */
+async function askAfterEnd(): Promise<void> {
+  if (!(await askToSignIn('ended'))) see(undefined)
+}

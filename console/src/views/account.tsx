@@ -2,7 +2,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import { useAction } from '../parts/action.tsx'
 import { Icon } from '../parts/icon.tsx'
 import { Face, RoleBadge } from '../parts/person.tsx'
+import { consoleUrl } from '../settings.ts'
 import { toast } from '../state/messages.ts'
+import { href, route } from '../state/route.ts'
 import { askToSignIn, resuming, signOut, who } from '../state/session.ts'
 
 /** The signed-in user with a menu, or the button to sign in. */
@@ -10,6 +12,7 @@ export function Account() {
   const person = who.value
   if (resuming.value) return null
   if (person === undefined) {
+    if (route.value.name === 'sign-in' || route.value.name === 'sign-up') return null // the page itself asks
     return (
       <button type="button" class="primary" onClick={() => askToSignIn('wanted')}>
         Sign in
@@ -27,19 +30,22 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
       await signOut(everywhere)
       toast(everywhere ? 'You are signed out on all devices' : 'You are signed out')
     })
+  const close = () => {
+    if (details.current !== null) details.current.open = false
+  }
   useEffect(() => {
-    const close = (event: Event) => {
+    const closeBy = (event: Event) => {
       const element = details.current
       if (element?.open !== true) return
       if (event instanceof KeyboardEvent && event.key === 'Escape') element.querySelector('summary')?.focus()
       else if (event instanceof KeyboardEvent || element.contains(event.target as Node)) return
       element.open = false
     }
-    addEventListener('keydown', close)
-    addEventListener('pointerdown', close)
+    addEventListener('keydown', closeBy)
+    addEventListener('pointerdown', closeBy)
     return () => {
-      removeEventListener('keydown', close)
-      removeEventListener('pointerdown', close)
+      removeEventListener('keydown', closeBy)
+      removeEventListener('pointerdown', closeBy)
     }
   }, [])
   return (
@@ -53,6 +59,9 @@ function Menu({ name, email, role }: { readonly name: string; readonly email: st
           <b>{name}</b> <RoleBadge role={role} />
           <span>{email}</span>
         </p>
+        <a class="button quiet" href={consoleUrl + href('account')} onClick={close}>
+          <Icon name="account" /> Account
+        </a>
         <button type="button" class="quiet" disabled={busy} onClick={() => leave(false)}>
           <Icon name="out" /> Sign out
         </button>

@@ -3,11 +3,13 @@ import type { IconName } from '../parts/icon.tsx'
 import { settings } from '../settings.ts'
 import type { RouteName } from '../state/route.ts'
 import { seesAll, who } from '../state/session.ts'
+import { AccountPage } from './account-page.tsx'
 import { Feed } from './feed.tsx'
 import { Health } from './health.tsx'
 import { Orders } from './orders.tsx'
 import { Payments } from './payments.tsx'
 import { Requests } from './requests.tsx'
+import { SignInPage } from './sign-in.tsx'
 import { Users } from './users.tsx'
 
 type View = ComponentType<{ readonly id: string }>
@@ -22,23 +24,26 @@ interface Place {
 }
 
 /** Who may see a place. The service decides; this spares a person a view that is only an error. */
-type Audience = 'everybody' | 'users' | 'admins'
+type Audience = 'everybody' | 'users' | 'admins' | 'oneself'
 
 /** What each address shows. */
 export const places: Readonly<Partial<Record<RouteName, Place>>> = {
   feed: { view: Feed, audience: 'everybody', narrow: true },
-  'sign-in': { view: Feed, audience: 'everybody', narrow: true },
   users: { view: Users, audience: 'admins' },
   orders: { view: Orders, audience: 'users' },
   payments: { view: Payments, audience: 'users' },
   requests: { view: Requests, audience: 'everybody' },
   health: { view: Health, audience: 'everybody' },
+  account: { view: AccountPage, audience: 'oneself', narrow: true },
+  'sign-in': { view: SignInPage, audience: 'everybody', narrow: true },
+  'sign-up': { view: SignInPage, audience: 'everybody', narrow: true },
 }
 
 /** Under the open policy, the service shows everything to everybody. */
 export function maySee(audience: Audience): boolean {
   if (audience === 'admins') return seesAll.value
-  return audience === 'everybody' || settings.policy === 'open' || who.value !== undefined
+  if (who.value !== undefined || audience === 'everybody') return true
+  return audience === 'users' && settings.policy === 'open'
 }
 
 interface Tab {
@@ -55,4 +60,5 @@ export const tabs: readonly Tab[] = [
   { name: 'payments', title: 'Payments', audience: 'users' },
   { name: 'requests', title: 'Requests', audience: 'admins' },
   { name: 'health', title: 'Health', audience: 'admins' },
+  { name: 'account', title: 'Account', audience: 'oneself' },
 ]

@@ -10,7 +10,7 @@ import { href, route } from '../state/route.ts'
 import { askToSignIn, question, resuming, who } from '../state/session.ts'
 import { Account } from './account.tsx'
 import { maySee, places, tabs } from './places.tsx'
-import { SignIn } from './sign-in.tsx'
+import { SignInDialog } from './sign-in.tsx'
 
 /** The page below the header: navigation, and the view of the current address. */
 export function Shell() {
@@ -35,7 +35,7 @@ export function Shell() {
               {tabs
                 .filter(({ audience }) => maySee(audience))
                 .map(tab => (
-                  <li key={tab.name}>
+                  <li key={tab.name} class={tab.name === 'account' ? 'wide-only' : undefined}>
                     <a href={href(tab.name)} aria-current={tab.name === current ? 'page' : undefined}>
                       <Icon name={tab.name} />
                       {tab.title}
@@ -50,7 +50,7 @@ export function Shell() {
           <Place key={address} />
         </main>
       </div>
-      {question.value !== undefined && <SignIn reason={question.value.reason} onDone={question.value.answer} />}
+      {question.value !== undefined && <SignInDialog reason={question.value.reason} onDone={question.value.answer} />}
       <div class="toasts" role="status">
         {toasts.value.map(({ id, text }) => (
           <p class="toast" key={id}>

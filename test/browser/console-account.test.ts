@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import { startTestApp } from '../support/app.ts'
+import { browserMissing, startBrowser } from '../support/browser.ts'
+import { bodyOf, createUser, logIn, send } from '../support/rest.ts'
+import { waitUntil } from '../support/wait.ts'
+import { ConsolePage, password } from './console-page.ts'
+
+const ada = 'ada@example.com'
+const grace = 'grace@example.com'
+
+describe('accounts in the console', { skip: browserMissing }, () => {
+  let app: Awaited<ReturnType<typeof startTestApp>>
+  let browser: Browser
+  before(async () => {
+    app = await startTestApp({
+      DEMO_DATA: 'true',
+      ACCESS_POLICY: 'enforced',
+      RATE_LIMIT_MAX: '0',
+      LOGIN_LIMIT_MAX: '0',
+    })
+    browser = await startBrowser()
+  })
+  after(async () => {
+    await browser?.close()
+    await app?.[Symbol.asyncDispose]()
+  })
+
+  const open = (options: Parameters<typeof ConsolePage.open>[2] = {}) => ConsolePage.open(browser, app.url, options)
+  const places = (page: Page) => page.getByRole('navigation', { name: 'Console' }).getByRole('link').allInnerTexts()
+  const described = async (page: Page, label: string) => {
+    const ids = await page.getByLabel(label, { exact: true }).getAttribute('aria-describedby')
+    const texts = (ids ?? '').split(' ').map(id => page.locator(`[id="${id}"]`).innerText())
+    return (await Promise.all(texts)).join(' ')
+  }
+
+  it('creates an account beside signing in, says at the field what is wrong with it, and signs the user in', async () => {
+    await using view = await open({ tab: '/sign-in' })
+    const { page } = view
+    const tab = (name: string) => page.getByRole('tab', { name, exact: true })
+    await page.getByLabel('E-mail').fill(grace)
+    assert.equal(await page.getByLabel('Password').getAttribute('autocomplete'), 'current-password')
+    await tab('Sign in').focus()
+    await page.keyboard.press('ArrowRight')
+    await page.waitForURL(/#\/sign-up$/)
+    assert.equal(await page.title(), 'Create an account · Duet console')
+    assert.equal(await page.getByLabel('E-mail').inputValue(), grace)
+    assert.match(await described(page, 'Password'), /^8 to 128 characters/)
+    assert.deepEqual(
+      await Promise.all(['Name', 'E-mail', 'Password'].map(each => page.getByLabel(each).getAttribute('autocomplete'))),
+      ['name', 'email', 'new-password'],
+    )
+    await page.getByLabel('Name').fill('Mary Somerville')
+    await page.getByLabel('Password').fill('long enough')
+    await view.button('Create the account').click()
+    await page.getByText('E-mail is already in use.').waitFor()
+    assert.match(await described(page, 'E-mail'), /E-mail is already in use\./)
+    assert.equal(await page.evaluate('document.activeElement.name'), 'email')
+    assert.equal(await page.getByRole('alert').count(), 0)
+    await page.getByLabel('E-mail').fill('mary.s@example.com')
+    assert.equal(await page.getByText('E-mail is already in use.').count(), 0)
+    await view.button('Show').click()
+    assert.equal(await page.getByLabel('Password').getAttribute('type'), 'text')
+    await page.keyboard.press('Enter') // hides it again
+    await page.getByLabel('Password').press('Enter')
+    await view.button('Write a post').waitFor()
+    assert.deepEqual(await places(page), ['Feed', 'Orders', 'Payments', 'Account'])
+    await logIn(app, 'mary.s@example.com', 'long enough')
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('says that only admins create accounts where sign-up is closed', async () => {
+    await using closed = await startTestApp({ SIGN_UP: 'closed' })
+    await using view = await ConsolePage.open(browser, closed.url, { tab: '/sign-up' })
+    await view.page.getByText('Here only admins create accounts').waitFor()
+    assert.equal(await view.page.getByRole('tab').count(), 0)
+    assert.equal(await view.page.title(), 'Sign in · Duet console')
+    await view.button('Sign in').waitFor()
+  })
+
+  it('leads visitors, members and admins to what they may see', async () => {
+    await using view = await open({ tab: '/account' })
+    const { page } = view
+    await page.getByText('Sign in to see this').waitFor()
+    assert.deepEqual(await places(page), ['Feed'])
+    await view.button('Sign in to go on').click()
+    await view.fillIn(ada)
+    await page.getByRole('heading', { name: 'Account', level: 1 }).waitFor()
+    assert.deepEqual(await places(page), ['Feed', 'Users', 'Orders', 'Payments', 'Requests', 'Health', 'Account'])
+    view.assertNoTroubles()
+  })
+
+  it('saves the profile of a member, counts a long name instead of cutting it, and shows both versions of a conflict', async () => {
+    const { id, name, email } = await createUser(app, { password })
+    const token = await logIn(app, email, password)
+    await using view = await open({ tab: '/account', as: email })
+    const { page } = view
+    const stored = async () => bodyOf<Record<string, unknown>>(await send(app, `GET /users/${id}`, undefined, token))
+    await page.getByLabel('Name').fill('W'.repeat(255))
+    assert.equal(await page.getByText('of 320 characters').count(), 0)
+    await page.getByLabel('Name').fill('W'.repeat(322))
+    await page.getByText('322 of 320 characters').waitFor()
+    assert.equal(await described(page, 'Name'), 'Name is 2 characters too long.')
+    await view.button('Save the profile').click()
+    assert.equal((await stored()).name, name)
+    await page.getByLabel('Name').fill('Emmy Noether')
+    await page.getByLabel('Avatar').fill('ftp://example.com')
+    await view.button('Save the profile').click()
+    await page.getByText('Avatar must be an http or https address.').waitFor()
+    await page.getByLabel('Avatar').fill('https://example.com/emmy.png')
+    await view.button('Save the profile').click()
+    await view.account.getByText('Emmy Noether').first().waitFor()
+    assert.deepEqual(await stored(), { id, name: 'Emmy Noether', email, avatar: 'https://example.com/emmy.png' })
+
+    await page.getByLabel('Age').fill('53')
+    bodyOf(await send(app, `PATCH /users/${id}`, { name: 'Amalie Emmy Noether' }, token))
+    await view.button('Save the profile').click()
+    await page.getByRole('dialog', { name: 'Somebody else was faster' }).waitFor()
+    await view.button('Save my changes').click()
+    await view.account.getByText('Amalie Emmy Noether').first().waitFor()
+    assert.equal(await page.getByLabel('Name').inputValue(), 'Amalie Emmy Noether')
+    assert.equal((await stored()).age, 53)
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('changes a password for who knows the present one, and goes on in all tabs of this browser; ends the account', async () => {
+    const { id, email } = await createUser(app, { password })
+    const old = await logIn(app, email, password)
+    await using view = await open({ tab: '/account', as: email, offline: false }) // with its own browser context
+    const { page } = view
+    const other = await view.context.newPage()
+    await other.goto(`${app.url}/console`)
+    await other.getByRole('button', { name: 'Write a post' }).waitFor()
+    await other.getByText('Live', { exact: true }).waitFor()
+    const change = async (present: string) => {
+      await page.getByLabel('Present password').fill(present)
+      await page.getByLabel('New password').fill('another password')
+      await view.button('Change the password').click()
+    }
+    await change('wrong password')
+    await page.getByText('Present password is wrong.').waitFor()
+    await change(password)
+    await page.getByText('Your password is changed').waitFor()
+    assert.equal((await send(app, `GET /users/${id}`, undefined, old)).status, 401)
+    for (const each of [page, other]) {
+      await each.reload()
+      await each.getByRole('banner').getByRole('group').waitFor()
+      assert.equal(await each.getByRole('dialog').count(), 0)
+    }
+    await view.button('Delete my account').click()
+    await page.getByRole('dialog').getByLabel('Present password').fill(password)
+    await view.button('Delete it for ever').click()
+    await page.getByText('Present password is wrong.').waitFor()
+    await page.getByRole('dialog').getByLabel('Present password').fill('another password')
+    await view.button('Delete it for ever').click()
+    await page.getByText('Your account is deleted').waitFor()
+    await view.button('Sign in').waitFor()
+    assert.equal(await page.getByRole('dialog').count(), 0)
+    assert.equal((await send(app, `GET /users/${id}`, undefined, await logIn(app, ada, password))).status, 404)
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('ends all sessions of a user', async () => {
+    const { id, email } = await createUser(app, { password })
+    const elsewhere = await logIn(app, email, password)
+    await using view = await open({ tab: '/account', as: email })
+    await view.button('Sign out on all devices').click()
+    await view.page.getByRole('heading', { name: 'Sign in', level: 1 }).waitFor()
+    await waitUntil(async () => (await send(app, `GET /users/${id}`, undefined, elsewhere)).status === 401)
+    assert.equal(await view.page.getByRole('dialog').count(), 0)
+  })
+})
