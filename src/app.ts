@@ -2,6 +2,7 @@ import type { Config } from './config.ts'
 import { Access } from './core/access.ts'
 import { demoLogin } from './core/demo.ts'
 import { Orders } from './core/orders/operations.ts'
+import { PasswordResets } from './core/password-resets/operations.ts'
 import { Payments } from './core/payments/operations.ts'
 import { Posts } from './core/posts/operations.ts'
 import type { Store } from './core/store.ts'
@@ -24,6 +25,7 @@ import { Janitor } from './lib/janitor.ts'
 import { Links } from './rest/links.ts'
 import { serveRest } from './rest/serve.ts'
 import { readOrCreateKeys } from './security/keys.ts'
+import { secrets } from './security/secrets.ts'
 import { JwtSigner } from './security/tokens.ts'
 import { backupAge } from './storage/backup.ts'
 import type { OpenDatabase } from './storage/database.ts'
@@ -33,6 +35,7 @@ import { timeoutsOf } from './storage/timeouts.ts'
 import { alone, type Base, givenKeys, openRequestLog } from './wiring/base.ts'
 import { documentSource } from './wiring/documents.ts'
 import { loginLimits, openLimits, rateLimitOf } from './wiring/limiters.ts'
+import { sendMails } from './wiring/mail.ts'
 import { findPublicFolder, serveForDevelopers } from './wiring/pages.ts'
 import { running, type ThreadApp } from './wiring/running.ts'
 import { openBus, openSockets } from './wiring/subscriptions.ts'
@@ -83,6 +86,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const payments = new Payments({ ...core, keyTtlSeconds: config.idempotencyTtlSeconds })
   const posts = new Posts(core)
   const tokens = new Tokens({ ...core, sessionTtlSeconds: config.sessionTtlSeconds })
+  const passwordResets = new PasswordResets({ ...core, secrets, sendsMail: config.mail !== undefined })
   const executor = new Executor({ schema, documents, posts, maxComplexity: config.queryMaxComplexity })
 
   const lifecycle = new Lifecycle(config, common.stoppedListening)
@@ -94,6 +98,7 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   const sockets = await openSockets(config, base, live, parts)
   lifecycle.closeSockets = () => sockets.retire(1001, 'Going away')
 
+  const mails = parts.use(new AsyncDisposableStack()) // go on while the server answers its last requests
   // The server is created after the parts that it uses. So it is disposed first, and can use them until then.
   const server = createServer(config, { ...base, lifecycle, proxies, rateLimit, unread })
   parts.defer(() => shutDown(server, lifecycle))
@@ -101,7 +106,16 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   serveMetrics(server, metrics, lifecycle, config, common.collectMetrics)
   servePublicKeys(server, () => signer.publicKeys)
   const authenticate = authentication(server, tokens)
-  await serveRest({ server, authenticate, links: new Links(config.linkPrefix), users, orders, payments, tokens })
+  await serveRest({
+    server,
+    authenticate,
+    links: new Links(config.linkPrefix),
+    users,
+    orders,
+    payments,
+    tokens,
+    passwordResets,
+  })
   const showPage = config.explorers ? showGraphiql : undefined
   serveGraphQL({ server, authenticate, executor, showPage, sockets, lifecycle })
   await serveForDevelopers(server, config, { proxies, demoLoginWorks, publicFolder })
@@ -113,7 +127,9 @@ export async function startApp(config: Config, { stalledMs, ...given }: Dependen
   if (common.isFirst) {
     if (config.accessPolicy === 'open' && !config.loopback)
       logger.warn('ACCESS_POLICY is open, and other machines can reach this service')
+    await sendMails(config, base, { store, secrets, ownUrl: url }, mails)
     parts.use(new Janitor(() => store.purgeKeys(), observer))
+    parts.use(new Janitor(() => store.purgeResets(), observer))
     parts.use(new Janitor(() => store.events.purge(), observer))
   }
   const all = parts.move()

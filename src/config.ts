@@ -6,6 +6,7 @@ import {
   parseDatabase,
   parseHosts,
   parseInteger,
+  parseMail,
   parseOrigins,
   parsePaths,
   parseProxies,
@@ -16,7 +17,7 @@ import {
 import { logLevels, type Setting, type SettingName, settings } from './settings/table.ts'
 
 export { ConfigError } from './core/errors.ts'
-export type { DatabaseConfig } from './settings/parse.ts'
+export type { DatabaseConfig, MailConfig } from './settings/parse.ts'
 export { type Setting, settings } from './settings/table.ts'
 
 /** All settings, read once, checked and frozen. No other module reads the environment. `settings` tells what they mean. */
@@ -105,6 +106,7 @@ export function readConfig(environment: Environment) {
     tokenKeys: read('TOKEN_KEYS') || undefined,
     tokenTtlSeconds: integer('TOKEN_TTL_SECONDS', 1, 365 * 86_400),
     sessionTtlSeconds: integer('SESSION_TTL_SECONDS', 1, 3650 * 86_400),
+    mail: parseMail(read('SMTP_URL'), read('MAIL_FROM'), read('PUBLIC_URL'), isLocal),
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL_SECONDS', 1, 365 * 86_400),
     linkPrefix: text('LINK_PREFIX', prefix, prefixRule),
     rateLimit: Object.freeze({

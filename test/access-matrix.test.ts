@@ -2,9 +2,11 @@ import assert from 'node:assert/strict'
 import { describe, it, test } from 'node:test'
 import { accessTable, type Operation, type Policy } from '../src/core/access.ts'
 import type { Actor } from '../src/core/actor.ts'
+import type { DueReset } from '../src/core/store.ts'
 import type { User } from '../src/core/users/user.ts'
 import { profileOf } from '../src/core/users/user.ts'
 import { prefixes } from '../src/rest/serve.ts'
+import { secrets } from '../src/security/secrets.ts'
 import type { Engine } from '../src/storage/engine.ts'
 import type { CompiledChange } from '../src/storage/entities/posts.ts'
 import { sql } from '../src/storage/sql.ts'
@@ -33,6 +35,8 @@ const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdicts>>>> 
   'change an existing password': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'delete a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'revoke own tokens': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
+  'request a password reset': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
+  'reset a password': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
   'list orders': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'list all orders': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 403, 403, 'yes'] },
   'create an order': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
@@ -68,10 +72,10 @@ interface Attempt {
   /** The GraphQL operation, if the route is `/graphql`. */
   readonly query?: string
   /**
-   * The kind of the target: by default a user; else an order, payment or post of that user, or a comment on a post of
-   * another user.
+   * The kind of the target: by default a user; else an order, payment or post of that user, a comment on a post of
+   * another user, or the secret of a mail to that user.
    */
-  readonly about?: 'order' | 'payment' | 'post' | 'comment'
+  readonly about?: 'order' | 'payment' | 'post' | 'comment' | 'secret'
   readonly body?: () => object
   /**
    * This operation revokes the caller's token. The other callers need theirs later, so every caller with a valid token
@@ -97,6 +101,17 @@ const attempts: Readonly<Record<Operation, Attempt>> = {
   },
   'delete a user': { route: 'DELETE /users/:id', success: 204 },
   'revoke own tokens': { route: 'DELETE /tokens', revokes: true, success: 204 },
+  'request a password reset': {
+    route: 'POST /password-resets',
+    body: () => ({ email: 'nobody@example.com' }),
+    success: 202,
+  },
+  'reset a password': {
+    route: 'PUT /password-resets/:secret',
+    about: 'secret',
+    body: () => ({ password: 'another password' }),
+    success: 204,
+  },
   'list orders': { route: 'GET /users/:id/orders', success: 200 },
   'list all orders': { route: 'GET /orders', success: 200 },
   'create an order': { route: 'POST /users/:id/orders', body: someItems, success: 201 },
@@ -177,7 +192,8 @@ class Stage implements AsyncDisposable {
     const app = parts.use(await startTestAppOn(kind, env, { clock }))
     const engine = parts.use(app.database.open(catalogue))
     const stage = new Stage(app, engine, await cheapPasswords().hash(password), parts.move())
-    stage.#tables = await tablesOf(engine)
+    // The app deletes requests for mails to nobody at any time.
+    stage.#tables = (await tablesOf(engine)).filter(name => name !== 'password_resets')
     await stage.#cast(clock)
     return stage
   }
@@ -230,8 +246,8 @@ class Stage implements AsyncDisposable {
     return caller === 'owner' ? await this.tokenOf(owner) : this.#tokens.get(caller)
   }
 
-  request(line: string, { id }: { readonly id: number }, body?: object, token?: string) {
-    const [method = '', path = ''] = line.replace(':id', String(id)).split(' ')
+  request(line: string, { id }: { readonly id: number | string }, body?: object, token?: string) {
+    const [method = '', path = ''] = line.replace(/:(id|secret)/, String(id)).split(' ')
     const headers = {
       ...(body !== undefined && { 'content-type': 'application/json' }),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -244,8 +260,9 @@ class Stage implements AsyncDisposable {
    * The target of the operation: the user itself, or an order, payment, post or comment, created as its owner would do
    * it.
    */
-  async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number }> {
+  async subject(about: Attempt['about'], owner: User): Promise<{ readonly id: number | string }> {
     if (about === undefined) return owner
+    if (about === 'secret') return { id: await this.#secret(owner) }
     const actor = await this.#actorOf(owner)
     const created =
       about === 'order'
@@ -257,6 +274,16 @@ class Stage implements AsyncDisposable {
             : await this.#comment(actor)
     if (typeof created === 'string') return assert.fail(created)
     return 'payment' in created ? created.payment : created
+  }
+
+  /** Others may have asked for mails, and the app sends them, too. */
+  async #secret({ email }: User): Promise<string> {
+    const { secret, hash } = secrets.make()
+    for (let due: readonly DueReset[] = []; due[0]?.email !== email; ) {
+      await this.#engine.write('requestReset', email)
+      due = await this.#engine.write('takeResets', [hash])
+    }
+    return secret
   }
 
   #post(actor: Actor): Promise<{ readonly id: number }> {

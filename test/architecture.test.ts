@@ -17,7 +17,7 @@ const DIRECTIONS: Record<string, Row> = {
     outside: 'anything',
   },
   wiring: {
-    inside: ['config.ts', 'graphql', 'http', 'storage', 'events', 'limits', 'security', 'tracing', 'core'],
+    inside: ['config.ts', 'graphql', 'http', 'storage', 'events', 'limits', 'mail', 'security', 'tracing', 'core'],
     outside: 'anything',
   },
   threads: {
@@ -37,6 +37,7 @@ const DIRECTIONS: Record<string, Row> = {
   events: { inside: ['core'], outside: 'anything' },
   tracing: { inside: ['core'], outside: 'anything' },
   limits: { inside: ['core'], outside: 'anything' },
+  mail: { inside: ['core'], outside: 'anything' },
   security: { inside: ['core'], outside: 'anything' },
   core: { inside: [], outside: 'nothing' },
   lib: { inside: [], outside: 'builtins' },

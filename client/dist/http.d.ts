@@ -21,7 +21,7 @@ export interface Answer<Body = unknown> {
 /** One request, for a log. */
 export interface RequestEntry {
     readonly method: string;
-    /** The path with the query, without the host. */
+    /** The path with the query, without the host; the secret of a password reset is replaced by `…`. */
     readonly path: string;
     readonly url: string;
     /** `undefined` if there was no answer. */

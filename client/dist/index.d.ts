@@ -6,6 +6,7 @@ export type { Answer, CallOptions, RequestEntry } from './http.ts';
 export { type Live, type LiveState, live, type Subscription, type Watcher } from './live.ts';
 export { actionsOf, type Followed, type Link, type NewItem, type Order, type OrderItem, type OrderLink, type OrderListOptions, type OrderStatus, type Orders, orders, type PaidOrder, type Tracking, } from './orders.ts';
 export type { PageOptions, Pages } from './pages.ts';
+export { type PasswordResets, passwordResets } from './password-resets.ts';
 export { type MadePayment, type Payment, type PaymentOptions, type Payments, payments } from './payments.ts';
 export type * as Schema from './schema.ts';
 export { keepIn, type Session, type SessionChange, type TokenStorage } from './session.ts';

@@ -27,7 +27,7 @@ export interface Answer<Body = unknown> {
 /** One request, for a log. */
 export interface RequestEntry {
   readonly method: string
-  /** The path with the query, without the host. */
+  /** The path with the query, without the host; the secret of a password reset is replaced by `…`. */
   readonly path: string
   readonly url: string
   /** `undefined` if there was no answer. */
@@ -110,8 +110,8 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
       signal?.removeEventListener('abort', stop)
       notify([onRequest], {
         method,
-        path: url.pathname + url.search,
-        url: url.href,
+        path: withoutSecret(url.pathname + url.search),
+        url: withoutSecret(url.href),
         status: received?.status,
         startedAt,
         durationMs: clock.now() - startedAt,
@@ -159,6 +159,11 @@ function parsed(response: Response, text: string): unknown {
 function rateLimitIn(answer: Pick<Answer, 'headers'> | undefined): RequestEntry['rateLimit'] {
   const [, remaining, reset] = /;r=(\d+);t=(\d+)/.exec(answer?.headers.get('ratelimit') ?? '') ?? []
   return remaining === undefined ? undefined : { remaining: Number(remaining), resetSeconds: Number(reset) }
+}
+
+/** The secret of a password reset is worth as much as the password. */
+function withoutSecret(address: string): string {
+  return address.replace(/(\/password-resets\/)[^/?]+/, '$1…')
 }
 
 function withoutPasswords(name: string, value: unknown): unknown {

@@ -20,6 +20,7 @@ export {
   type Tracking,
 } from './orders.ts'
 export type { PageOptions, Pages } from './pages.ts'
+export { type PasswordResets, passwordResets } from './password-resets.ts'
 export { type MadePayment, type Payment, type PaymentOptions, type Payments, payments } from './payments.ts'
 export type * as Schema from './schema.ts'
 export { keepIn, type Session, type SessionChange, type TokenStorage } from './session.ts'

@@ -38,7 +38,7 @@ export async function serve(config: Config): Promise<void> {
     process.on('SIGTERM', resolve)
     process.on('SIGINT', resolve)
   })
-  if (!config.production) process.stdout.write(greeting(app.url, config.explorers, app.demoLoginWorks))
+  if (!config.production) process.stdout.write(greeting(app.url, config, app.demoLoginWorks))
   await settle()
   await stopSignal
   logger.info('stopping')
@@ -47,13 +47,16 @@ export async function serve(config: Config): Promise<void> {
   exit(0) // not only when timers have ended: OpenTelemetry tries for 30 seconds to send spans to a receiver that is away
 }
 
-function greeting(url: string, withPages: boolean, withDemoData: boolean): string {
+function greeting(url: string, { explorers: withPages, mail }: Config, withDemoData: boolean): string {
   const home = withPages ? `    Home            ${url}/             (open it in a browser)\n` : ''
   const docs = withPages ? `${url}/docs         (as data: ${url}/openapi.json)` : `${url}/openapi.json`
   const demo = `
   There is demo data to play with. Log in as ${demoLogin.email}, password ${demoLogin.password}:
 
     curl -s ${url}/tokens -H 'Content-Type: application/json' -d '${JSON.stringify(demoLogin)}'
+`
+  const mails = `
+  SMTP_URL is not set: mails for forgotten passwords are written here, not sent.
 `
   return `
   Duet is ready.
@@ -62,7 +65,7 @@ ${home}    GraphQL         ${url}/graphql
     HTTP interface  ${url}/users        (also under ${url}/api)
     Docs            ${docs}
     Health          ${url}/health/ready
-${withDemoData ? demo : ''}
+${withDemoData ? demo : ''}${mail?.kind === 'log' ? mails : ''}
   Press Ctrl-C to stop.
 
 `

@@ -23,6 +23,8 @@ export const accessTable = {
   'change an existing password': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
   'delete a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'revoke own tokens': { open: 'anyone with a token', enforced: 'anyone with a token' },
+  'request a password reset': { open: 'anyone', enforced: 'anyone' },
+  'reset a password': { open: 'anyone', enforced: 'anyone' }, // who has the secret
   'list orders': { open: 'anyone', enforced: 'the owner or an admin' },
   'list all orders': { open: 'anyone', enforced: 'an admin' },
   'create an order': { open: 'anyone', enforced: 'the owner or an admin' },

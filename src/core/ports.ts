@@ -27,6 +27,25 @@ export interface Passwords {
   matches(password: string, hash: string | undefined): Promise<boolean>
 }
 
+/** Secrets that are sent to a user. The store has only their hashes. */
+export interface Secrets {
+  make(): { readonly secret: string; readonly hash: string }
+  /** Returns `undefined` for a text that cannot be a secret. */
+  hash(secret: string): string | undefined
+}
+
+/** In plain text, to one address. */
+export interface Mail {
+  readonly to: string
+  readonly subject: string
+  readonly text: string
+}
+
+export interface Mailer {
+  /** Resolves when somebody else has taken over the mail. */
+  send(mail: Mail): Promise<void>
+}
+
 /** The content of a token that concerns its user. */
 export interface Claims {
   readonly userId: number

@@ -9,7 +9,7 @@ import type { Selection, Slot, SlotValues } from './selection.ts'
 import type { Profile, TokenState, User, UserListRequest } from './users/user.ts'
 
 /** All persistent data of the core. Each method is atomic, and its effect is durable when its promise resolves. */
-export interface Store extends UserStore, OrderStore, PaymentStore, PostStore {
+export interface Store extends UserStore, ResetStore, OrderStore, PaymentStore, PostStore {
   /** Resolves if both reads and writes work; rejects with `unavailable` otherwise. */
   ping(): Promise<void>
   readonly events: EventLog
@@ -43,6 +43,31 @@ export interface UserStore {
   /** Users with an id above `after`, sorted by id, at most `limit` of them. */
   listAccounts(after: number, limit: number): Promise<readonly Account[]>
   setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
+}
+
+/** Password resets: requests whose mails wait, and the hashes of the secrets that were sent. */
+export interface ResetStore {
+  /** An e-mail that waits already waits once. `full`: too many wait. */
+  requestReset(emailKey: string): Promise<'waits' | 'full'>
+  hasDueResets(): Promise<boolean>
+  /** Takes mails that are due, for a minute. Each gets one of the hashes; the secret of an earlier try is void. */
+  takeResets(hashes: readonly string[]): Promise<readonly DueReset[]>
+  endReset(id: number): Promise<void>
+  /** `over`: it was tried for long enough. */
+  postponeReset(id: number, seconds: number): Promise<'waits' | 'over'>
+  hasReset(secretHash: string): Promise<boolean>
+  /** Sets the password, revokes all tokens of the user, and voids all other secrets of the user. */
+  completeReset(secretHash: string, passwordHash: string, tokenVersion: string): Promise<'done' | 'absent'>
+  /** Deletes some that have expired and returns how many. */
+  purgeResets(): Promise<number>
+}
+
+export interface DueReset {
+  readonly id: number
+  readonly email: string
+  /** This one counted. */
+  readonly tries: number
+  readonly hash: string
 }
 
 /** A user in a list. SQLite writes it as bytes of JSON, with the fields that are set, which Node need not decode. */

@@ -82,8 +82,14 @@ export class RequestLog {
   }
 }
 
-/** A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged. */
+/**
+ * A client may put anything into a path by mistake, so only a plain path is logged. For others the route is logged, and
+ * also for paths that have or may have a secret.
+ */
 function pathOf(request: FastifyRequest): string {
   const [path = ''] = request.url.split(/[?#;]/, 1)
-  return path.length <= 200 && /^\/[\w./-]*$/.test(path) ? path : (request.routeOptions.url ?? '(unknown)')
+  const isPlain = path.length <= 200 && /^\/[\w./-]*$/.test(path) && !secretPath.test(path)
+  return isPlain ? path : (request.routeOptions.url ?? '(unknown)')
 }
+
+const secretPath = /resets?\/|[\w-]{40}/i

@@ -3,6 +3,7 @@ import { AppError } from '../core/errors.ts'
 import { badInput, type Fields, idOf, isObject } from '../core/input.ts'
 import type { Orders } from '../core/orders/operations.ts'
 import { type PageRequest, pageBounds, sorts } from '../core/page.ts'
+import type { PasswordResets } from '../core/password-resets/operations.ts'
 import type { Payments } from '../core/payments/operations.ts'
 import type { Tokens } from '../core/tokens/operations.ts'
 import type { Users } from '../core/users/operations.ts'
@@ -17,6 +18,7 @@ export interface Rest {
   readonly orders: Orders
   readonly payments: Payments
   readonly tokens: Tokens
+  readonly passwordResets: PasswordResets
 }
 
 /** The id in the path, or `undefined` if no row can have such an id. */

@@ -1,4 +1,5 @@
 import { serveOrders } from './orders.ts'
+import { servePasswordResets } from './password-resets.ts'
 import { servePayments } from './payments.ts'
 import type { Rest } from './request.ts'
 import { serveTokens } from './tokens.ts'
@@ -8,10 +9,11 @@ import { serveUsers } from './users.ts'
 export async function serveRest({ server, ...parts }: Rest): Promise<void> {
   for (const prefix of prefixes) {
     const register = async (server: Rest['server']) => {
-      for (const serve of [serveUsers, serveOrders, servePayments, serveTokens]) serve({ server, ...parts })
+      for (const serve of resources) serve({ server, ...parts })
     }
     await server.register(register, { prefix })
   }
 }
 
+const resources = [serveUsers, serveOrders, servePayments, serveTokens, servePasswordResets]
 export const prefixes = ['', '/api']

@@ -58,6 +58,30 @@ export function parseRedis(value: string): string | undefined {
   throw new ConfigError('REDIS_URL: must be redis://… or rediss://…, with host[:port][/database] and no parameters')
 }
 
+export type MailConfig =
+  | { readonly kind: 'smtp'; readonly url: string; readonly from: string; readonly publicUrl: string }
+  | { readonly kind: 'log'; readonly from: string | undefined; readonly publicUrl: string | undefined }
+
+/** How mails are sent. Without a server they are written to the log on a developer's own machine. */
+export function parseMail(url: string, from: string, publicUrl: string, isLocal: boolean): MailConfig | undefined {
+  if (publicUrl !== '' && !webAddress.test(publicUrl))
+    throw new ConfigError('PUBLIC_URL: must be an http(s) address such as https://duet.example.com, without a query')
+  if (from !== '' && !sender.test(from))
+    throw new ConfigError('MAIL_FROM: must be an e-mail address, or Name <address>')
+  const address = publicUrl.replace(/\/+$/, '')
+  const log = { kind: 'log', from: from || undefined, publicUrl: address || undefined } as const
+  if (url === '') return isLocal ? Object.freeze(log) : undefined
+  // The errors do not quote the address, which holds a password.
+  if (!/^smtps?:\/\//.test(url) || !URL.canParse(url) || new URL(url).hostname === '')
+    throw new ConfigError('SMTP_URL: must be smtp://… or smtps://…, with user:password@ if the server needs them')
+  if (from === '') throw new ConfigError('MAIL_FROM: is needed with SMTP_URL; it is the sender of mails')
+  if (address === '') throw new ConfigError('PUBLIC_URL: is needed with SMTP_URL; links in mails lead to it')
+  return Object.freeze({ kind: 'smtp', url, from, publicUrl: address })
+}
+
+const webAddress = /^https?:\/\/[\w.:[\]-]+(?:\/[\w.~-]+)*\/?$/
+const sender = /^(?:[^<>\p{Cc}]*<[^\s<>@,;\p{Cc}]+@[^\s<>@,;\p{Cc}]+>|[^\s<>@,;\p{Cc}]+@[^\s<>@,;\p{Cc}]+)$/u
+
 export function parsePaths(value: string): readonly string[] {
   return listOf(value, path => /^\/[^\s?#]*$/.test(path), 'RATE_LIMIT_PATHS: must be paths such as /api/')
 }

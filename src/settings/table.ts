@@ -74,6 +74,15 @@ export const settings = {
   },
   TOKEN_TTL_SECONDS: { fallback: '3600', meaning: 'lifetime of a token' },
   SESSION_TTL_SECONDS: { fallback: '2592000', meaning: 'how long a login lasts, with the tokens renewed from it' },
+  SMTP_URL: {
+    meaning: 'smtp://… or smtps://…: the server that sends the mails for forgotten passwords',
+    default: 'on loopback outside production mails are written to the log, elsewhere there are none',
+  },
+  MAIL_FROM: { meaning: 'sender of mails: an address, or Name <address>; needed with SMTP_URL' },
+  PUBLIC_URL: {
+    meaning: 'address that browsers reach this service by, for links in mails; needed with SMTP_URL',
+    default: 'the address that it listens on',
+  },
   IDEMPOTENCY_TTL_SECONDS: { fallback: '86400', meaning: 'how long the keys of payments are kept' },
   LINK_PREFIX: { meaning: 'prefix of all addresses in Location and links' },
   RATE_LIMIT_MAX: { fallback: '100', meaning: 'requests per window and client; 0: no limit' },

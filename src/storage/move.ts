@@ -7,7 +7,8 @@ import { columnOf } from './postgres/exchange.ts'
 import { lockSqliteFile } from './sqlite/file.ts'
 
 /** All tables whose rows are moved, each after those that it refers to. */
-const tables = 'counters users posts comments payments orders order_items idempotency_keys outbox'.split(' ')
+const tables =
+  'counters users posts comments payments orders order_items idempotency_keys password_resets outbox'.split(' ')
 
 /**
  * Copies all rows of a SQLite file that no server uses to an empty PostgreSQL database, in one transaction. The copy is

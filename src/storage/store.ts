@@ -5,6 +5,7 @@ import { waitsNow } from '../lib/waits.ts'
 import { answerOf, type Engine } from './engine.ts'
 import { itemOf, orderOf, orderReads, trackedOrderOf } from './entities/orders.ts'
 import { createEventLog } from './entities/outbox.ts'
+import { resetReads } from './entities/password-resets.ts'
 import { claimedOf, paymentOf, paymentReads } from './entities/payments.ts'
 import { type CompiledChange, postReads } from './entities/posts.ts'
 import { listedUserOf, listOfUsers, userOf } from './entities/user-lists.ts'
@@ -51,6 +52,8 @@ export function createStore(engine: Engine<typeof verbs>, eventsKeptSeconds?: nu
     readUser: id => oneRevised(userReads.byId(id), userOf, revisionOf.user),
     tokenState: id => one(userReads.tokenState(id), tokenStateOf),
     credentials: loginKey => one(userReads.credentials(loginKey), credentialsOf),
+    hasDueResets: async () => (await engine.read(resetReads.due())).length > 0,
+    hasReset: async hash => (await engine.read(resetReads.valid(hash))).length > 0,
     listAccounts: (after, limit) => many(userReads.accounts(after, limit), accountOf),
     async listOrders(userId, request) {
       const rows = await engine.read(listOrdersOf(userId, { ...request, limit: request.limit + 1 }))

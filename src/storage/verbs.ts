@@ -2,6 +2,7 @@ import { demoVerbs } from './entities/demo-data.ts'
 import { mends } from './entities/mends.ts'
 import { orderVerbs } from './entities/orders.ts'
 import { outboxVerbs } from './entities/outbox.ts'
+import { resetVerbs } from './entities/password-resets.ts'
 import { paymentVerbs } from './entities/payments.ts'
 import { postsNamedBy, postVerbs } from './entities/posts.ts'
 import { userVerbs } from './entities/users.ts'
@@ -10,6 +11,7 @@ import type { Catalogue } from './verb.ts'
 /** All verbs of the store, by name. */
 export const verbs = {
   ...userVerbs,
+  ...resetVerbs,
   ...orderVerbs,
   ...paymentVerbs,
   ...postVerbs,

@@ -9,6 +9,8 @@ const usualThreads = process.platform === 'linux' ? Math.min(8, Math.max(1, avai
 const postgresUrl = 'postgres://user:secret@db.example:5432/duet?sslmode=verify-full'
 const postgres = { kind: 'postgres', url: postgresUrl, poolMax: 10, pooler: false }
 
+const withMail = { MAIL_FROM: 'duet@example.com', PUBLIC_URL: 'https://duet.example' }
+
 /** Of each variable: the property that it sets, the default of that, a text, and what the text means. */
 const variables: Readonly<Record<keyof typeof settings, readonly [string, unknown, string, unknown]>> = {
   HOST: ['host', '127.0.0.1', '0.0.0.0', '0.0.0.0'],
@@ -65,6 +67,9 @@ const variables: Readonly<Record<keyof typeof settings, readonly [string, unknow
   TOKEN_KEYS: ['tokenKeys', undefined, '/run/secrets/keys.json', '/run/secrets/keys.json'],
   TOKEN_TTL_SECONDS: ['tokenTtlSeconds', 3600, '60', 60],
   SESSION_TTL_SECONDS: ['sessionTtlSeconds', 2_592_000, '315360000', 315_360_000],
+  SMTP_URL: ['mail.kind', 'log', 'smtps://u:p@mail.example', 'smtp'],
+  MAIL_FROM: ['mail.from', undefined, 'Duet <duet@example.com>', 'Duet <duet@example.com>'],
+  PUBLIC_URL: ['mail.publicUrl', undefined, 'https://duet.example/shop/', 'https://duet.example/shop'],
   IDEMPOTENCY_TTL_SECONDS: ['idempotencyTtlSeconds', 86_400, '1', 1],
   LINK_PREFIX: ['linkPrefix', '', '/shop', '/shop'],
   RATE_LIMIT_MAX: ['rateLimit.max', 100, '0', 0],
@@ -88,7 +93,7 @@ function settingOf(environment: Environment, property: string): unknown {
 
 test('every variable has its documented default, also if it is empty or blank, and an effect', () => {
   for (const [name, [property, usual, text, meaning]] of Object.entries(variables)) {
-    const base = property.startsWith('database.') ? { DATABASE_URL: postgresUrl } : {}
+    const base = property.startsWith('database.') ? { DATABASE_URL: postgresUrl } : name === 'SMTP_URL' ? withMail : {}
     for (const value of [undefined, '', ' ', '\t'])
       assert.deepEqual(settingOf({ ...base, [name]: value }, property), usual)
     assert.deepEqual(settingOf({ ...base, [name]: text }, property), meaning, name)
@@ -203,6 +208,9 @@ const wrong: Readonly<Partial<Record<keyof typeof settings, readonly string[]>>>
   THREADS: ['9'],
   DATABASE_URL: ['duet.db', 'sqlite:', 'mysql://u:hunter2@h/x', 'postgres://u:hunter2@h:99999/x', 'hunter2'],
   DATABASE_POOL_MAX: ['0', '1001', 'many'],
+  SMTP_URL: ['mail.example:25', 'http://u:hunter2@mail.example', 'smtp://', 'smtp://u:hunter2@h:99999', 'hunter2'],
+  MAIL_FROM: ['duet', 'Duet <duet>', 'a@b, c@d', 'a@b\r\nBcc: c@d', 'Duet <a@b>\nX: y', '<a@b> c'],
+  PUBLIC_URL: ['duet.example', 'ftp://duet.example', 'https://duet.example/?x=1', 'https://a b', 'javascript:alert(1)'],
   DATABASE_POOLER: ['session'],
   DATABASE_TIMEOUT_MS: ['199'],
   BACKUP_KEEP: ['0'],

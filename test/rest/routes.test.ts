@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { prefixes } from '../../src/rest/serve.ts'
 import { operations } from '../http/openapi.ts'
+import { loggedSecret } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
@@ -45,6 +46,8 @@ async function cast(app: App) {
 /** One success of every operation, in an order in which all succeed, and one refusal of each kind. */
 async function calls(app: App, prefix: string): Promise<readonly Call[]> {
   const { id, email, token, pending, paid, cancelled } = await cast(app)
+  await send(app, 'POST /password-resets', { email })
+  const secret = `${prefix}/password-resets/${await loggedSecret(app.logs, email)}`
   const user = `${prefix}/users/${id}`
   const one = { operation: 'GET /users/{id}', status: 404 }
   const payment = { operation: 'POST /payments', path: `${prefix}/payments`, body: { amount: 5 }, key: newKey() }
@@ -78,6 +81,8 @@ async function calls(app: App, prefix: string): Promise<readonly Call[]> {
     { ...one, path: `${prefix}/nothing` },
     { operation: 'DELETE /users', path: `${prefix}/users`, status: 405 },
     { operation: 'DELETE /tokens', path: `${prefix}/tokens`, token, status: 204 },
+    { operation: 'POST /password-resets', path: `${prefix}/password-resets`, body: { email }, status: 202 },
+    { operation: 'PUT /password-resets/{secret}', path: secret, body: { password }, status: 204 },
     { operation: 'DELETE /users/{id}', path: user, status: 204 },
   ]
 }
@@ -112,7 +117,7 @@ describe('Every route', () => {
 
   it('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
     const methodsOf = Map.groupBy(documented, name => name.split(' ')[1] ?? '')
-    assert.equal(methodsOf.size, 12)
+    assert.equal(methodsOf.size, 14)
     for (const [path, names] of methodsOf) {
       const has = (method: string) => names.includes(`${method} ${path}`)
       const allow = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(
@@ -120,7 +125,7 @@ describe('Every route', () => {
       )
       for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter(each => !has(each))) {
         for (const prefix of prefixes) {
-          const response = await send(app, `${method} ${prefix}${path.replace('{id}', '1')}`)
+          const response = await send(app, `${method} ${prefix}${path.replace(/\{\w+\}/, '1')}`)
           assertRefusal(response, 405, 'Method not allowed')
           assert.equal(response.headers.get('allow'), allow.join(', '), `${method} ${path}`)
         }

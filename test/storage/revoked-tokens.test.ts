@@ -87,6 +87,12 @@ const attempts: Attempts = {
 
 const verbsWithoutActor: { readonly [Name in Exclude<VerbName, VerbWithActor>]: 'takes no actor' } = {
   setRole: 'takes no actor',
+  requestReset: 'takes no actor',
+  takeResets: 'takes no actor',
+  endReset: 'takes no actor',
+  postponeReset: 'takes no actor',
+  completeReset: 'takes no actor',
+  purgeResets: 'takes no actor',
   purgeKeys: 'takes no actor',
   purgeOutbox: 'takes no actor',
   sequenceEvents: 'takes no actor',

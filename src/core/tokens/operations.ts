@@ -112,7 +112,7 @@ export class Tokens {
   }
 }
 
-async function take(limiter: RateLimiter, key: string): Promise<void> {
+export async function take(limiter: RateLimiter, key: string): Promise<void> {
   const { allowed, resetSeconds } = await limiter.take(key)
   if (!allowed) throw tooManyRequests(resetSeconds)
 }
