@@ -34,6 +34,8 @@ const promised: Readonly<Record<Operation, Readonly<Record<Policy, Verdicts>>>> 
   'change a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'change an existing password': { open: [401, 'yes', 403, 'yes'], enforced: [401, 'yes', 403, 'yes'] },
   'delete a user': { open: ['yes', 'yes', 'yes', 'yes'], enforced: [401, 'yes', 403, 'yes'] },
+  'read a role': { open: [401, 403, 403, 'yes'], enforced: [401, 403, 403, 'yes'] },
+  'change a role': { open: [401, 403, 403, 'yes'], enforced: [401, 403, 403, 'yes'] },
   'revoke own tokens': { open: [401, 'yes', 'yes', 'yes'], enforced: [401, 'yes', 'yes', 'yes'] },
   'request a password reset': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
   'reset a password': { open: ['yes', 'yes', 'yes', 'yes'], enforced: ['yes', 'yes', 'yes', 'yes'] },
@@ -100,6 +102,8 @@ const attempts: Readonly<Record<Operation, Attempt>> = {
     success: 200,
   },
   'delete a user': { route: 'DELETE /users/:id', success: 204 },
+  'read a role': { route: 'GET /users/:id/role', success: 200 },
+  'change a role': { route: 'PUT /users/:id/role', body: () => ({ role: 'admin' }), success: 200 },
   'revoke own tokens': { route: 'DELETE /tokens', revokes: true, success: 204 },
   'request a password reset': {
     route: 'POST /password-resets',

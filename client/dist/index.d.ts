@@ -11,5 +11,5 @@ export { type MadePayment, type Payment, type PaymentOptions, type Payments, pay
 export type * as Schema from './schema.ts';
 export { keepIn, type Session, type SessionChange, type TokenStorage } from './session.ts';
 export type { Socket, SocketConstructor } from './socket.ts';
-export { type User, type UserChanges, type UserInput, type Users, users } from './users.ts';
+export { type Role, type User, type UserChanges, type UserInput, type Users, users } from './users.ts';
 export { etag, type Versioned } from './versions.ts';

@@ -1,6 +1,7 @@
 import type { Duet } from './connect.ts';
 import { type PageOptions, type Pages } from './pages.ts';
 import { type Versioned } from './versions.ts';
+export type Role = 'admin' | 'member';
 export interface User extends Versioned {
     readonly id: number;
     readonly name: string;
@@ -44,5 +45,11 @@ export interface Users {
     }): Promise<User>;
     update(user: User | number, changes: UserChanges): Promise<User>;
     delete(user: User | number): Promise<void>;
+    /** For admins. */
+    role(id: number, options?: {
+        readonly signal?: AbortSignal;
+    }): Promise<Role>;
+    /** For admins. Another role than before ends the tokens of the user. The last admin stays one: `conflict`. */
+    setRole(id: number, role: Role): Promise<Role>;
 }
 export declare function users(duet: Duet): Users;

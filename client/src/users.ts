@@ -1,6 +1,9 @@
 import type { Duet } from './connect.ts'
+import type { CallOptions } from './http.ts'
 import { type PageOptions, type Pages, pagesOf } from './pages.ts'
 import { unchanged, type Versioned, versioned } from './versions.ts'
+
+export type Role = 'admin' | 'member'
 
 export interface User extends Versioned {
   readonly id: number
@@ -40,6 +43,10 @@ export interface Users {
   replace(user: User | number, input: UserInput, options?: { readonly onlyNew?: boolean }): Promise<User>
   update(user: User | number, changes: UserChanges): Promise<User>
   delete(user: User | number): Promise<void>
+  /** For admins. */
+  role(id: number, options?: { readonly signal?: AbortSignal }): Promise<Role>
+  /** For admins. Another role than before ends the tokens of the user. The last admin stays one: `conflict`. */
+  setRole(id: number, role: Role): Promise<Role>
 }
 
 export function users(duet: Duet): Users {
@@ -58,6 +65,8 @@ export function users(duet: Duet): Users {
       })
     ).body
   }
+  const role = async (method: string, id: number, options: Pick<CallOptions, 'body' | 'signal'>) =>
+    (await duet.request<{ readonly role: Role }>(method, `/users/${id}/role`, { ...options, expect: 'json' })).body.role
   return {
     list: (options = {}) => pagesOf(duet, '/users', options, (user: User) => user),
     me: ({ signal } = {}) => get('me', signal),
@@ -69,5 +78,7 @@ export function users(duet: Duet): Users {
     delete: async user => {
       await write('DELETE', user)
     },
+    role: (id, { signal } = {}) => role('GET', id, { signal }),
+    setRole: (id, wanted) => role('PUT', id, { body: { role: wanted } }),
   }
 }

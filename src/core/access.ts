@@ -22,6 +22,8 @@ export const accessTable = {
   'change a user': { open: 'anyone', enforced: 'the owner or an admin' },
   'change an existing password': { open: 'the owner or an admin', enforced: 'the owner or an admin' },
   'delete a user': { open: 'anyone', enforced: 'the owner or an admin' },
+  'read a role': { open: 'an admin', enforced: 'an admin' },
+  'change a role': { open: 'an admin', enforced: 'an admin' },
   'revoke own tokens': { open: 'anyone with a token', enforced: 'anyone with a token' },
   'request a password reset': { open: 'anyone', enforced: 'anyone' },
   'reset a password': { open: 'anyone', enforced: 'anyone' }, // who has the secret

@@ -42,7 +42,10 @@ export interface UserStore {
   revokeTokens(actor: IdentifiedUser, tokenVersion: string): Promise<'revoked' | 'token revoked'>
   /** Users with an id above `after`, sorted by id, at most `limit` of them. */
   listAccounts(after: number, limit: number): Promise<readonly Account[]>
+  /** For an operator: also demotes the last admin. */
   setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Promise<'set' | 'absent'>
+  /** A role that the user has already changes nothing, and revokes no token. */
+  changeRole(actor: IdentifiedUser, id: number, role: Role, tokenVersion: string): Promise<RoleOutcome>
 }
 
 /** Password resets: requests whose mails wait, and the hashes of the secrets that were sent. */
@@ -110,6 +113,8 @@ export interface Replaced {
   readonly user: User
   readonly created: boolean
 }
+
+export type RoleOutcome = 'set' | 'absent' | 'last admin' | 'token revoked'
 
 export type WriteRefusal = 'email taken' | 'password protected' | 'token revoked'
 

@@ -1,4 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
+import { roles } from '../core/actor.ts'
 import { badInput, type Fields, isBlank, isObject } from '../core/input.ts'
 import type { ListedUser } from '../core/store.ts'
 import {
@@ -10,7 +11,7 @@ import {
   userRules,
 } from '../core/users/user.ts'
 import { decodeCondition, sendRevised } from './conditions.ts'
-import { decodePage, fieldsOf, idIn, type Rest } from './request.ts'
+import { decodePage, fieldsOf, idIn, oneOf, type Rest } from './request.ts'
 
 /** `/users`. Each route decodes the request, calls one operation and builds the response. */
 export function serveUsers({ server, authenticate, users, links }: Rest): void {
@@ -59,6 +60,13 @@ export function serveUsers({ server, authenticate, users, links }: Rest): void {
       ),
     ),
   )
+
+  server.get('/users/:id/role', options, async request => ({ role: await users.role(request.actor, idIn(request)) }))
+
+  server.put('/users/:id/role', options, async request => {
+    const decode = () => oneOf('role', fieldsOf(request.body).role, roles)
+    return { role: await users.setRole(request.actor, idIn(request), decode) }
+  })
 
   server.delete('/users/:id', options, async (request, reply) => {
     await users.delete(request.actor, idIn(request), () => decodeCondition(request))

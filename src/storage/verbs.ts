@@ -5,6 +5,7 @@ import { outboxVerbs } from './entities/outbox.ts'
 import { resetVerbs } from './entities/password-resets.ts'
 import { paymentVerbs } from './entities/payments.ts'
 import { postsNamedBy, postVerbs } from './entities/posts.ts'
+import { roleVerbs } from './entities/roles.ts'
 import { userVerbs } from './entities/users.ts'
 import type { Catalogue } from './verb.ts'
 
@@ -12,6 +13,7 @@ import type { Catalogue } from './verb.ts'
 export const verbs = {
   ...userVerbs,
   ...resetVerbs,
+  ...roleVerbs,
   ...orderVerbs,
   ...paymentVerbs,
   ...postVerbs,

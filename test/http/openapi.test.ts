@@ -170,7 +170,7 @@ test('every route is documented, and every documented operation is a route, belo
 test('R-API-3, R-API-4, R-API-5: paths consist of plural collections, ids and sub-resources, and no path contains an action', () => {
   const collections = ['users', 'orders', 'payments', 'items', 'tokens', 'password-resets']
   /** Resources that exist once per item of a collection. */
-  const parts = ['orders/{id}/payment', 'orders/{id}/tracking', 'users/me']
+  const parts = ['orders/{id}/payment', 'orders/{id}/tracking', 'users/me', 'users/{id}/role']
   const below = new Map([
     ['users', ['orders']],
     ['orders', ['items']],
@@ -261,7 +261,9 @@ async function execute(app: { url: string }, name: string) {
 test('every request that the API reference prefills succeeds on the demo data', async () => {
   await using app = await startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' })
   const order = ['GET', 'POST', 'PATCH', 'PUT'] // in which none takes away what a later one needs
-  const names = [...operations.keys()].toSorted((a, b) => order.indexOf(methodOf(a)) - order.indexOf(methodOf(b)))
+  const names = [...operations.keys()].toSorted(
+    (a, b) => order.indexOf(methodOf(a)) - order.indexOf(methodOf(b)) || b.length - a.length,
+  )
   for (const name of names.filter(name => !name.includes('{secret}'))) {
     await using own = methodOf(name) === 'DELETE' ? await startTestApp({ DEMO_DATA: 'true' }) : undefined
     const { status, body } = await execute(own ?? app, name)
@@ -285,6 +287,9 @@ test('successful requests are answered as documented, and the example bodies suc
   for (const name of ['GET /users/me', 'GET /users/{id}'])
     await check(name, 304, { token, headers: { 'if-none-match': '*' } })
   await check('GET /users/{id}', 200)
+  await check('GET /users/{id}/role', 200, { token })
+  for (const body of bodiesOf('PUT /users/{id}/role'))
+    await check('PUT /users/{id}/role', 200, { token, id: '3', body })
   for (const body of bodiesOf('PATCH /users/{id}')) await check('PATCH /users/{id}', 200, { body })
   for (const body of bodiesOf('POST /users')) await check('POST /users', 201, { body })
   await check('DELETE /users/{id}', 204, { id: '7' })
@@ -424,10 +429,14 @@ test('requests that operations refuse are answered as documented', async () => {
     await check(name, 401)
     await check(name, 403, { token: grace, body: name.startsWith('P') ? taken : undefined })
   }
-  for (const name of ['GET /users/{id}', 'PATCH /users/{id}']) {
-    await check(name, 404, { token: ada, id: '999', body: name.startsWith('P') ? {} : undefined })
+  for (const name of ['GET /users/{id}', 'PATCH /users/{id}', 'GET /users/{id}/role', 'PUT /users/{id}/role']) {
+    await check(name, 404, { token: ada, id: '999', body: name.startsWith('P') ? { role: 'admin' } : undefined })
   }
-  for (const name of tagged('Users', 'Orders').filter(name => withStatus(409).includes(name))) {
+  await check('PUT /users/{id}/role', 409, { token: ada, body: { role: 'member' } })
+  for (const body of [{ role: 'root' }, '{', '[]']) await check('PUT /users/{id}/role', 400, { token: ada, body })
+  for (const name of tagged('Users', 'Orders').filter(
+    name => withStatus(409).includes(name) && !name.endsWith('/role'),
+  )) {
     await check(name, 409, { token: ada, id: '2', body: taken })
   }
   for (const name of ['POST /users', 'PUT /users/{id}', 'PATCH /users/{id}']) {

@@ -6,7 +6,7 @@ import { loggedSecret } from '../mail/mail-server.ts'
 import { startTestApp } from '../support/app.ts'
 import { ask, type RawResponse } from '../support/http.ts'
 import { assertRefusal } from '../support/refusal.ts'
-import { keyHeader, newKey, send, somebody, someItems } from '../support/rest.ts'
+import { keyHeader, logIn, newKey, send, somebody, someItems } from '../support/rest.ts'
 import { shared } from '../support/shared.ts'
 
 type App = Awaited<ReturnType<typeof startTestApp>>
@@ -48,6 +48,7 @@ async function calls(app: App, prefix: string): Promise<readonly Call[]> {
   const { id, email, token, pending, paid, cancelled } = await cast(app)
   await send(app, 'POST /password-resets', { email })
   const secret = `${prefix}/password-resets/${await loggedSecret(app.logs, email)}`
+  const admin = await logIn(app, 'ada@example.com', 'demo-password')
   const user = `${prefix}/users/${id}`
   const one = { operation: 'GET /users/{id}', status: 404 }
   const payment = { operation: 'POST /payments', path: `${prefix}/payments`, body: { amount: 5 }, key: newKey() }
@@ -59,6 +60,8 @@ async function calls(app: App, prefix: string): Promise<readonly Call[]> {
     { operation: 'GET /users/{id}', path: user, status: 200 },
     { operation: 'PUT /users/{id}', path: user, body: { name: 'Ann', email, age: 30 }, status: 200 },
     { operation: 'PATCH /users/{id}', path: user, body: { age: 31 }, status: 200 },
+    { operation: 'GET /users/{id}/role', path: `${user}/role`, token: admin, status: 200 },
+    { operation: 'PUT /users/{id}/role', path: `${user}/role`, token: admin, body: { role: 'member' }, status: 200 },
     { operation: 'POST /tokens', path: `${prefix}/tokens`, body: { email, password }, status: 200 },
     { operation: 'GET /users/{id}/orders', path: `${user}/orders`, status: 200 },
     { operation: 'POST /users/{id}/orders', path: `${user}/orders`, body: { items: someItems() }, status: 201 },
@@ -91,7 +94,7 @@ async function calls(app: App, prefix: string): Promise<readonly Call[]> {
 const documented = [...operations].filter(([, { isBelowApi }]) => isBelowApi).map(([name]) => name)
 
 describe('Every route', () => {
-  const app = shared(() => startTestApp({ RATE_LIMIT_MAX: '0' }))
+  const app = shared(() => startTestApp({ DEMO_DATA: 'true', RATE_LIMIT_MAX: '0' }))
 
   for (const prefix of prefixes) {
     const name = prefix === '' ? 'at the root' : `under ${prefix}`
@@ -117,7 +120,7 @@ describe('Every route', () => {
 
   it('a method that a path does not have answers 405 with exactly the allowed ones, under both prefixes', async () => {
     const methodsOf = Map.groupBy(documented, name => name.split(' ')[1] ?? '')
-    assert.equal(methodsOf.size, 14)
+    assert.equal(methodsOf.size, 15)
     for (const [path, names] of methodsOf) {
       const has = (method: string) => names.includes(`${method} ${path}`)
       const allow = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'].filter(

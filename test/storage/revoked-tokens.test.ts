@@ -55,6 +55,14 @@ const attempts: Attempts = {
       { actor, mayChangePassword: true, mayCreate: true },
     ],
   },
+  changeRole: {
+    'change a role': (actor, { userId }) => [
+      actor.kind === 'user' ? actor : assert.fail(),
+      userId,
+      'member',
+      newTokenVersion(),
+    ],
+  },
   deleteUser: {
     'delete a user': (actor, { userId }) => [userId, actor],
   },

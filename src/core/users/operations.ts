@@ -1,6 +1,6 @@
 import { waiting } from '../../lib/waits.ts'
 import { type Access, invalidToken, notPermitted } from '../access.ts'
-import type { Actor } from '../actor.ts'
+import type { Actor, Role } from '../actor.ts'
 import { type Condition, type Revised, type Unmet, unconditional, unmetCondition } from '../condition.ts'
 import { AppError, present } from '../errors.ts'
 import type { EventBus } from '../events.ts'
@@ -95,6 +95,23 @@ export class Users {
       condition = unconditional
       this.#parts.bus.notify()
     } while (outcome === 'more')
+  }
+
+  async role(actor: Actor, id: number | undefined): Promise<Role> {
+    this.#parts.access.require(actor, 'read a role')
+    return present(id === undefined ? undefined : await this.#parts.store.tokenState(id), absentUser).role
+  }
+
+  async setRole(actor: Actor, id: number | undefined, decode: Decode<Role>): Promise<Role> {
+    this.#parts.access.require(actor, 'change a role')
+    if (actor.kind === 'anonymous') throw notPermitted(actor)
+    const role = decode()
+    if (id === undefined) throw absentUser()
+    const outcome = accepted(actor, await this.#parts.store.changeRole(actor, id, role, this.#parts.randomness.id()))
+    if (outcome === 'absent') throw absentUser()
+    if (outcome === 'last admin') throw new AppError('conflict', 'The last admin stays an admin')
+    this.#parts.bus.notify()
+    return role
   }
 
   #rights(actor: Actor, id: number): WriteRights {

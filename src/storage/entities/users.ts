@@ -29,16 +29,6 @@ export const userVerbs = {
     yield revoked(id)
     return 'revoked'
   },
-
-  *setRole(user: { id: number } | { loginKey: string }, role: Role, tokenVersion: string): Steps<'set' | 'absent'> {
-    const [row] =
-      'id' in user
-        ? yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where id = ${user.id} returning id`
-        : yield sql`update users set role = ${role}, token_mark = ${tokenVersion} where login_key = ${user.loginKey} returning id`
-    if (row === undefined) return 'absent'
-    yield revoked(Number(row[0]))
-    return 'set'
-  },
 }
 
 function* createUser(values: UserValues, role: Role): Steps<User | 'email taken'> {
