@@ -34,6 +34,8 @@ export interface RequestEntry {
         readonly remaining: number;
         readonly resetSeconds: number;
     } | undefined;
+    /** Seconds to wait before the next attempt, if the service said so. */
+    readonly retryAfter: number | undefined;
     readonly requestId: string | undefined;
     /** The sent headers, without the token. */
     readonly headers: Readonly<Record<string, string>>;

@@ -15,4 +15,5 @@ export declare function errorOf(errors: readonly GraphQLError[] | undefined, mes
     requestId?: string | undefined;
     body: unknown;
 }): DuetError;
+export declare function retryAfterIn(answer: Pick<Answer, 'headers'> | undefined): number | undefined;
 export declare function requestIdIn(answer: Pick<Answer, 'headers'> | undefined): string | undefined;

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import { DuetError } from './errors.ts'
 import { notify } from './notify.ts'
-import { refusal, requestIdIn } from './refusals.ts'
+import { refusal, requestIdIn, retryAfterIn } from './refusals.ts'
 
 export interface CallOptions {
   /** The body, which is sent as JSON. */
@@ -37,6 +37,8 @@ export interface RequestEntry {
   readonly durationMs: number
   /** The remaining rate limit, if the path has one. */
   readonly rateLimit: { readonly remaining: number; readonly resetSeconds: number } | undefined
+  /** Seconds to wait before the next attempt, if the service said so. */
+  readonly retryAfter: number | undefined
   readonly requestId: string | undefined
   /** The sent headers, without the token. */
   readonly headers: Readonly<Record<string, string>>
@@ -116,6 +118,7 @@ export function sender({ url: base, fetch, clock, timeoutMs, onRequest }: HttpOp
         startedAt,
         durationMs: clock.now() - startedAt,
         rateLimit: rateLimitIn(received),
+        retryAfter: retryAfterIn(received),
         requestId: requestIdIn(received),
         headers: Object.fromEntries([...sent].filter(([name]) => name !== 'authorization')),
         authorized: sent.has('authorization'),

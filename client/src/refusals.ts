@@ -6,7 +6,7 @@ export function refusal({ status, headers, body }: Answer): DuetError {
   const { error, errors } = (body ?? {}) as { error?: string; errors?: readonly GraphQLError[] }
   return errorOf(errors, error ?? `The service answered ${status}.`, {
     status,
-    retryAfter: secondsIn(headers.get('retry-after')),
+    retryAfter: retryAfterIn({ headers }),
     requestId: requestIdIn({ headers }),
     body,
   })
@@ -52,8 +52,9 @@ const statusOfCode: Readonly<Record<string, number>> = {
   SERVICE_UNAVAILABLE: 503,
 }
 
-function secondsIn(header: string | null): number | undefined {
-  return header !== null && /^\d+$/.test(header) ? Number(header) : undefined
+export function retryAfterIn(answer: Pick<Answer, 'headers'> | undefined): number | undefined {
+  const header = answer?.headers.get('retry-after') ?? ''
+  return /^\d+$/.test(header) ? Number(header) : undefined
 }
 
 export function requestIdIn(answer: Pick<Answer, 'headers'> | undefined): string | undefined {

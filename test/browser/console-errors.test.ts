@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Browser } from 'playwright-core'
+import { Wire } from '../faults/wire.ts'
 import { startTestApp } from '../support/app.ts'
 import { browserMissing, startBrowser } from '../support/browser.ts'
 import { onlyInFull } from '../support/form.ts'
@@ -132,6 +133,55 @@ describe('the console, when a request fails', { skip: browserMissing }, () => {
     await page.getByRole('row', { name: /Ada/ }).waitFor()
     assert.equal(await page.getByRole('alert').count(), 0)
     view.assertNoTroubles({ refusals: true })
+  })
+
+  it('takes the banner away with the first answer after an outage, even before events arrive again', async () => {
+    await using proxy = await Wire.to(new URL(app.url))
+    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, { tab: '/requests' })
+    const { page } = view
+    const banner = page.getByText('The service cannot be reached')
+    await page.getByText('Live', { exact: true }).waitFor()
+    proxy.fromClient = () => 'cut before'
+    proxy.cutAll()
+    await banner.waitFor()
+    await view.show('Users')
+    await page.getByRole('alert').waitFor()
+    proxy.fromClient = data => (data.includes('Upgrade: websocket') ? 'cut before' : 'pass')
+    await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click()
+    await page.getByRole('row', { name: /Ada/ }).waitFor()
+    await waitUntil(async () => (await banner.count()) === 0)
+    assert.equal(await page.getByText('Live', { exact: true }).count(), 0)
+    proxy.fromClient = () => 'pass'
+    await page.getByText('Live', { exact: true }).waitFor()
+    view.assertNoTroubles({ refusals: true })
+  })
+
+  it('says when events go on after too many requests, and not that the service cannot be reached', async () => {
+    await using limited = await startTestApp({
+      RATE_LIMIT_PATHS: '/graphql',
+      RATE_LIMIT_MAX: '30',
+      RATE_LIMIT_WINDOW_MS: '5000',
+    })
+    await using proxy = await Wire.to(new URL(limited.url))
+    await using view = await ConsolePage.open(browser, `http://127.0.0.1:${proxy.port}`, { tab: '/requests' })
+    const { page } = view
+    await page.getByText('Live', { exact: true }).waitFor()
+    const seen: string[] = []
+    // The window may end at any moment, so this is repeated until the banner appears.
+    await waitUntil(async () => {
+      while ((await send(limited, 'POST /graphql', { query: '{ __typename }' })).status !== 429) {}
+      proxy.cutAll()
+      const banner = page.locator('main [role=status]')
+      await banner.waitFor({ timeout: 1000 }).catch(() => {})
+      if ((await banner.count()) > 0) seen.push(await banner.innerText())
+      return seen.some(text => /^Too many requests\n.* You can go on in [1-5] s\.$/.test(text))
+    })
+    assert.deepEqual(
+      seen.filter(text => text.includes('cannot be reached')),
+      [],
+    )
+    await page.getByText('Live', { exact: true }).waitFor()
+    await page.getByText('Too many requests').waitFor({ state: 'hidden' })
   })
 
   it('shows both versions if another user has changed the same data, and saves the chosen one', async () => {

@@ -11,6 +11,7 @@ const entry = {
   startedAt: 0,
   durationMs: 1,
   rateLimit: undefined,
+  retryAfter: undefined,
   requestId: undefined,
   headers: {},
   authorized: false,

@@ -461,6 +461,7 @@ describe('the console', { skip: browserMissing }, () => {
     const { page } = view
     const release = await holdOne(page, /users\/me/)
     const asked = page.waitForRequest(/users\/me/)
+    await page.evaluate("localStorage.removeItem('duet-person')") // otherwise the name is known
     await page.reload()
     const answered = (await asked).response()
     const all = "localStorage.clear(); dispatchEvent(new StorageEvent('storage', { storageArea: localStorage }))"

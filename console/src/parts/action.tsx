@@ -1,4 +1,6 @@
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { away, online } from '../state/connection.ts'
 import { type Problem, problemOf } from '../state/problems.ts'
 import { visits, withSession } from '../state/session.ts'
 
@@ -55,7 +57,10 @@ export interface Reading {
   again(): void
 }
 
-/** Reads that replace each other: the newest one is shown, whichever answer arrives last. */
+/**
+ * Reads that replace each other: the newest one is shown, whichever answer arrives last. One that got no answer is
+ * repeated as soon as the service can be reached again.
+ */
 export function useReading(): Reading {
   const busy = useSignal(false)
   const problem = useSignal<Problem | undefined>(undefined)
@@ -77,5 +82,9 @@ export function useReading(): Reading {
       if (isNewest()) busy.value = false
     }
   }
+  const isBack = online.value && !away.value
+  useEffect(() => {
+    if (isBack && problem.peek()?.kind === 'offline') newest.peek()()
+  }, [isBack])
   return { busy: busy.value, problem: problem.value, run, again: () => void newest.peek()() }
 }

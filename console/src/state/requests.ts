@@ -17,7 +17,7 @@ export const requests = signal<readonly LoggedRequest[]>([])
 let count = 0
 
 export function logRequest(entry: RequestEntry): void {
-  const background = /\/(health\/\w+|metrics)$/.test(entry.path)
+  const background = /\/(health\/\w+|metrics|graphql\?query=\{__typename\})$/.test(entry.path)
   const room = { ...kept }
   const shown = { ...entry, path: withoutSecret(entry.path), url: withoutSecret(entry.url), id: ++count, background }
   requests.value = [shown, ...requests.peek()].filter(each => room[each.background ? 'background' : 'foreground']-- > 0)

@@ -126,7 +126,10 @@ export function comeBack(): void {
 /** After a reload the token is still stored. */
 export async function resumeSession(): Promise<void> {
   try {
-    if (duet.session !== undefined) await readOneself()
+    const { session } = duet
+    const known = remembered()
+    if (session !== undefined && known?.id === session.userId) see({ ...known, role: session.role })
+    else if (session !== undefined) await readOneself()
   } catch {
     // The user stays unknown. Requests that need a session will report the error.
   }
@@ -153,7 +156,7 @@ export function mayChange(author: { readonly id: string }): boolean {
 /** If this is the signed-in user, updates the name and e-mail that are shown. */
 export function userChanged({ id, name, email }: Pick<Person, 'id' | 'name' | 'email'>): void {
   const person = who.peek()
-  if (person?.id === id) who.value = { ...person, name, email }
+  if (person?.id === id) see({ ...person, name, email })
 }
 
 async function readOneself(): Promise<void> {
@@ -166,6 +169,25 @@ async function readOneself(): Promise<void> {
 function see(person: Person | undefined): void {
   if (person?.id !== who.peek()?.id) visits.value++
   who.value = person
+  remember(person)
+}
+
+/** The signed-in user, so that the next page or reload need not ask for the name. */
+const rememberedName = 'duet-person'
+const rememberedMs = 600_000
+
+function remember(person: Person | undefined): void {
+  try {
+    if (person === undefined) localStorage.removeItem(rememberedName)
+    else localStorage.setItem(rememberedName, JSON.stringify({ ...person, until: Date.now() + rememberedMs }))
+  } catch {
+    // Without room the name is asked for each time.
+  }
+}
+
+function remembered(): Person | undefined {
+  const { until = 0, ...person } = JSON.parse(localStorage.getItem(rememberedName) ?? '{}')
+  return Date.now() < until && until <= Date.now() + rememberedMs ? person : undefined
 }
 
 /** The latest read of the signed-in user. */

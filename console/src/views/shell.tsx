@@ -1,9 +1,10 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { api } from '../client.ts'
 import { Empty } from '../parts/empty.tsx'
 import { Head } from '../parts/head.tsx'
-import { Icon } from '../parts/icon.tsx'
-import { connection, online } from '../state/connection.ts'
+import { Icon, type IconName } from '../parts/icon.tsx'
+import { away, connection, online, pausedUntil } from '../state/connection.ts'
 import { announcement, toasts } from '../state/messages.ts'
 import { now } from '../state/now.ts'
 import { href, route } from '../state/route.ts'
@@ -127,22 +128,51 @@ export function Status() {
   )
 }
 
-/** A banner while the service is not reachable, with the time of the next attempt. */
+/** A banner while no events arrive: why, and when they will again. */
 function Away() {
   const state = connection.value
-  if (online.value && state.state !== 'waiting') return null
-  const seconds = state.state === 'waiting' ? Math.max(0, Math.ceil((state.retryAt - now.value) / 1000)) : 0
+  const pause = Math.ceil((pausedUntil.value - now.value) / 1000)
+  if (!online.value) {
+    return <Banner title="You are offline" text="What you write is kept. The feed goes on where it stopped." />
+  }
+  if (state.state === 'live' || state.state === 'idle') return null
+  if (pause > 0) {
+    const count = `You can go on in ${pause} s.`
+    return <Banner title="Too many requests" text="New posts and comments wait as well." count={count} icon="clock" />
+  }
+  if (!away.value) return null
+  const seconds = state.state === 'waiting' ? Math.ceil((state.retryAt - now.value) / 1000) : 0
   return (
-    <div class="notice warn" role="status">
-      <Icon name="offline" />
-      <p>
-        <strong>{online.value ? 'The service cannot be reached' : 'You are offline'}</strong>
-        What you write is kept. The feed goes on where it stopped.
-        {online.value && <span aria-hidden="true">{seconds > 0 ? ` Next attempt in ${seconds} s.` : ' Trying…'}</span>}
-      </p>
+    <Banner
+      title="The service cannot be reached"
+      text="What you write is kept. The feed goes on where it stopped."
+      count={seconds > 0 ? `Next attempt in ${seconds} s.` : 'Trying…'}
+    >
       <button type="button" onClick={() => api.live.retryNow()}>
         Try now
       </button>
+    </Banner>
+  )
+}
+
+interface BannerProps {
+  readonly title: string
+  readonly text: string
+  /** Changes every second, so that screen readers do not hear it. */
+  readonly count?: string
+  readonly icon?: IconName
+  readonly children?: ComponentChildren
+}
+
+function Banner({ title, text, count, icon = 'offline', children }: BannerProps) {
+  return (
+    <div class="notice warn" role="status">
+      <Icon name={icon} />
+      <p>
+        <strong>{title}</strong>
+        {text} <span aria-hidden="true">{count}</span>
+      </p>
+      {children}
     </div>
   )
 }

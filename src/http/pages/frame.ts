@@ -81,9 +81,10 @@ export function servePageAssets(server: FastifyInstance): void {
   serveAssets(server, {
     'pages.css': async () => Buffer.concat(await Promise.all([...sharedStyles, 'pages.css'].map(read))),
     'header.js': () => read('../../../console/dist/header.js'),
-    'favicon.ico': () => read('favicon.ico'),
-    'icon.svg': () => read('icon.svg'),
   })
+  // They hardly change, and each request for them would count for the rate limit.
+  const icons = { 'favicon.ico': () => read('favicon.ico'), 'icon.svg': () => read('icon.svg') }
+  serveAssets(server, icons, { 'cache-control': 'public, max-age=86400' })
 }
 
 /** Shows a page to a person who opens an unknown address. Programs get JSON, as everywhere. */
